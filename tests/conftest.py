@@ -17,7 +17,7 @@ from tests.seconds import Seconds
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """No recording and no import hook outlives a test, and no rank or width is taken over from outside."""
+    """No recording or import hook outlives a test. RANK and terminal width are not inherited from outside."""
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "COLUMNS", "NO_COLOR"):
         monkeypatch.delenv(name, raising=False)
     check()
@@ -32,27 +32,27 @@ def check() -> None:
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Once:
-    """Makes what this run's tests share, see there."""
+    """Makes what the tests of a run share."""
     own = tmp_path_factory.getbasetemp()
-    # Of a process of pytest-xdist it lies in the folder of the whole run.
+    # For a process of pytest-xdist it is in the folder of the whole run.
     return Once((own.parent if hasattr(request.config, "workerinput") else own) / "once")
 
 
 @pytest.fixture(scope="session")
 def standin(once: Once) -> Path:
-    """The libcupti that needs no GPU."""
+    """The stand-in for libcupti, which needs no GPU."""
     return once("standin", standins.build)
 
 
 @pytest.fixture(scope="session")
 def nvtx_library(once: Once) -> Path:
-    """A library with NVTX in it."""
+    """A library that contains NVTX."""
     return once("nvtx_client", nvtx_client.build)
 
 
 @pytest.fixture(scope="session")
 def listener(once: Once) -> Callable[[str], Path]:
-    """A listener of a kind, see `listeners.build`; skips the test where it cannot be compiled."""
+    """A listening tool of a kind, see `listeners.build`. Skips the test if it cannot be compiled."""
 
     def built(kind: str) -> Path:
         try:
@@ -64,10 +64,10 @@ def listener(once: Once) -> Callable[[str], Path]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The run ends with what each folder cost."""
+    """Prints the cost of each folder at the end of the run."""
     config.pluginmanager.register(Seconds())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What takes longest begins first: several processes then end at about the same time."""
+    """Runs the longest tests first, so that several processes end at about the same time."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -1,4 +1,4 @@
-"""What is found out about a trace, for tests."""
+"""Computes findings of a trace, for tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perfprobe.tables.trace import Trace
 
 
 def find(trace: Trace, *kinds: type | str, **asked: Any) -> Findings:
-    """These findings, those that exist; asked: fields of `Asked`."""
+    """These findings, as far as they exist. asked: fields of `Asked`."""
     return Analysis(trace).find(kinds, Asked(**asked))
 
 
@@ -20,5 +20,5 @@ def hotspots(trace: Trace, **asked: Any) -> Hotspots:
 
 
 def watched(trace: Trace, *watchers: Watcher) -> None:
-    """Show all operators of the trace to the watchers."""
+    """Passes all operators of the trace to the watchers."""
     read(trace, watchers)

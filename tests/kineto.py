@@ -1,6 +1,6 @@
-"""A trace of torch.profiler (Chrome JSON, as Kineto writes it) as a recording, and what it says itself.
+"""Reads a trace of torch.profiler (Chrome JSON by Kineto), and what the trace itself says.
 
-`recorded` reads it as perfprobe does; `converted` is other, plain code that makes a program of it.
+`recorded` reads it as perfprobe does. `converted` is separate, simple code that makes a program of it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.build import Op, Program
 
 _OPERATORS = ("cpu_op", "operator", "user_annotation")
 _CALLS = ("cuda_runtime", "cuda_driver", "runtime")
-_RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # older traces have them as operators
+_RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # operators in older traces
 _BACKWARD = "autograd::engine::evaluate_function"
 _DIRECTIONS = {
     "HtoD": CopyKind.HOST_TO_DEVICE,
@@ -37,7 +37,7 @@ _WAITS = {
 
 @dataclass
 class Told:
-    """What the trace says of kernels and of copies, in their order: external id (None none), correlation."""
+    """Kernels and copies in the trace's order: external id (None: none), correlation id."""
 
     kernels: list[tuple[int | None, int]] = field(default_factory=list)
     copies: list[tuple[int | None, int]] = field(default_factory=list)
@@ -45,12 +45,12 @@ class Told:
 
     @property
     def names_operators(self) -> bool:
-        """Traces of 2023 have the correlation id in place of the operator's: they name none."""
+        """Traces of 2023 have the correlation id in place of the operator's, so they name none."""
         return any(named not in (None, correlation) for named, correlation in self.kernels)
 
 
 def recorded(path: Path) -> tuple[Recording, Told]:
-    """The trace as perfprobe reads it, and what it says itself."""
+    """The trace as read by perfprobe, and what it says itself."""
     program, told = converted(path)
     texts = [text for (text,) in program._tables["strings"]]
     ids = [texts[row[0]] for row in program._tables["signatures"]]
@@ -62,7 +62,7 @@ def recorded(path: Path) -> tuple[Recording, Told]:
 
 
 def converted(path: Path) -> tuple[Program, Told]:
-    """The trace as a program; the signature of each operator is its external id."""
+    """The trace as a program. The signature of each operator is its external id."""
     with gzip.open(path) as file:
         events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
     program, told = Program(), Told()
@@ -103,7 +103,7 @@ def _add_work(program: Program, told: Told, event: dict[str, Any], category: str
 
 
 def _ends(name: str) -> tuple[int, int]:
-    """The memory from and to which, as in `Memcpy HtoD (Pageable -> Device)`."""
+    """The kinds of memory of source and destination, as in `Memcpy HtoD (Pageable -> Device)`."""
     found = re.search(r"\((\w+) -> (\w+)\)", name)
     words = found.groups() if found else ("Unknown", "Unknown")
     source, destination = (MemoryKind[word.upper()] for word in words)
@@ -111,7 +111,7 @@ def _ends(name: str) -> tuple[int, int]:
 
 
 def _nested(program: Program, events: list[dict[str, Any]]) -> list[Op]:
-    """The operators of one thread, each with what ran inside it."""
+    """The operators of one thread, each with the operators inside it."""
     outermost: list[Op] = []
     around: list[tuple[Op, list[Op]]] = []
     events.sort(key=lambda event: (event["ts"], -event["dur"], event["args"].get("external id", 0)))

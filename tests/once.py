@@ -1,4 +1,4 @@
-"""What is dear to make and only read, made once for all tests of a run, also with several processes."""
+"""Expensive read-only fixtures, made once for all tests of a run, also with several processes."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from pathlib import Path
 
 
 class Once:
-    """Folders below one that all processes of a run of tests share; each is filled by the first that asks."""
+    """Subfolders of a folder shared by all processes of a run. The first to ask for one fills it."""
 
     def __init__(self, shared: Path) -> None:
         self._shared = shared
 
     def __call__(self, name: str, make: Callable[[Path], Path]) -> Path:
-        """What `make(folder)` returned, to this process or to another; who comes second waits for the first.
+        """Returns the result of `make(folder)`, made by this or another process, which is waited for.
 
-        name: of the folder, and what it holds is known by. Where `make` raises, the next one tries again.
+        name: the name of the folder and of the result. If `make` raises, the next caller tries again.
         """
         folder, done = self._shared / name, self._shared / f"{name}.done"
         self._shared.mkdir(exist_ok=True)
         with open(self._shared / f"{name}.lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # until it is closed
+            fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
             if not done.exists():
                 folder.mkdir(exist_ok=True)
                 done.write_text(str(make(folder)), encoding="utf-8")

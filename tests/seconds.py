@@ -1,7 +1,7 @@
-"""What the tests cost, by folder: printed when they end, also with several processes (pytest-xdist).
+"""The cost of tests by folder, printed at the end, also with several processes (pytest-xdist).
 
-Seconds of processors are the process's own and those of children that were waited for. They count on a busy
-machine, where seconds of the clock say more about its neighbours. Of several processes they are added.
+CPU seconds are those of the process and of waited-for children. They are meaningful on a busy machine, where
+wall seconds say more about neighbours. Seconds of several processes are added.
 """
 
 from __future__ import annotations
@@ -17,51 +17,51 @@ import pytest
 
 @dataclass
 class Cost:
-    """Of one folder: tests, and seconds of the clock and of processors, of setup and teardown too."""
+    """The cost of one folder: number of tests, wall seconds and CPU seconds, with setup and teardown."""
 
     tests: int = 0
     wall_s: float = 0
     cpu_s: float = 0
 
     def add(self, other: Cost) -> None:
-        """Adds the other's to this one."""
+        """Adds the other's figures to this one."""
         self.tests += other.tests
         self.wall_s += other.wall_s
         self.cpu_s += other.cpu_s
 
 
 def cpu_s() -> float:
-    """Seconds of processors this process and its children have used."""
+    """CPU seconds that this process and its children have used."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 class Seconds:
-    """Asked by pytest: measures in the process that runs a test, and adds up in the one that reports."""
+    """A pytest plugin: measures in the process that runs a test, and adds up in the one that reports."""
 
     def __init__(self) -> None:
         self._begun_s = 0.0
         self._folders: defaultdict[str, Cost] = defaultdict(Cost)
 
     def pytest_runtest_logstart(self) -> None:
-        """Before a test's setup."""
+        """Called before a test's setup."""
         self._begun_s = cpu_s()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self) -> Generator[None, Any, Any]:
-        """After setup, call and teardown: what was used since, with the report on its way to who adds up."""
+        """Called after setup, call and teardown. The report carries the cost to the process that adds up."""
         report = yield
         now_s = cpu_s()
         report.cpu_s, self._begun_s = now_s - self._begun_s, now_s
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """One of a test's three reports has come in."""
+        """Called for each of a test's three reports."""
         cost = Cost(report.when == "call", report.duration, getattr(report, "cpu_s", 0.0))
         self._folders[_folder_of(report.nodeid)].add(cost)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Prints the table, dearest first."""
+        """Prints the table, most expensive first."""
         if len(self._folders) < 2:
             return
         total = Cost()
@@ -75,6 +75,6 @@ class Seconds:
 
 
 def _folder_of(nodeid: str) -> str:
-    """`tests/collect` of `tests/collect/autograd/test_lines.py::test_name`: as deep as two folders."""
+    """`tests/collect` for `tests/collect/autograd/test_lines.py::test_name`: at most two levels."""
     parts = nodeid.partition("::")[0].split("/")[:-1]
     return "/".join(parts[:2])

@@ -1,4 +1,4 @@
-"""The signatures written out for editors and people, held to the declarations of the options."""
+"""The signatures written out for editors and people agree with the declared options."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ BOTH = pytest.mark.parametrize(("function", "kind"), [(profile, Options), (Profi
 
 
 @BOTH
-def test_arguments_are_the_options_that_are_declared(
-    function: Callable[..., Any], kind: type[Chosen]
-) -> None:
+def test_arguments_are_the_declared_options(function: Callable[..., Any], kind: type[Chosen]) -> None:
     _, *arguments = inspect.signature(function).parameters.values()
     assert {one.kind for one in arguments} == {inspect.Parameter.KEYWORD_ONLY}
     assert {one.name: one.default for one in arguments} == {
@@ -29,7 +27,7 @@ def test_arguments_are_the_options_that_are_declared(
 
 
 @BOTH
-def test_what_is_said_of_arguments_names_their_values(
+def test_descriptions_of_arguments_name_their_values(
     function: Callable[..., Any], kind: type[Chosen]
 ) -> None:
     said = inspect.cleandoc(function.__doc__ or "").partition("Args:\n")[2].partition("\n\n")[0]

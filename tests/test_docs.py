@@ -1,4 +1,4 @@
-"""What is written from the code is up to date, and what stands beside it names all there is."""
+"""Generated pages are up to date, and texts about the code name everything that exists."""
 
 import re
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from docs import architecture, pages
 ROOT = Path(__file__).resolve().parent.parent
 STALE = f"run `{pages.COMMAND}` and commit what it writes"
 
-# How a variable of the environment, or a setting of the build, is read.
+# How an environment variable or a build setting is read.
 _READ = re.compile(
     r"""(?:environ(?:\.get\(|\[)|getenv\(|environment\(|number_of\()\s*"(PERFPROBE_\w+)"
     | (?:option|set|find_path)\((PERFPROBE_\w+)(?=\s+["A-Z]|[ ]AUTO|[ ]cupti)
@@ -23,17 +23,17 @@ _READ = re.compile(
 
 
 @pytest.mark.parametrize("name", sorted(pages.pages()))
-def test_the_page_is_what_the_code_says(name: str) -> None:
+def test_generated_pages_are_up_to_date(name: str) -> None:
     assert (ROOT / name).read_text(encoding="utf-8") == pages.pages()[name], STALE
 
 
-def test_the_picture_is_of_the_imports_as_they_are() -> None:
+def test_the_picture_shows_the_present_imports() -> None:
     text = architecture.dot_text()
     assert (ROOT / "docs/architecture.dot").read_text(encoding="utf-8") == text, STALE
     assert architecture.svg_mark(text) in (ROOT / "docs/architecture.svg").read_text(encoding="utf-8"), STALE
 
 
-def test_the_picture_has_what_is_imported_at_once_and_when_needed_and_no_more(tmp_path: Path) -> None:
+def test_the_picture_shows_exactly_the_direct_and_late_imports(tmp_path: Path) -> None:
     sources = {
         "perfprobe/top.py": "import perfprobe.low\ndef f():\n    from perfprobe.mid import x\n",
         "perfprobe/mid/one.py": "from perfprobe import low\nfrom perfprobe.mid.two import y\n",
@@ -47,7 +47,7 @@ def test_the_picture_has_what_is_imported_at_once_and_when_needed_and_no_more(tm
     found = set(re.findall(r"^  (\".*->.*);$", architecture.dot_text(tmp_path), re.MULTILINE))
     assert found == {
         '"top" -> "mid" [style=dashed]',
-        '"mid" -> "low"',  # top's own arrow to low follows
+        '"mid" -> "low"',  # the arrow from top to low follows from others
         '"csrc/b" -> "csrc/a"',
         '"native" -> "csrc/bindings"',
     }
@@ -62,7 +62,7 @@ def read_variables() -> Iterator[str]:
                     yield next(filter(None, groups))
 
 
-def test_every_variable_that_is_read_is_explained() -> None:
+def test_every_environment_variable_is_explained() -> None:
     found = set(read_variables())
     assert {"PERFPROBE_CUPTI", "PERFPROBE_OBSERVER", "PERFPROBE_SANITIZE", "PERFPROBE_TRACES"} <= found
     told = set(re.findall(r"`(PERFPROBE_\w+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
@@ -71,7 +71,7 @@ def test_every_variable_that_is_read_is_explained() -> None:
 
 
 @pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
-def test_every_file_that_is_named_is_there(name: str) -> None:
+def test_every_named_file_exists(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     there = {str(path.relative_to(ROOT)) for folder in ("perfprobe", "csrc", "tests", "docs", "benchmarks")
              for path in (ROOT / folder).rglob("*")}  # fmt: skip
@@ -89,7 +89,7 @@ def test_every_file_that_is_named_is_there(name: str) -> None:
     assert missing == []
 
 
-def test_comments_and_names_that_contributing_quotes_exist() -> None:
+def test_names_quoted_in_contributing_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     ((said, file),) = re.findall(r'\*"([^"]+)"\* \(`([^`]+)`\)', text)
     assert said in (ROOT / "perfprobe" / file).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The build's search for torch: what it takes from a torch folder, and what it says when one cannot serve."""
+"""The build's search for torch: what it accepts, and what it says if a torch cannot be used."""
 
 import json
 import os
@@ -14,7 +14,7 @@ OLD_ABI_SYMBOL = b"_ZN3c105ErrorC1ENS_14SourceLocationESs"
 
 
 def make_torch(folder: Path, version: str = "2.13.0+cpu", symbol: bytes = NEW_ABI_SYMBOL) -> Path:
-    """A folder that looks like an installed torch to the search."""
+    """A folder that looks like an installed torch."""
     torch = folder / "torch"
     (torch / "lib").mkdir(parents=True)
     (torch / "include" / "ATen").mkdir(parents=True)
@@ -37,7 +37,7 @@ def search(python: str | Path = sys.executable, **environment: str) -> subproces
 
 @pytest.fixture
 def empty_environment(tmp_path: Path) -> Path:
-    """The interpreter of a virtual environment without any package."""
+    """The interpreter of a virtual environment without packages."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     return tmp_path / "venv" / "bin" / "python"
 
@@ -46,7 +46,7 @@ def site_packages(python: Path) -> Path:
     return next((python.parent.parent / "lib").glob("python3*/site-packages"))
 
 
-def test_the_installed_torch_is_found_as_torch_describes_itself() -> None:
+def test_the_installed_torch_is_found_with_its_version_and_abi() -> None:
     torch = pytest.importorskip("torch")
     found = json.loads(search().stdout)
     assert found == {
@@ -57,12 +57,12 @@ def test_the_installed_torch_is_found_as_torch_describes_itself() -> None:
 
 
 @pytest.mark.parametrize(("symbol", "abi"), [(NEW_ABI_SYMBOL, 1), (OLD_ABI_SYMBOL, 0)])
-def test_the_abi_is_read_from_the_symbols_of_the_library(tmp_path: Path, symbol: bytes, abi: int) -> None:
+def test_the_abi_is_read_from_the_librarys_symbols(tmp_path: Path, symbol: bytes, abi: int) -> None:
     torch = make_torch(tmp_path, symbol=symbol)
     assert json.loads(search(PERFPROBE_TORCH_DIR=str(torch)).stdout)["cxx11_abi"] == abi
 
 
-def test_torch_is_seen_where_isolation_hides_it_from_the_import_path(empty_environment: Path) -> None:
+def test_torch_is_found_in_an_isolated_build(empty_environment: Path) -> None:
     torch = make_torch(site_packages(empty_environment))
     program = "import runpy, sys; sys.path[:] = [p for p in sys.path if 'site-packages' not in p]; "
     program += f"sys.argv = [{str(FIND_TORCH)!r}]; runpy.run_path({str(FIND_TORCH)!r}, run_name='__main__')"
@@ -70,7 +70,7 @@ def test_torch_is_seen_where_isolation_hides_it_from_the_import_path(empty_envir
     assert json.loads(hidden.stdout)["directory"] == str(torch)
 
 
-def test_torch_of_the_activated_environment_serves_a_build_environment(
+def test_a_build_environment_finds_torch_of_the_active_environment(
     tmp_path: Path, empty_environment: Path
 ) -> None:
     activated = tmp_path / "activated"
@@ -80,7 +80,7 @@ def test_torch_of_the_activated_environment_serves_a_build_environment(
     assert json.loads(found.stdout)["directory"] == str(torch)
 
 
-def test_no_torch_is_a_reason_and_not_an_error(empty_environment: Path) -> None:
+def test_missing_torch_gives_a_reason_and_no_error(empty_environment: Path) -> None:
     result = search(empty_environment)
     assert (result.returncode, result.stderr) == (1, "no torch is installed in this environment\n")
 
@@ -95,7 +95,7 @@ def test_an_incomplete_torch_names_what_is_missing(empty_environment: Path, miss
 
 
 @pytest.mark.parametrize("version", ["2.10.1", "2.16.0a0+git1234567", "3.0.0"])
-def test_an_unsupported_torch_is_left_alone_unless_it_is_named(empty_environment: Path, version: str) -> None:
+def test_an_unsupported_torch_is_used_only_if_named(empty_environment: Path, version: str) -> None:
     torch = make_torch(site_packages(empty_environment), version)
     result = search(empty_environment)
     assert result.returncode == 1

@@ -1,4 +1,4 @@
-"""README and guides: what they show exists, and what they say to type works. `make guides` builds them."""
+"""README and guides: what they show exists, and their commands work. `make guides` builds them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES = sorted((ROOT / "docs/examples").glob("*.txt"))
 _MADE = re.compile(r"<!-- made: .*?<!-- end -->", re.DOTALL)
 _FENCED = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+(?![\w-])")
-# Of other programs, in text about them.
+# Options of other programs that the text mentions.
 _OF_OTHERS = {
     "--countname",
     "--target",
@@ -52,12 +52,12 @@ _OF_OTHERS |= {
     "--workers",
     "--epochs",
 }
-_HEAVY = ("machine",)  # takes a minute: its words are read, tests/cli/test_machine.py runs it
+_HEAVY = ("machine",)  # takes a minute; its words are checked here, tests/cli/test_machine.py runs it
 _OF_ITS_OWN = (
     "run",
     "bench",
     "doctor",
-)  # commands that need a process of their own; `run` where none is named
+)  # commands that need their own process; `run` if no command is named
 _SHORT = {"bench": ["--quick", "--time", "1s"]}
 _PROGRAM = """\
 import torch
@@ -93,7 +93,7 @@ def options() -> set[str]:
 
 
 def folder(at: Path) -> Path:
-    """The files that the commands name, and a recording that is the newest of the folder."""
+    """The files that the commands name, and a recording that is the newest one in the folder."""
     (at / "train.py").write_text(_PROGRAM)
     cProfile.run("sum(range(9))", str(at / "old.prof"))
     shutil.copy(at / "old.prof", at / "out.pstats")
@@ -123,7 +123,7 @@ def test_there_are_commands_to_run() -> None:
 
 
 @pytest.mark.parametrize("command", OURS)
-def test_what_a_page_says_to_type_works(
+def test_commands_of_a_page_work(
     command: str, prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = Path(shutil.copytree(prepared, tmp_path / "here"))
@@ -145,7 +145,7 @@ def test_what_a_page_says_to_type_works(
 
 
 @pytest.mark.parametrize("command", MAKE)
-def test_what_make_is_told_it_knows(command: str) -> None:
+def test_named_make_targets_exist(command: str) -> None:
     done = subprocess.run(
         [*shlex.split(command), "--dry-run"], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -153,19 +153,19 @@ def test_what_make_is_told_it_knows(command: str) -> None:
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_every_option_that_is_named_exists(path: Path) -> None:
+def test_every_named_option_exists(path: Path) -> None:
     named = set(_OPTION.findall(path.read_text(encoding="utf-8")))
     assert sorted(named - options() - _OF_OTHERS) == []
 
 
-def test_every_section_and_view_that_is_named_exists() -> None:
+def test_every_named_section_and_view_exists() -> None:
     for path in PAGES:
         for name in re.findall(r"--view ([\w.-]*\w)", path.read_text(encoding="utf-8")):
             assert name in VIEWS, path.name
 
 
 def headings(example: Path) -> Iterator[tuple[str, list[str]]]:
-    """The title of the table that an example shows, and those of its columns."""
+    """The title of the table in an example, and the titles of its columns."""
     command, *lines = example.read_text(encoding="utf-8").splitlines()
     found = re.search(r"--view ([\w.-]*\w)", command)
     name = found[1] if found else {"bench": "efficiency"}.get(example.stem, "operators")
@@ -192,7 +192,7 @@ def test_every_label_of_an_example_exists() -> None:
         assert set(labels) <= {word.name for word in words.by_kind()["line of the first screen"]}
 
 
-def test_every_example_is_made_and_shown() -> None:
+def test_every_example_is_generated_and_shown() -> None:
     assert {path.stem for path in EXAMPLES} == set(examples.COMMANDS)
     shown = "".join(path.read_text(encoding="utf-8") for path in PAGES)
     for name, (command, _) in examples.COMMANDS.items():

@@ -1,4 +1,4 @@
-"""What is kept of several runs of bench, and what is said of them."""
+"""Several runs of bench: what is kept, and what is reported."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def saved(folder: Path, found: Measurements, known: Measurements | None) -> Meas
     return measured_file.read(path, "identity", KINDS)
 
 
-def test_calls_of_an_earlier_run_stay(tmp_path: Path) -> None:
+def test_calls_of_an_earlier_run_are_kept(tmp_path: Path) -> None:
     again = bmm(processes=1)
     both = saved(tmp_path, measured(again, left_out_share=0.94), measured(bernoulli(), bmm(), absent()))
     names = [row.wanted.operator for row in both.rows]
@@ -32,12 +32,12 @@ def test_calls_of_an_earlier_run_stay(tmp_path: Path) -> None:
     assert both.left_out_share == pytest.approx(1 - 0.16 - 0.06 - 0.05)
 
 
-def test_a_call_with_other_threads_is_not_there_twice(tmp_path: Path) -> None:
+def test_a_call_with_another_number_of_threads_replaces_the_old_one(tmp_path: Path) -> None:
     other = replace(bmm(), wanted=replace(bmm().wanted, threads=1))
     assert [row.wanted.threads for row in saved(tmp_path, measured(other), measured(bmm())).rows] == [1]
 
 
-def test_another_machine_s_calls_do_not_stay(tmp_path: Path) -> None:
+def test_calls_of_another_machine_are_dropped(tmp_path: Path) -> None:
     known = replace(measured(bernoulli()), machine="another")
     assert len(saved(tmp_path, measured(bmm()), known).rows) == 1
     elsewhere = measuring.Task((), "run.perfprobe", "identity", known=measured(bernoulli()))
@@ -46,7 +46,7 @@ def test_another_machine_s_calls_do_not_stay(tmp_path: Path) -> None:
     assert len(measured_file.read(path, "identity", KINDS).rows) == 1
 
 
-def test_more_threads_than_processors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_threads_than_processors_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     row = replace(bmm(), wanted=replace(bmm().wanted, threads=5000))
     monkeypatch.setattr(measure, "measure", lambda *_, **__: measured(row, notes=()))
     found = measuring.measured(measuring.Task(()), BenchSettings(), lambda *_: None)

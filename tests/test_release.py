@@ -1,4 +1,4 @@
-"""What makes a release: version, dated changelog, notes, wheels by zig, and the workflow that calls them."""
+"""The parts of a release: version, dated changelog, notes, wheels by zig, and the workflow."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_release_needs_a_dated_section_and_its_tag(release: ModuleType) -> Non
             release.check(CHANGELOG.replace(" - 2026-01-02", day), "0.1.0", None)
 
 
-def test_what_was_unreleased_gets_the_date(release: ModuleType) -> None:
+def test_the_unreleased_section_gets_a_date(release: ModuleType) -> None:
     made = release.dated(CHANGELOG, "0.2.0", "2026-02-03")
     assert release.check(made, "0.2.0", None) == "### Added\n\n- Bread."
     assert release.section(made, "Unreleased") == (None, "")
@@ -76,7 +76,7 @@ def test_the_repositorys_own_changelog_can_be_released(release: ModuleType) -> N
     assert "### Added" in release.check(text, name, f"v{name}")
 
 
-def test_notes_have_what_is_new_and_the_checksums(release: ModuleType, tmp_path: Path) -> None:
+def test_notes_have_the_changes_and_checksums(release: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "perfprobe-0.1.0.tar.gz").write_bytes(b"source")
     (tmp_path / "notes.md").write_text("old")
     text = release.notes("- Salt.", "0.1.0", tmp_path)
@@ -85,7 +85,7 @@ def test_notes_have_what_is_new_and_the_checksums(release: ModuleType, tmp_path:
     assert "notes.md" not in text
 
 
-def test_the_source_distribution_has_all_that_a_build_needs(release: ModuleType, tmp_path: Path) -> None:
+def test_the_source_distribution_is_complete(release: ModuleType, tmp_path: Path) -> None:
     pytest.importorskip("scikit_build_core")
     words = (
         "import runpy, pathlib, sys; runpy.run_path('.ci/release.py')['source'](pathlib.Path(sys.argv[1]))"
@@ -100,7 +100,7 @@ def test_the_source_distribution_has_all_that_a_build_needs(release: ModuleType,
     assert not [name for name in names if name.endswith((".so", ".whl", ".perfprobe"))]
 
 
-def test_what_cannot_be_built_for_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unusable_interpreters_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
     wheel = script("wheel")
     (found,) = wheel.usable(["/nowhere/python3.14", sys.executable])
     assert found == (sys.executable, ".".join(map(str, sys.version_info[:2])))
@@ -114,7 +114,7 @@ def steps(text: str) -> list[str]:
 
 @pytest.mark.parametrize("tag", ["", f"v{perfprobe.__version__}"])
 def test_the_steps_of_the_workflow_run(tag: str, tmp_path: Path) -> None:
-    """With make saying what it would do, and a stand-in for the program that publishes."""
+    """make only prints what it would do, and a stand-in replaces the program that publishes."""
     publisher = tmp_path / "gh"
     publisher.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     publisher.chmod(0o755)

@@ -1,4 +1,4 @@
-"""A recording that is opened once, and what is kept of it."""
+"""A recording is opened once, and computed findings are kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Trace
 from tests.report.test_text import training
 
-# What the end of `perfprobe run --json FILE --callgraph FILE` does, in a process that counts.
+# The end of `perfprobe run --json FILE --callgraph FILE`, in a process that counts.
 COUNTED = """
 import sys
 from perfprobe.cli.after import _report
@@ -43,7 +43,7 @@ def test_report_json_and_picture_open_the_recording_once(tmp_path: Path) -> None
     assert (tmp_path / "graph.dot").stat().st_size > 0
 
 
-# A fifth of numpy's start: few of its functions import it, when they are first called.
+# Masked arrays take a fifth of numpy's start. A few numpy functions import them when first called.
 UNUSED = "import sys; from perfprobe.cli import main; main(); sys.exit('numpy.ma' in sys.modules)"
 
 
@@ -54,7 +54,7 @@ def test_a_report_does_not_import_masked_arrays(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", UNUSED, "report", path], capture_output=True, check=True)
 
 
-def test_each_pass_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_pass_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     readings: list[int] = []
     read = passes.read
 
@@ -70,14 +70,14 @@ def test_each_pass_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     results.text(View())
     results.draw(str(tmp_path / "graph.dot"), GraphView())
 
-    # Once steps are known, the operators of steps, and what other profilers say of them.
+    # After steps are known, the operators of steps, and the tables of other profilers.
     assert readings == [7, 1, 1]
     results.findings(View(focus="mm"), KINDS)
-    assert readings == [7, 1, 1, 2]  # those that no focus changes are kept
+    assert readings == [7, 1, 1, 2]  # passes that no focus changes are kept
 
 
-def test_what_nobody_shows_is_not_made(tmp_path: Path) -> None:
+def test_unused_findings_are_not_computed(tmp_path: Path) -> None:
     found = Results(training().recording(tmp_path).path).findings(View(), (Calling,))
     assert Calling in found
     assert Hotspots not in found
-    assert Children not in found  # the files beside the recording were not looked for
+    assert Children not in found  # files beside the recording were not searched

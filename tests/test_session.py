@@ -19,7 +19,7 @@ from perfprobe.tables.recording import Recording
 
 @pytest.fixture(autouse=True)
 def without_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Whether another test has imported torch in this process must not matter here.
+    # The result must not depend on whether another test has imported torch in this process.
     monkeypatch.delitem(sys.modules, "torch", raising=False)
 
 
@@ -28,7 +28,7 @@ def losses(recording: Recording) -> list[tuple[str, str]]:
     return [(table.source[row], table.reason[row]) for row in range(len(table))]
 
 
-def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
+def test_a_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     path = tmp_path / "run.perfprobe"
     with perfprobe.profile(path, cpu_time=True, buffer_bytes=8 << 20) as profiled:
         assert profiled.path == str(path)
@@ -51,7 +51,7 @@ def test_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     assert ("operators", "the program never imported torch") in losses(recording)
 
 
-def test_a_recording_says_whose_cpu_time_it_has_also_by_its_detail(tmp_path: Path) -> None:
+def test_a_recording_says_which_cpu_times_it_has(tmp_path: Path) -> None:
     path = tmp_path / "run.perfprobe"
     with perfprobe.profile(path, detail="bench"):
         pass
@@ -60,14 +60,14 @@ def test_a_recording_says_whose_cpu_time_it_has_also_by_its_detail(tmp_path: Pat
     assert recording.fact("recording", "cpu_time") == "all"
 
 
-def test_emission_that_had_no_operators_is_a_loss(tmp_path: Path) -> None:
+def test_emitting_without_operators_is_a_loss(tmp_path: Path) -> None:
     path = tmp_path / "run.perfprobe"
     with perfprobe.profile(path, python="off", emit="nvtx"):
         pass
     assert ("emit", "no ranges were emitted: the program never imported torch") in losses(storage.read(path))
 
 
-def test_time_begins_after_our_own_start_and_ends_before_our_own_end(
+def test_recorded_time_excludes_perfprobes_start_and_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started, stopped = [], []
@@ -107,7 +107,7 @@ def test_recordings_do_not_nest(tmp_path: Path) -> None:
     assert not (tmp_path / "inner").exists()
 
 
-def test_of_threads_that_enter_at_once_one_records(tmp_path: Path) -> None:
+def test_only_one_of_several_concurrent_blocks_records(tmp_path: Path) -> None:
     threads, rounds = 8, 20
     gate = threading.Barrier(threads)
     outcomes: list[str] = []
@@ -133,7 +133,7 @@ def test_of_threads_that_enter_at_once_one_records(tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("*.perfprobe"))) == rounds
 
 
-def test_a_block_is_recorded_once(tmp_path: Path) -> None:
+def test_a_block_object_cannot_be_entered_twice(tmp_path: Path) -> None:
     profiled = perfprobe.profile(tmp_path / "run.perfprobe", operators="off")
     with profiled, pytest.raises(UsageError, match="started before"), profiled:
         pass
@@ -142,13 +142,13 @@ def test_a_block_is_recorded_once(tmp_path: Path) -> None:
 
 
 def anonymous_kib() -> int:
-    """Memory of this process that is not a file's."""
+    """Anonymous memory of this process."""
     lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
 
 
-def test_blocks_keep_no_memory(tmp_path: Path) -> None:
-    """They kept 40 KiB each, and 280 with operators and samples."""
+def test_blocks_do_not_leak_memory(tmp_path: Path) -> None:
+    """Each block used to leak 40 KiB, and 280 KiB with operators and samples."""
     for at in range(60):
         with perfprobe.profile(tmp_path / f"{at}.perfprobe", operators="off"):
             pass
@@ -157,17 +157,17 @@ def test_blocks_keep_no_memory(tmp_path: Path) -> None:
     assert anonymous_kib() - before_kib < 50 * 16
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "run.perfprobe"
     path.write_text("precious")
     with pytest.raises(UsageError, match="exists already"), perfprobe.profile(path):
         pass
     assert path.read_text() == "precious"
-    with perfprobe.profile(tmp_path / "next.perfprobe"):  # the failed one left nothing behind
+    with perfprobe.profile(tmp_path / "next.perfprobe"):  # the failed one left no state
         pass
 
 
-def test_exception_passes_and_is_noted(tmp_path: Path) -> None:
+def test_an_exception_passes_and_is_recorded(tmp_path: Path) -> None:
     path = tmp_path / "run.perfprobe"
     with pytest.raises(KeyError), perfprobe.profile(path):
         raise KeyError(1)
@@ -178,18 +178,19 @@ def test_operators_can_be_left_out(tmp_path: Path) -> None:
     path = tmp_path / "run.perfprobe"
     with perfprobe.profile(path, operators="off"):
         pass
-    # Not of ranges, where a test before this one used a client of listeners, nor of samples on every Python.
+    # Not losses of ranges, as an earlier test may have used a client of a tool, nor of samples on every
+    # Python.
     said = [loss for loss in losses(storage.read(path)) if loss[0] not in ("ranges", "samples")]
     assert said == [("operators", "switched off with --operators off")]
 
 
 @pytest.mark.parametrize("options", [{"operators": "kineto"}, {"buffer_bytes": 1 << 20}, {"memory": True}])
-def test_values_that_do_not_exist(options: dict[str, object]) -> None:
+def test_unknown_values_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         perfprobe.profile("x", **options)  # type: ignore[arg-type]
 
 
-def test_report_needs_a_recording_that_has_ended(tmp_path: Path) -> None:
+def test_a_report_needs_an_ended_recording(tmp_path: Path) -> None:
     profiled = perfprobe.profile(tmp_path / "run.perfprobe")
     with pytest.raises(UsageError, match="nothing to report yet"):
         profiled.report()
@@ -197,7 +198,7 @@ def test_report_needs_a_recording_that_has_ended(tmp_path: Path) -> None:
         profiled.report()
 
 
-def test_report_prints_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_report_is_printed_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with perfprobe.profile(tmp_path / "run.perfprobe") as profiled:
         pass
     profiled.report(top=3, sort="calls")
@@ -205,7 +206,7 @@ def test_report_prints_to_standard_output(tmp_path: Path, capsys: pytest.Capture
     assert "the program never imported torch" in " ".join(printed.split())
 
 
-def test_fault_of_a_collector_is_a_loss_and_not_an_exception(
+def test_an_error_of_a_collector_is_a_loss_and_not_an_exception(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(self: OperatorCollector) -> None:
@@ -221,7 +222,7 @@ def test_fault_of_a_collector_is_a_loss_and_not_an_exception(
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # the writer is a thread
-def test_forked_child_does_not_record(tmp_path: Path) -> None:
+def test_a_forked_child_does_not_record(tmp_path: Path) -> None:
     path = tmp_path / "run.perfprobe"
     with perfprobe.profile(path) as profiled:
         child = os.fork()
@@ -235,7 +236,7 @@ def test_forked_child_does_not_record(tmp_path: Path) -> None:
     assert ("processes", "forked child processes were not recorded") in losses(recording)
 
 
-def test_missing_recorder_is_an_environment_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_recorder_raises_environment_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> None:
         raise EnvironmentLack("nothing can be recorded", "perfprobe._core was not built", "rebuild it")
 
@@ -245,7 +246,7 @@ def test_missing_recorder_is_an_environment_lack(tmp_path: Path, monkeypatch: py
     assert list(tmp_path.iterdir()) == []
 
 
-def test_public_names() -> None:
+def test_the_public_names() -> None:
     assert set(perfprobe.__all__) <= set(dir(perfprobe))
     assert all(getattr(perfprobe, name) is not None for name in perfprobe.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -1,4 +1,4 @@
-"""No function longer than 50 lines and no file longer than 400, in Python and in C++."""
+"""Functions have at most 50 lines and files at most 400, in Python and C++."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ FUNCTION_LINES = 50
 PYTHON_FOLDERS = ("perfprobe", "tests", "benchmarks", "csrc")
 CPP_FOLDERS = ("csrc", "tests/native", "benchmarks")
 
-# What a brace belongs to is decided on text without these: comments, strings, characters, preprocessor lines.
+# Removed before blocks are recognized: comments, strings, characters, preprocessor lines.
 CPP_NOISE = re.compile(
     r"""//[^\n]*                                     # comments
     | /\*.*?\*/
@@ -42,7 +42,7 @@ def cpp_files() -> Iterator[Path]:
 
 
 def python_functions(text: str) -> Iterator[tuple[str, int, int]]:
-    """(name, first line, lines) of every function, nested ones and methods too."""
+    """(name, first line, lines) of every function, including nested ones and methods."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             assert node.end_lineno is not None
@@ -54,9 +54,11 @@ def blank(match: re.Match[str]) -> str:
 
 
 def cpp_functions(text: str) -> Iterator[tuple[str, int, int]]:
-    """(head, first line, lines) of every function body that stands in a file, namespace or class."""
+    """(head, first line, lines) of every function body in a file, namespace or class."""
     text = CPP_NOISE.sub(blank, text)
-    open_blocks: list[tuple[bool, str, int]] = []  # is it a container, its head, the line the head starts on
+    open_blocks: list[
+        tuple[bool, str, int]
+    ] = []  # whether it is a container, its head, the line where the head starts
     head_start = 0
     for brace in re.finditer(r"[{};]", text):
         head = text[head_start : brace.start()]
@@ -108,7 +110,7 @@ def test_cpp_functions_are_short() -> None:
     assert long == []
 
 
-def test_cpp_functions_are_measured_as_a_reader_counts_them() -> None:
+def test_lengths_of_cpp_functions_equal_hand_counts() -> None:
     source = """\
 #define OPEN {
 namespace a {

@@ -1,4 +1,4 @@
-"""The stubs of the extension modules name exactly what the modules offer."""
+"""The stubs of the extension modules declare exactly what the modules contain."""
 
 import ast
 import importlib
@@ -29,7 +29,7 @@ def is_public(name: str) -> bool:
 
 
 def defined(body: list[ast.stmt]) -> set[str]:
-    """Public names a stub's module or class body defines; `Name.member` for what stands in a class."""
+    """Public names that a stub's module or class body defines; `Name.member` for those in a class."""
     names: set[str] = set()
     for node in body:
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -42,7 +42,7 @@ def defined(body: list[ast.stmt]) -> set[str]:
 
 
 def offered(module: ModuleType) -> set[str]:
-    """The same names as the built module has them."""
+    """The same names in the built module."""
     names = {name for name in vars(module) if is_public(name)}
     for name, value in vars(module).items():
         if isinstance(value, type) and name in names:

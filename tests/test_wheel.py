@@ -1,4 +1,4 @@
-"""A wheel, built and installed elsewhere, works without the source folder beside it."""
+"""A wheel, built and installed elsewhere, works without the source folder."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def call(*command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]
 
 
 def make_environment(folder: Path, *, visible: Path) -> Path:
-    """The interpreter of a fresh virtual environment that sees the packages in `visible` behind its own."""
+    """The interpreter of a new virtual environment that also sees the packages in `visible`."""
     assert call(sys.executable, "-m", "venv", "--without-pip", folder, folder=ROOT).returncode == 0
     site_packages = next((folder / "lib").glob("python3*/site-packages"))
     (site_packages / "visible.pth").write_text(f"{visible}\n")
@@ -51,9 +51,9 @@ def build_wheel(folder: Path, *settings: str) -> Path:
 
 
 def compiled_already() -> list[str]:
-    """Settings to take what `make setup` compiled for this Python, with its options, else none.
+    """Settings that reuse the objects of `make setup` for this Python, if there are any.
 
-    The tests are of what is packed and of how it works elsewhere; the same objects again take minutes.
+    The tests check what is packed and that it works elsewhere; compiling again would take minutes.
     """
     cache = ROOT / "build" / "editable" / "CMakeCache.txt"
     kept = dict(re.findall(r"^(\w+):\w+=(.*)$", cache.read_text(), re.MULTILINE)) if cache.exists() else {}
@@ -92,7 +92,7 @@ def test_the_wheel_holds_the_package_and_nothing_of_the_source_tree(wheel: Path)
     } <= set(names)
 
 
-def test_both_spellings_of_the_command_answer_elsewhere(installed: Path, tmp_path: Path) -> None:
+def test_both_spellings_of_the_command_work_elsewhere(installed: Path, tmp_path: Path) -> None:
     script = call(installed.parent / "perfprobe", "--version", folder=tmp_path)
     module = call(installed, "-m", "perfprobe", "--version", folder=tmp_path)
     assert (script.returncode, script.stderr) == (0, "")
@@ -114,13 +114,13 @@ def test_an_installed_perfprobe_profiles_a_script(
 
 
 def parts(python: Path, folder: Path, status: int) -> dict[str, dict[str, str]]:
-    """What `perfprobe doctor` finds in that environment, run in that folder."""
+    """The result of `perfprobe doctor` in that environment and folder."""
     result = call(python, "-m", "perfprobe", "doctor", "--json", folder=folder)
     assert result.returncode == status, result.stdout + result.stderr
     return {part["part"]: part for part in json.loads(result.stdout)["parts"]}
 
 
-def test_doctor_says_that_the_source_folder_hides_an_installed_perfprobe(
+def test_doctor_reports_that_the_source_folder_hides_an_installed_perfprobe(
     installed: Path, tmp_path: Path
 ) -> None:
     pytest.importorskip("torch")
@@ -130,7 +130,7 @@ def test_doctor_says_that_the_source_folder_hides_an_installed_perfprobe(
     assert found["recorder"]["remedy"] == f"run it from another folder than {ROOT}"
 
 
-def test_an_install_without_compiler_and_torch_says_what_is_missing(
+def test_an_installation_without_compiler_and_torch_names_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CXX", str(tmp_path / "no-compiler"))

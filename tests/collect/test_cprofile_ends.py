@@ -1,4 +1,4 @@
-"""When counting ends before the program does: it is too costly, or the program wants the hook itself."""
+"""Counting ends before the program if it costs too much or if the program uses the profile hook itself."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def calls(recording: Recording, name: str) -> int:
 
 
 def run_both(folder: Path, source: str, python: str = "both") -> Recording:
-    """The recording of a program that must print and end as under plain python."""
+    """The recording of a program whose output and exit must be as under plain python."""
     (folder / "main.py").write_text(dedent(source))
     outcome, recording = count(folder, "main.py", python=python)
     expected = finish(start(["main.py"], folder))
@@ -57,7 +57,7 @@ def run_both(folder: Path, source: str, python: str = "both") -> Recording:
     return recording
 
 
-def test_costly_counting_ends(tmp_path: Path) -> None:
+def test_expensive_counting_stops(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(dedent(HEAVY))
     outcome, recording = count(tmp_path, "main.py", python="both")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"done\n", b"")
@@ -75,7 +75,7 @@ def test_costly_counting_ends(tmp_path: Path) -> None:
     assert cost > 100e6
 
 
-def test_costly_counting_goes_on_when_asked_to(tmp_path: Path) -> None:
+def test_expensive_counting_continues_on_request(tmp_path: Path) -> None:
     source = HEAVY.replace("+ 3", "+ 0.3") + "    print(leaf.__name__)"
     recording = run_both(tmp_path, source, "cprofile")
     assert losses(recording) == []
@@ -83,7 +83,7 @@ def test_costly_counting_goes_on_when_asked_to(tmp_path: Path) -> None:
     assert calls(recording, "leaf") % 10_000 == 0
 
 
-def test_light_program_is_counted_to_the_end(tmp_path: Path) -> None:
+def test_a_program_with_few_calls_is_counted_to_the_end(tmp_path: Path) -> None:
     recording = run_both(tmp_path, WORK)
     assert losses(recording) == []
     assert calls(recording, "before") == 5
@@ -91,7 +91,7 @@ def test_light_program_is_counted_to_the_end(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="only a profile hook slows instructions down")
-def test_slower_instructions_cost_too(tmp_path: Path) -> None:
+def test_slower_instructions_count_as_cost(tmp_path: Path) -> None:
     source = """
         total = 0
         import time
@@ -103,14 +103,14 @@ def test_slower_instructions_cost_too(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(dedent(source))
     outcome, recording = count(tmp_path, "main.py", python="both")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"", b"")
-    # Whether it is seen depends on the machine: where both processors are busy, to look at the main thread
-    # takes its processor from it. Where it was seen, it was dear.
+    # Whether it is seen depends on the machine: if both processors are busy, looking at the main thread takes
+    # its processor. If it was seen, counting was expensive.
     estimated_ns = recording.number("cprofile", "estimated_ns")
     assert estimated_ns is not None
     assert recording.number("cprofile", "ended_ns") is None or estimated_ns > 20e6
 
 
-def test_modules_of_libraries_are_left_out_when_governed(tmp_path: Path) -> None:
+def test_module_bodies_of_libraries_are_not_counted(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def f():\n    return 1\n\nf()\n")
     source = """
         import decimal, json.tool, mine
@@ -196,22 +196,22 @@ TRACERS = {
 
 
 @pytest.mark.parametrize("name", PROFILERS)
-def test_gives_way_to_a_profiler(name: str, tmp_path: Path) -> None:
+def test_counting_stops_for_the_programs_profiler(name: str, tmp_path: Path) -> None:
     recording = run_both(tmp_path, dedent(WORK) + dedent(PROFILERS[name]), "cprofile")
     [loss] = losses(recording)
     assert loss.startswith("another profiler was started: calls are counted for the first")
-    assert calls(recording, "before") == 5  # those before it began
+    assert calls(recording, "before") == 5  # the calls before that profiler started
 
 
 @pytest.mark.parametrize("name", TRACERS)
-def test_gives_way_to_a_tracer(name: str, tmp_path: Path) -> None:
+def test_counting_stops_for_the_programs_tracer(name: str, tmp_path: Path) -> None:
     recording = run_both(tmp_path, dedent(WORK) + dedent(TRACERS[name]), "cprofile")
     [loss] = losses(recording)
     assert loss.startswith("the program set a trace function (a debugger, coverage): calls are counted")
     assert calls(recording, "before") == 5
 
 
-def test_does_not_begin_under_another_profiler(tmp_path: Path) -> None:
+def test_counting_does_not_start_under_another_profiler(tmp_path: Path) -> None:
     source = """
         import cProfile, perfprobe
 
@@ -232,7 +232,7 @@ def test_does_not_begin_under_another_profiler(tmp_path: Path) -> None:
     assert recording.fact("cprofile") is None
 
 
-def test_forked_child_is_not_counted(tmp_path: Path) -> None:
+def test_a_forked_child_is_not_counted(tmp_path: Path) -> None:
     source = """
         import os, sys
 
@@ -255,11 +255,11 @@ def test_forked_child_is_not_counted(tmp_path: Path) -> None:
     assert calls(recording, "f") == 1001
 
 
-def test_program_sees_no_profile_function(tmp_path: Path) -> None:
+def test_the_program_sees_no_profile_function(tmp_path: Path) -> None:
     run_both(tmp_path, "import sys; print(sys.getprofile(), sys.gettrace())", "cprofile")
 
 
-def test_threads_of_a_program_with_a_hook_of_its_own_are_left_alone(tmp_path: Path) -> None:
+def test_threads_with_their_own_hook_are_not_counted(tmp_path: Path) -> None:
     source = """
         import threading
         seen = []
@@ -277,7 +277,7 @@ def test_threads_of_a_program_with_a_hook_of_its_own_are_left_alone(tmp_path: Pa
         assert loss == "threads were not counted from when the program called threading.setprofile"
 
 
-def test_killed_run_keeps_what_a_snapshot_held(tmp_path: Path) -> None:
+def test_a_killed_run_keeps_its_last_snapshot(tmp_path: Path) -> None:
     source = """
         import os, signal, time
 

@@ -1,4 +1,4 @@
-"""CPU time of operators against what they are known to have used: a spin by the same clock, and a sleep."""
+"""CPU time of operators that spin for a known time by the same clock, or sleep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def single() -> None:
 
 @pytest.fixture
 def library() -> Iterator[torch.library.Library]:
-    """Operators whose CPU time is known, defined for a test."""
+    """Operators with known CPU time, defined for a test."""
     made = torch.library.Library("perfprobe_cpu", "FRAGMENT")
     for name, work in (("spin", spin), ("sleep", sleep), ("around", around), ("touch", touch)):
         made.define(f"{name}(Tensor x) -> Tensor")
@@ -67,7 +67,7 @@ def rows_of(path: Path, run: Callable[[], object]) -> dict[str, Row]:
 
 
 @pytest.mark.usefixtures("library")
-def test_a_spinning_and_a_sleeping_operator(tmp_path: Path) -> None:
+def test_cpu_time_of_a_spinning_and_a_sleeping_operator(tmp_path: Path) -> None:
     x = torch.ones(4)
 
     def run() -> None:
@@ -84,8 +84,8 @@ def test_a_spinning_and_a_sleeping_operator(tmp_path: Path) -> None:
     assert sleep.cpu_ns < SLEPT_NS / 2
 
 
-def test_products_add_up_to_what_the_thread_used(tmp_path: Path) -> None:
-    """Of the same clock, read around a loop: no more than it, and most of it."""
+def test_cpu_times_add_up_to_the_threads_cpu_time(tmp_path: Path) -> None:
+    """Compared with the same clock around the loop: the sum is at most that, and most of it."""
     a = torch.randn(256, 256)
     used_ns = 0
 
@@ -118,8 +118,8 @@ def test_every_operator_is_within_its_parent(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("library")
-def test_page_faults_of_fresh_pages(tmp_path: Path) -> None:
-    """Each page once; Python and torch may touch a few of their own, but not on every call."""
+def test_each_fresh_page_is_a_page_fault(tmp_path: Path) -> None:
+    """Each page faults once. Python and torch may touch a few pages themselves, but not on every call."""
     x = torch.ones(4)
     calls = record(
         tmp_path / "run.perfprobe",
@@ -130,7 +130,7 @@ def test_page_faults_of_fresh_pages(tmp_path: Path) -> None:
     assert TOUCHED_PAGES <= faults[0] <= faults[2] < TOUCHED_PAGES + 20
 
 
-def test_what_recording_took_is_of_all_that_ran_inside(tmp_path: Path) -> None:
+def test_recording_cost_includes_inner_operators(tmp_path: Path) -> None:
     rows = record(
         tmp_path / "run.perfprobe", lambda: torch.einsum("ij,jk->ik", *[torch.ones(4, 4)] * 2), detail="bench"
     )
@@ -152,17 +152,17 @@ def test_cpu_time_of_outermost_operators_only(tmp_path: Path, cpu_time: object) 
 
 
 @pytest.mark.parametrize("cpu_time", ["off", False])
-def test_no_cpu_time(tmp_path: Path, cpu_time: object) -> None:
+def test_cpu_time_can_be_off(tmp_path: Path, cpu_time: object) -> None:
     rows = record(tmp_path / "run.perfprobe", lambda: torch.ones(2) + 1, cpu_time=cpu_time)
     assert {(row.cpu_ns, row.cpu_self_ns) for row in rows} == {(-1, -1)}
     assert {(row.recording_ns, row.faults) for row in rows} == {(-1, -1)}
 
 
-def test_cpu_time_of_all_operators_is_a_detail_now(tmp_path: Path) -> None:
+def test_cpu_time_all_is_refused_and_the_remedy_is_detail(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--cpu-time all was removed; .*--detail bench.*detail=\"bench\""):
         record(tmp_path / "run.perfprobe", lambda: None, cpu_time="all")
 
 
-def test_a_choice_that_does_not_exist(tmp_path: Path) -> None:
+def test_an_unknown_choice_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no choice of operators to read CPU time of 'some'"):
         record(tmp_path / "run.perfprobe", lambda: None, cpu_time="some")

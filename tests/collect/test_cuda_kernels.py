@@ -1,4 +1,4 @@
-"""libperfprobe_cuda.so on a machine without a driver: it was built, loads, and says what is missing."""
+"""libperfprobe_cuda.so on a machine without a driver is built, loads, and says what is missing."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_without_a_driver_the_error_is_named(call: str, kernels: CudaKernels) ->
         CALLS[call](kernels)
 
 
-def test_a_library_that_was_not_built_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unbuilt_library_has_a_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "_build.json").write_text(json.dumps({"libperfprobe_cuda": "no nvcc was found"}))
     monkeypatch.setattr(native, "_package_folders", lambda: [str(tmp_path)])
     with pytest.raises(EnvironmentLack) as caught:
@@ -58,7 +58,7 @@ def test_a_library_that_was_not_built_says_why(tmp_path: Path, monkeypatch: pyte
     assert sys.executable in caught.value.remedy
 
 
-def test_a_library_that_does_not_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_does_not_load_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "libperfprobe_cuda.so").write_text("no library")
     monkeypatch.setattr(native, "_package_folders", lambda: [str(tmp_path)])
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""Buffers of CUPTI's records as rows of a recording, beside what was put into them by hand."""
+"""Decoded buffers of CUPTI records, compared with the values put into them by hand."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def one_of_each() -> Buffer:
     buffer.wait(4)
     buffer.overhead()
     buffer.external_id(5)
-    buffer.external_id(3)  # another tool's
+    buffer.external_id(3)  # of another tool
     return buffer
 
 
-def test_every_field_arrives(tmp_path: Path) -> None:
+def test_every_field_is_decoded(tmp_path: Path) -> None:
     recording, figures = decode(tmp_path / "a.perfprobe", [one_of_each().data])
     gpu, text = recording, recording[Strings]
     name = gpu[Kernels].name[0]
@@ -94,7 +94,7 @@ def test_every_field_arrives(tmp_path: Path) -> None:
     assert [figures[key] for key in ("untimed", "unknown_kinds", "malformed", "unread_names")] == [0] * 4
 
 
-def test_a_launch_that_nvcc_compiled_has_the_name_of_the_api(tmp_path: Path) -> None:
+def test_a_compiled_launch_has_the_api_functions_name(tmp_path: Path) -> None:
     buffer = Buffer()
     buffer.call(RUNTIME, 505, 99)
     recording, _ = decode(tmp_path / "a.perfprobe", [buffer.data])
@@ -102,7 +102,7 @@ def test_a_launch_that_nvcc_compiled_has_the_name_of_the_api(tmp_path: Path) -> 
 
 
 def sums(gpu: Recording) -> dict[str, Any]:
-    """The counters as the rows have them."""
+    """The counters computed from the rows."""
 
     def total(table: Any, mask: Any, size: Any = 0) -> tuple[int, int, int]:
         return int(mask.sum()), int(np.sum(size * mask)), int((table.end_ns - table.start_ns)[mask].sum())
@@ -118,7 +118,7 @@ def sums(gpu: Recording) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_counters_are_the_sums_of_the_rows(tmp_path: Path, seed: int) -> None:
+def test_counters_equal_the_sums_of_the_rows(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     buffers = [Buffer() for _ in range(20)]
     for buffer in buffers:
@@ -143,8 +143,8 @@ def test_counters_are_the_sums_of_the_rows(tmp_path: Path, seed: int) -> None:
     assert len(np.unique(np.array(rows(gpu[Launches])), axis=0)) == len(gpu[Launches]) <= 9
 
 
-def test_a_name_is_what_lies_at_its_address_now(tmp_path: Path) -> None:
-    """A module was unloaded, and another one's names came to lie in its place."""
+def test_a_name_is_read_again_from_its_address(tmp_path: Path) -> None:
+    """A module was unloaded, and another module's names are at the same address."""
     lies = ctypes.create_string_buffer(16)
     buffer = Buffer()
     buffer.kernel(ctypes.addressof(lies))
@@ -166,7 +166,7 @@ def test_a_name_is_what_lies_at_its_address_now(tmp_path: Path) -> None:
     assert recording[Kernels].name[0] == recording[Kernels].name[1]
 
 
-def test_many_rows_come_in_several_blocks(tmp_path: Path) -> None:
+def test_many_rows_are_written_in_several_blocks(tmp_path: Path) -> None:
     buffer = Buffer()
     buffer.kernel(ctypes.addressof(NAME), kind=CONCURRENT_KERNEL)
     many = BLOCK_ROWS + 1
@@ -177,12 +177,14 @@ def test_many_rows_come_in_several_blocks(tmp_path: Path) -> None:
     assert recording.stopped_at is None
 
 
-def test_a_full_disk_does_not_mix_up_launches(tmp_path: Path) -> None:
-    """What it refused of other tables is lost; kernels refer to launches by their number."""
+def test_a_full_disk_does_not_renumber_launches(tmp_path: Path) -> None:
+    """Refused rows of other tables are lost, but kernels refer to launches by number."""
     first, second, third = Buffer(), Buffer(), Buffer()
     first.kernel(ctypes.addressof(NAME), grid=(1, 1, 1))
     first.data *= BLOCK_ROWS
-    second.kernel(ctypes.addressof(NAME), grid=(1, 1, 1))  # one more than a block: they are written
+    second.kernel(
+        ctypes.addressof(NAME), grid=(1, 1, 1)
+    )  # one more than fits in a block, so they are written
     third.kernel(ctypes.addressof(NAME), grid=(2, 1, 1))
     third.kernel(ctypes.addressof(NAME), grid=(1, 1, 1))
     step = iterator(STRIDES_13_0)
@@ -199,7 +201,7 @@ def test_a_full_disk_does_not_mix_up_launches(tmp_path: Path) -> None:
     assert recording[Kernels].launch.tolist() == [0, 1, 0]
 
 
-def test_nothing_makes_no_rows(tmp_path: Path) -> None:
+def test_an_empty_buffer_makes_no_rows(tmp_path: Path) -> None:
     recording, figures = decode(tmp_path / "a.perfprobe", [bytearray(), bytearray(b"\0" * 64)])
     assert recording.rows(*GPU_EVENTS) == 0
     assert figures["records"] == 0

@@ -1,4 +1,4 @@
-"""Buffers kept in `.cupti` files: written by the recorder, read and decoded again here."""
+"""Buffers in `.cupti` files: written by the recorder, read and decoded again here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.collect.test_cupti_decoding import one_of_each, rows, sums
 GOLDEN = sorted((Path(__file__).parent.parent / "golden" / "gpu").glob("*.cupti"))
 
 
-def test_a_fixture_decodes_as_the_buffers_did(tmp_path: Path) -> None:
+def test_a_fixture_decodes_like_the_original_buffers(tmp_path: Path) -> None:
     lies = ctypes.create_string_buffer(b"_Z3fooi")
     unreadable = Buffer()
     unreadable.kernel(8)
@@ -44,8 +44,8 @@ def test_a_fixture_decodes_as_the_buffers_did(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "path", GOLDEN or [pytest.param(None, marks=pytest.mark.skip("no fixture was recorded yet"))], ids=str
 )
-def test_a_recorded_fixture_is_decoded_whole(tmp_path: Path, path: Path) -> None:
-    """What it means beside the truth recorded with it is checked elsewhere: this is about every record."""
+def test_a_recorded_fixture_is_decoded_completely(tmp_path: Path, path: Path) -> None:
+    """Here every record must be decoded. Other tests compare with the truth recorded beside it."""
     fixture = read_fixture(path)
     assert fixture.is_synthetic == ("synthetic" in path.name)
     recording, figures = replay(fixture, tmp_path / "a.perfprobe")

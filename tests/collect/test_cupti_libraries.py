@@ -1,6 +1,6 @@
-"""NVIDIA's own iterator steps through records as our decoder takes it to: any libcupti that is at hand.
+"""NVIDIA's own iterator steps through records as our decoder expects, with every libcupti that is found.
 
-PERFPROBE_CUPTI_LIBRARIES: paths of further ones, colon separated.
+PERFPROBE_CUPTI_LIBRARIES: paths of more libraries, separated by colons.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 NEEDED = "no libcupti is installed here; name some in PERFPROBE_CUPTI_LIBRARIES"
 
-# By version of CUPTI's interface: bytes of the records that have grown since 12.1.
+# Lengths of the records that have grown since 12.1, by version of CUPTI's interface.
 GROWN = {
     18: {"10": 208, "1": 88, "17": 40, "38": 40},
     22: {"10": 208, "1": 88, "17": 56, "38": 40},
@@ -42,7 +42,7 @@ def libraries() -> list[Path]:
 @pytest.mark.parametrize(
     "library", libraries() or [pytest.param(None, marks=pytest.mark.skip(NEEDED))], ids=str
 )
-def test_the_library_steps_as_we_decode(library: Path) -> None:
+def test_the_library_steps_as_the_decoder_expects(library: Path) -> None:
     command = [sys.executable, "-m", "tests.collect.walk_cupti", str(library)]
     walked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     if walked.returncode < 0:
@@ -61,9 +61,9 @@ def test_the_library_steps_as_we_decode(library: Path) -> None:
     assert seen["figures"]["records"] == 8
     assert seen["figures"]["malformed"] == seen["figures"]["unknown_kinds"] == 0
     assert seen["figures"]["copies"][1] == [1, 5_000_000_000, 300]
-    # Cut behind every byte: all that lies whole before the cut is seen, and the cut itself is noticed.
+    # Cut after every byte: all complete records before the cut are seen, and the cut itself is noticed.
     ends = seen["ends"]
     assert seen["cut"]["records"] == sum(size >= end for size in range(ends[-1] + 1) for end in ends)
-    # In one to three bytes of a kind the library reads on, and may find a kind there that is none.
+    # If one to three bytes of a kind are left, the library reads on and may find a false kind.
     noticed = seen["cut"]["malformed"] + seen["cut"]["unknown_kinds"]
     assert noticed == ends[-1] - len(ends)

@@ -23,7 +23,7 @@ def create(path: Path | str, *, named: bool) -> str:
     return destination.create(FakeRecorder, str(path), 1, named=named)[1]  # type: ignore[arg-type]
 
 
-def test_names_carry_script_date_and_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_contain_script_date_and_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = destination.default_path("train", None)
     assert re.fullmatch(rf"{tmp_path}/train-\d{{8}}-\d{{6}}-{os.getpid()}\.perfprobe", path)
@@ -32,14 +32,14 @@ def test_names_carry_script_date_and_process(tmp_path: Path, monkeypatch: pytest
     assert re.fullmatch(rf"{tmp_path}/train-\d{{8}}-\d{{6}}-{host}-rank3-{os.getpid()}\.perfprobe", ranked)
 
 
-def test_a_rank_gets_a_name_of_its_own() -> None:
+def test_each_rank_has_its_own_name() -> None:
     assert destination.with_rank("/x/out.perfprobe", {"rank": 1, "world_size": 2}) == "/x/out-rank1.perfprobe"
     assert destination.with_rank("/x/out", {"rank": 0, "world_size": 2}) == "/x/out-rank0"
     assert destination.with_rank("/x/out.perfprobe", {"rank": 0, "world_size": 1}) == "/x/out.perfprobe"
     assert destination.with_rank("/x/out.perfprobe", None) == "/x/out.perfprobe"
 
 
-def test_nothing_is_overwritten(tmp_path: Path) -> None:
+def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     taken = tmp_path / "run.perfprobe"
     taken.write_text("precious")
     with pytest.raises(UsageError, match=f"exists already: {taken}"):
@@ -57,7 +57,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
         ("folder", UsageError, "exists already"),
     ],
 )
-def test_where_nothing_can_be_written(
+def test_an_unwritable_folder_is_reported(
     path: str, kind: type[PerfprobeError], words: str, tmp_path: Path
 ) -> None:
     (tmp_path / "file").touch()
@@ -69,7 +69,7 @@ def test_where_nothing_can_be_written(
 @pytest.mark.parametrize(
     "number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.ENAMETOOLONG]
 )
-def test_what_the_disk_refuses_is_one_line(number: int) -> None:
+def test_disk_errors_are_reported_in_one_line(number: int) -> None:
     def refuse(path: bytes, _buffer_bytes: int, **_options: bool) -> None:
         raise OSError(number, os.strerror(number), path)
 
@@ -80,5 +80,5 @@ def test_what_the_disk_refuses_is_one_line(number: int) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_recordings_are_found_by_the_suffix_they_are_given() -> None:
+def test_recordings_are_found_by_their_suffix() -> None:
     assert destination.SUFFIX == storage.SUFFIX

@@ -1,4 +1,4 @@
-"""Operators, phases and steps as ranges for another tool: what a listener hears, in order."""
+"""Operators, phases and steps as ranges for another tool: what a listening tool gets, in order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def ports(listener: Callable[[str], Path]) -> Listener:
 
 @pytest.fixture
 def emitted(ports: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Emitted:
-    """Runs a function while it is recorded and its operators are emitted: what was heard of it."""
+    """Runs a function while it is recorded and emitted; returns what the listening tool got."""
     one_thread()
     monkeypatch.setattr(emit, "listener", lambda facts, kind: ports.port() if kind else None)
 
@@ -52,7 +52,7 @@ def emitted(ports: Listener, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def on(mark: str, function: str) -> str:
-    """How a message ends: the marked line, and the function by its qualified name where there is one."""
+    """The end of a message: the marked line, and the function's qualified name if known."""
     place, _, name = at(mark, function).partition(" in ")
     qualified = getattr(globals().get(name), "__qualname__", name)
     return f"@ {place} {qualified}"
@@ -63,7 +63,7 @@ def product_of(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     return y.exp()  # exponential
 
 
-def test_a_program_counted_by_hand(emitted: Emitted) -> None:
+def test_ranges_of_a_program_counted_by_hand(emitted: Emitted) -> None:
     x, weight = torch.ones(1), torch.ones(1, requires_grad=True)
 
     def step() -> None:
@@ -95,7 +95,7 @@ def _around(outer: str, *inner: str) -> list[tuple[str, str]]:
 
 
 class Twice(torch.autograd.Function):
-    """Python that runs in backward."""
+    """Python code that runs in backward."""
 
     @staticmethod
     def forward(_ctx: Any, x: torch.Tensor) -> torch.Tensor:
@@ -131,7 +131,7 @@ OWN_KINDS = [twice, computed_again, with_hook, derived]
 
 
 @pytest.mark.parametrize("kind", [*KINDS, *OWN_KINDS], ids=lambda kind: kind.__name__)
-def test_every_range_says_what_the_report_says(
+def test_ranges_agree_with_the_report(
     emitted: Emitted, tmp_path: Path, kind: Callable[[torch.Tensor], torch.Tensor]
 ) -> None:
     x = torch.rand(2, 8, requires_grad=True)
@@ -148,7 +148,7 @@ def test_every_range_says_what_the_report_says(
 
 
 def _without_class(text: str) -> str:
-    """The function by its own name, as the rows of tests have it."""
+    """The function's unqualified name, as in the rows of tests."""
     start, line, end = text.partition(" @ ")
     place, _, rest = end.partition(" ")
     name, in_backward, _ = rest.partition(" (backward)")
@@ -157,7 +157,7 @@ def _without_class(text: str) -> str:
 
 def _expected(row: Row) -> str:
     text = f"{row.name} {row.signature}".rstrip()
-    # The engine's range is open before it is known which node it runs.
+    # The engine's range begins before it is known which node it runs.
     if not row.line or row.name.startswith("autograd::engine"):
         return text
     is_linked = row.phase == "backward" and row.line == row.forward_line
@@ -179,7 +179,7 @@ def test_an_operator_that_raises_ends_its_range(emitted: Emitted) -> None:
     assert last.startswith("aten::neg")
 
 
-def test_each_thread_nests_its_own(emitted: Emitted) -> None:
+def test_each_thread_nests_its_own_ranges(emitted: Emitted) -> None:
     threads: dict[int, int] = {}
 
     def work(number: int) -> None:
@@ -203,7 +203,7 @@ def test_each_thread_nests_its_own(emitted: Emitted) -> None:
         assert texts[0].startswith(f"thread {number} @ ") or texts[1].startswith(f"thread {number} @ ")
 
 
-def test_a_range_that_ends_on_another_thread_ends_with_what_is_around_it(emitted: Emitted) -> None:
+def test_a_range_that_ends_on_another_thread_ends_with_its_parent(emitted: Emitted) -> None:
     def step() -> None:
         with record_function("around"):
             moved = record_function("moved")
@@ -219,7 +219,7 @@ def test_a_range_that_ends_on_another_thread_ends_with_what_is_around_it(emitted
     assert ends.index("moved") + 1 == ends.index("around")
 
 
-def test_what_is_open_at_the_end_is_ended(emitted: Emitted) -> None:
+def test_open_ranges_end_with_the_recording(emitted: Emitted) -> None:
     left = record_function("left open")
     heard = emitted(left.__enter__)
     left.__exit__(None, None, None)
@@ -227,14 +227,14 @@ def test_what_is_open_at_the_end_is_ended(emitted: Emitted) -> None:
     assert heard.open == []
 
 
-def test_phases_and_steps(emitted: Emitted) -> None:
+def test_phases_and_steps_are_emitted(emitted: Emitted) -> None:
     weight = torch.ones(1, requires_grad=True)
     optimizer = torch.optim.SGD([weight], lr=0.1)
 
     def step() -> None:
         for _ in range(2):
             (weight * 2).backward()
-            with record_function("updates"):  # a range of the program's own is not a phase
+            with record_function("updates"):  # a range of the program is not a phase
                 optimizer.step()
             optimizer.zero_grad()
 
@@ -247,7 +247,7 @@ def test_phases_and_steps(emitted: Emitted) -> None:
     ]
 
 
-def test_backward_on_a_thread_of_its_own_ends_the_forward_phase(emitted: Emitted) -> None:
+def test_backward_on_another_thread_ends_the_forward_phase(emitted: Emitted) -> None:
     weight = torch.ones(1, requires_grad=True)
 
     def step() -> None:
@@ -274,7 +274,7 @@ def test_long_messages_are_cut(emitted: Emitted) -> None:
 def test_a_message_is_made_once(emitted: Emitted) -> None:
     def step() -> None:
         for _ in range(100):
-            torch.ones(1).neg()  # the same
+            torch.ones(1).neg()  # the same message
 
     texts = emitted(step).texts
     assert len(texts) == len(set(texts))
@@ -306,7 +306,7 @@ def test_only_the_observer_emits(source: str) -> None:
         perfprobe.profile(emit="nvtx", operators=source)
 
 
-def test_no_tool_helps_where_the_headers_were_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_headers_nothing_is_emitted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "core", lambda: SimpleNamespace(nvtx_lack=lambda: "built without headers"))
     monkeypatch.setattr(native, "why_not_built", {"nvtx": "no headers"}.get)
     said: list[str] = []

@@ -1,4 +1,4 @@
-"""Whole programs under `--emit`, with a tool that listens through NVTX or ITT itself, and without."""
+"""Programs under `--emit`, with a tool that listens through NVTX or ITT, and without one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ base[:3].neg()
 def run(
     listener: Callable[[str], Path], kind: str, folder: Path, program: str
 ) -> tuple[Outcome, dict[int, Heard]]:
-    """The program under perfprobe and the listener, and what was heard of each process."""
+    """Runs the program under perfprobe with the listening tool; returns what each process emitted."""
     (folder / "program.py").write_text(program, encoding="utf-8")
     environment = {VARIABLES[kind]: str(listener(kind)), LOG: str(folder / "log")}
     words = ["-q", "--python", "off", "--emit", kind, "-o", "run.perfprobe", "program.py"]
@@ -101,7 +101,7 @@ def test_a_forked_child_emits_nothing(listener: Callable[[str], Path], tmp_path:
     assert sum(text.startswith("aten::neg") for text in only.begun(process)) == 1
 
 
-def test_a_flood_of_signatures_ends_in_names(listener: Callable[[str], Path], tmp_path: Path) -> None:
+def test_beyond_the_limit_ranges_have_names_only(listener: Callable[[str], Path], tmp_path: Path) -> None:
     _, heard = run(listener, "itt", tmp_path, FLOOD)
     (((process, only)),) = heard.items()
     texts = only.begun(process)
@@ -118,7 +118,7 @@ def _first(texts: list[str], start: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ["nvtx", "itt"])
-def test_perfprobe_itself_does_not_listen_and_that_nothing_does_is_said(tmp_path: Path, kind: str) -> None:
+def test_perfprobe_does_not_listen_to_itself_and_reports_that_no_tool_does(tmp_path: Path, kind: str) -> None:
     (tmp_path / "program.py").write_text(ONE, encoding="utf-8")
     words = ["--emit", kind, "-o", "run.perfprobe", "program.py"]
     outcome = perfprobe(words, tmp_path)
@@ -131,7 +131,7 @@ def test_perfprobe_itself_does_not_listen_and_that_nothing_does_is_said(tmp_path
     assert b"no ranges were emitted" in report.out
 
 
-def test_under_a_tool_a_run_without_ranges_says_how_to_have_them(tmp_path: Path) -> None:
+def test_under_a_tool_a_run_without_emit_names_the_option(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(ONE, encoding="utf-8")
     words = ["-q", "-o", "run.perfprobe", "program.py"]
     outcome = perfprobe(words, tmp_path, {"NSYS_PROFILING_SESSION_ID": "1"})

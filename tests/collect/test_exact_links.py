@@ -1,4 +1,4 @@
-"""Exact links: CUPTI hands on when the operator around a call started, to the nanosecond of its row."""
+"""Exact links: CUPTI's external ids are the start times of operators, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ wait()
 
 
 @pytest.mark.parametrize("links", ["exact", "time"])
-def test_a_kernel_has_the_start_of_its_operator(tmp_path: Path, standin: Path, links: str) -> None:
+def test_a_kernels_external_id_is_the_start_of_its_operator(
+    tmp_path: Path, standin: Path, links: str
+) -> None:
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     words = [
         "-q",

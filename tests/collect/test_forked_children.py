@@ -60,13 +60,13 @@ if __name__ == "__main__":
 
 
 def said(folder: Path, method: str) -> tuple[list[float], list[float]]:
-    """What the workers say that they spent in the dataset, and of that before the transform, in seconds."""
+    """The workers' own times in seconds: in the dataset, and of that before the transform."""
     texts = [(folder / f"worker-{method}-{number}.txt").read_text().split() for number in range(2)]
     return [float(spent) for spent, _ in texts], [float(read) for _, read in texts]
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_workers_own_time_is_what_it_says(tmp_path: Path, method: str) -> None:
+def test_a_workers_recorded_time_equals_its_own_clock(tmp_path: Path, method: str) -> None:
     document = report(tmp_path, LOADER, "program.py", method)
     spent_s, read_s = said(tmp_path, method)
     tables = document["tables"]
@@ -135,7 +135,7 @@ def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path) -> N
     kinds = [row["kind"] for row in rows]
     told = {kind: kinds.count(kind) for kind in kinds}
     assert (told["executor"], told["process"]) == (2, 4)
-    # A pool that is left terminates its workers, maybe before one has said what it is.
+    # Leaving a pool terminates its workers, maybe before one has registered.
     assert (told["pool"] + told.get("unknown", 0), len(rows)) == (8, 14)
     processes = {row["name"]: row["is_whole"] for row in rows if row["kind"] == "process"}
     assert processes == {"leave": True, "fail": True, "hang": False}
@@ -168,7 +168,7 @@ def test_children_beyond_sixteen_are_sums(tmp_path: Path) -> None:
     assert "20: 16 recorded in detail, 4 as sums" in document["text"]
 
 
-def test_a_child_that_is_recorded_has_its_own_samples(tmp_path: Path) -> None:
+def test_a_recorded_child_has_its_own_samples(tmp_path: Path) -> None:
     source = """
         import multiprocessing, time
         def busy():
@@ -190,7 +190,7 @@ def test_a_child_that_is_recorded_has_its_own_samples(tmp_path: Path) -> None:
     assert child["meta"]["host"] == document["meta"]["host"]
 
 
-def test_a_parent_that_is_killed_leaves_what_its_children_wrote(tmp_path: Path) -> None:
+def test_the_sums_of_children_survive_a_killed_parent(tmp_path: Path) -> None:
     source = """
         import multiprocessing, time
         child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(1.5,))
@@ -203,7 +203,7 @@ def test_a_parent_that_is_killed_leaves_what_its_children_wrote(tmp_path: Path) 
     assert process.stdout is not None
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGKILL)
-    finish(process)  # the child holds the pipe, so that this waits for its end too
+    finish(process)  # the child holds the pipe, so this waits for its end too
     document = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
     (row,) = document["tables"]["workers"]
     assert (row["name"], row["kind"], row["is_whole"]) == ("sleep", "process", True)
@@ -212,7 +212,7 @@ def test_a_parent_that_is_killed_leaves_what_its_children_wrote(tmp_path: Path) 
     assert perfprobe(["report", child["recording"]], tmp_path).status == 0
 
 
-def test_children_off_leaves_them_alone(tmp_path: Path) -> None:
+def test_children_off_does_not_record_children(tmp_path: Path) -> None:
     source = """
         import multiprocessing
         if __name__ == "__main__":
@@ -230,7 +230,7 @@ def test_children_off_leaves_them_alone(tmp_path: Path) -> None:
     }
 
 
-def test_forks_beside_threads_in_backward_end(tmp_path: Path) -> None:
+def test_forks_during_backward_on_threads_do_not_hang(tmp_path: Path) -> None:
     source = """
         import multiprocessing, threading, torch
         context = multiprocessing.get_context("fork")
@@ -278,7 +278,7 @@ def test_an_error_in_a_worker_is_that_of_plain_python(tmp_path: Path) -> None:
     assert pair.recorded.err.rstrip() == pair.plain.err.rstrip()
 
 
-def test_sums_that_are_gone_are_lost(tmp_path: Path) -> None:
+def test_missing_sums_are_a_loss(tmp_path: Path) -> None:
     source = """
         import multiprocessing
         child = multiprocessing.get_context("fork").Process(target=print)
@@ -292,7 +292,7 @@ def test_sums_that_are_gone_are_lost(tmp_path: Path) -> None:
     assert "workers" not in document["tables"]
 
 
-def test_batches_of_persistent_workers_are_those_that_were_made(tmp_path: Path) -> None:
+def test_batches_of_persistent_workers_are_counted(tmp_path: Path) -> None:
     source = """
         import torch
         from torch.utils.data import DataLoader, IterableDataset

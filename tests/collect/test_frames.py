@@ -1,4 +1,4 @@
-"""The Python frames as the native walker reads them, against the interpreter's own traceback module."""
+"""Python frames read by the native code, compared with the interpreter's traceback module."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ READERS = [
 
 
 def _expected() -> list[tuple[str, str, int]]:
-    """File, bare function name and line of every frame, innermost first, without this function's."""
+    """File, unqualified function name and line of every frame, innermost first, without this function."""
     walked = traceback.walk_stack(sys._getframe(1))
     return [(frame.f_code.co_filename, frame.f_code.co_name, line) for frame, line in walked]
 
@@ -43,10 +43,10 @@ def _check(rows: list[Row], expected: list[tuple[str, str, int]]) -> None:
 
 @pytest.mark.parametrize("read", READERS)
 class TestStack:
-    def test_plain_calls(self, read: Reader) -> None:
+    def test_frames_of_plain_calls(self, read: Reader) -> None:
         _check(*_both(read))
 
-    def test_recursion_to_some_depth(self, read: Reader) -> None:
+    def test_frames_of_recursion(self, read: Reader) -> None:
         def recurse(depth: int) -> Any:
             return recurse(depth - 1) if depth else _both(read)
 
@@ -54,7 +54,7 @@ class TestStack:
         _check(rows, expected)
         assert sum(function.endswith("recurse") for _, function, _, _ in rows) == 61
 
-    def test_generators_and_comprehensions(self, read: Reader) -> None:
+    def test_frames_of_generators_and_comprehensions(self, read: Reader) -> None:
         def steps() -> Generator[Any, None, None]:
             yield _both(read)
             yield from [_both(read) for _ in range(1)]
@@ -62,7 +62,7 @@ class TestStack:
         for rows, expected in steps():
             _check(rows, expected)
 
-    def test_coroutines(self, read: Reader) -> None:
+    def test_frames_of_coroutines(self, read: Reader) -> None:
         async def inner() -> Any:
             await asyncio.sleep(0)
             return _both(read)
@@ -72,13 +72,13 @@ class TestStack:
 
         _check(*asyncio.run(outer()))
 
-    def test_executed_text_and_lambdas(self, read: Reader) -> None:
+    def test_frames_of_executed_text_and_lambdas(self, read: Reader) -> None:
         space: dict[str, Any] = {"both": lambda: _both(read)}
         exec(compile("result = (\n  both())", "<made up>", "exec"), space)
         _check(*space["result"])
 
-    def test_calls_back_from_c(self, read: Reader) -> None:
-        (result,) = map(lambda _: _both(read), [0])  # the C function between is the point
+    def test_frames_of_calls_from_c(self, read: Reader) -> None:
+        (result,) = map(lambda _: _both(read), [0])  # with the C function in between
         _check(*result)
 
         def key(_: int) -> int:
@@ -87,13 +87,13 @@ class TestStack:
 
         assert sorted([0], key=key) == [0]
 
-    def test_another_thread(self, read: Reader) -> None:
+    def test_frames_of_another_thread(self, read: Reader) -> None:
         results: list[Any] = []
         thread = threading.Thread(target=lambda: results.append(_both(read)))
         thread.start()
         thread.join()
         _check(*results[0])
 
-    def test_first_line_is_the_functions(self, read: Reader) -> None:
+    def test_the_first_line_is_that_of_the_function(self, read: Reader) -> None:
         rows = read()
         assert rows[0][2] == TestStack.test_first_line_is_the_functions.__code__.co_firstlineno

@@ -46,16 +46,16 @@ def known() -> set[str]:
         ["_unsafe_index", "clone", "index_put", "var_mean"],
     ],
 )
-def test_a_name_is_read_as_the_operators_it_was_joined_of(names: list[str], known: set[str]) -> None:
+def test_a_kernel_name_is_split_into_its_operators(names: list[str], known: set[str]) -> None:
     assert generated.operators(f"cpp_fused_{'_'.join(names)}_12", known) == names
 
 
-def test_so_are_names_of_triton_kernels(known: set[str]) -> None:
+def test_a_triton_kernel_name_is_split_into_its_operators(known: set[str]) -> None:
     for kind in ("poi", "red", "per", "tem", "for"):
         assert generated.operators(f"triton_{kind}_fused_addmm_gelu_3", known) == ["addmm", "gelu"]
 
 
-# As `codegen/wrapper.py` of torch 2.11 to 2.15 writes the calls.
+# The calls as written by `codegen/wrapper.py` of torch 2.11 to 2.15.
 TRITON = """\
     def call(self, args):
         with torch.cuda._DeviceGuard(0):
@@ -76,7 +76,7 @@ def test_nodes_belong_to_launches_of_triton_kernels() -> None:
 
 
 @pytest.mark.parametrize("kernel", ["cpp_fused_nosuch_add_0", "cpp_CppMicroGemmFP32Vec_threaded_mm_0", "x"])
-def test_a_name_that_reads_as_nothing_known(kernel: str, known: set[str]) -> None:
+def test_an_unknown_kernel_name_gives_no_operators(kernel: str, known: set[str]) -> None:
     assert generated.operators(kernel, known) == []
 
 
@@ -87,7 +87,7 @@ def test_nodes_belong_to_the_call_they_were_noted_for() -> None:
     assert found == {"cpp_fused_add_0": ["add", "mul"], "cpp_fused_sum_1": ["sum"]}
 
 
-def test_a_kernel_with_no_extern_call_behind_it_keeps_all_its_nodes() -> None:
+def test_a_kernel_without_a_following_extern_call_keeps_all_its_nodes() -> None:
     noted = [(10, "add"), (11, "mul"), (12, "mm"), (13, None)]
     found = generated.call_traces(MODULE, {"cpp_fused_add_0", "cpp_fused_sum_1"}, noted)
     assert found == {"cpp_fused_add_0": ["add", "mul"], "cpp_fused_sum_1": [""]}
@@ -103,7 +103,7 @@ def test_places_are_the_innermost_outside_of_torch() -> None:
 
 
 class Facts:
-    """Stands for collect.base.Facts."""
+    """Replaces collect.base.Facts."""
 
     def __init__(self) -> None:
         self.losses: list[tuple[str, str]] = []
@@ -122,7 +122,7 @@ class Facts:
 
 
 def hooked(cache: type) -> tuple[compiled.CompiledKernels, Facts]:
-    """What has seen a module like inductor's code cache, with this class in it."""
+    """The hook after it has seen a module like inductor's code cache that contains this class."""
     facts: Any = Facts()
     wrap = lambda name, kernel: SimpleNamespace(__wrapped__=kernel)  # noqa: E731
     kernels = compiled.CompiledKernels(facts, torch, wrap, KernelNames())
@@ -133,7 +133,7 @@ def hooked(cache: type) -> tuple[compiled.CompiledKernels, Facts]:
     return kernels, facts
 
 
-def test_a_code_cache_without_what_is_hooked_is_a_loss() -> None:
+def test_a_code_cache_without_the_hooked_function_is_a_loss() -> None:
     class PyCodeCache:
         modules: ClassVar[list[ModuleType]] = []
 
@@ -144,7 +144,7 @@ def test_a_code_cache_without_what_is_hooked_is_a_loss() -> None:
     assert "KeyError: 'load_by_key_path'" in reason
 
 
-def test_a_module_that_is_not_as_expected_still_loads_and_runs(tmp_path: Path) -> None:
+def test_an_unexpected_module_still_loads_and_runs(tmp_path: Path) -> None:
     class PyCodeCache:
         modules: ClassVar[list[ModuleType]] = []
         linemaps: ClassVar[dict[str, object]] = {}
@@ -164,7 +164,7 @@ def test_a_module_that_is_not_as_expected_still_loads_and_runs(tmp_path: Path) -
     with pytest.raises(OSError, match="missing") as error:
         PyCodeCache.load_by_key_path("missing", "")
     assert [entry.name for entry in error.traceback] == [
-        "test_a_module_that_is_not_as_expected_still_loads_and_runs",
+        "test_an_unexpected_module_still_loads_and_runs",
         "load_by_key_path",
     ]
     loaded: Any = [
@@ -175,6 +175,6 @@ def test_a_module_that_is_not_as_expected_still_loads_and_runs(tmp_path: Path) -
     kernels.stop()
     assert [module.cpp_fused_add_0 for module in loaded] == [abs, abs]
     assert vars(PyCodeCache)["load_by_key_path"] is load
-    ((source, reason),) = facts.losses  # there is no file to read what they were made from
+    ((source, reason),) = facts.losses  # there is no file from which to read the origins
     assert (source, reason.partition(":")[0]) == ("operators", "what compiled kernels were made from")
     assert facts.known == {"roots": {"inductor": [str(tmp_path)]}}

@@ -1,4 +1,4 @@
-"""Whole programs that use a GPU which a stand-in for libcupti pretends: what they did is what is recorded."""
+"""Programs that use a simulated GPU (a stand-in for libcupti): what they did is what is recorded."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Run:
 
     @property
     def losses(self) -> dict[str, int]:
-        """Of GPUs: how often, by reason."""
+        """GPU losses: the count by reason."""
         table = self.recording[Losses]
         rows = [row for row in range(len(table)) if table.source[row] == "gpu"]
         return {str(table.reason[row]): int(table.count[row]) for row in rows}
@@ -81,11 +81,11 @@ print("other thread", thread.native_id)
 
 @pytest.fixture(scope="module")
 def seen(standin: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """PROGRAM, with its report as run.json beside the recording."""
+    """PROGRAM, with its report in run.json beside the recording."""
     return run(PROGRAM, tmp_path_factory.mktemp("seen"), standin, "--json", "run.json")
 
 
-def test_what_the_program_did_is_recorded(seen: Run) -> None:
+def test_all_gpu_work_of_the_program_is_recorded(seen: Run) -> None:
     gpu = seen.recording
     kernels = dict(zip(seen.names(gpu[Kernels]), gpu[Kernels].end_ns - gpu[Kernels].start_ns, strict=True))
     assert Counter(seen.names(gpu[Kernels])) == {"gemm": 3, "other": 1, "triton": 1, "node": 4}
@@ -113,7 +113,7 @@ def test_what_the_program_did_is_recorded(seen: Run) -> None:
     assert seen.recording.fact("gpu", "devices")[0]["name"] == "Stand-in"
 
 
-def test_calls_lie_in_the_operators_that_made_them(seen: Run) -> None:
+def test_calls_are_inside_their_operators(seen: Run) -> None:
     recording, gpu = seen.recording, seen.recording
     (batch,) = recording.operators()
     names = [recording[Strings][name] for name in batch.name]
@@ -140,7 +140,7 @@ def by_start(rows: list[int], table: Any) -> list[int]:
     return sorted(rows, key=lambda row: int(table.start_ns[row]))
 
 
-def test_report_names_operator_and_line_of_each_kernel(seen: Run) -> None:
+def test_the_report_names_operator_and_line_of_each_kernel(seen: Run) -> None:
     folder = Path(seen.recording.path).parent
     tables = json.loads((folder / "run.json").read_text())["tables"]
     source = (folder / "main.py").read_text().splitlines()
@@ -164,7 +164,7 @@ def test_report_names_operator_and_line_of_each_kernel(seen: Run) -> None:
     ]
 
 
-def test_program_behaves_as_under_plain_python(tmp_path: Path, standin: Path) -> None:
+def test_the_program_behaves_as_under_plain_python(tmp_path: Path, standin: Path) -> None:
     program = "x = work(torch.ones(3), 'k', 10)\nprint(x)\nwait()\nsys.stderr.write('bad\\n')\nsys.exit(3)\n"
     (tmp_path / "main.py").write_text(OPERATORS + program)
     pair = both(["main.py"], tmp_path, environment=environment(standin))
@@ -174,7 +174,7 @@ def test_program_behaves_as_under_plain_python(tmp_path: Path, standin: Path) ->
     assert pair.recorded.status == 3
 
 
-def test_counters_are_the_sums_of_the_records(tmp_path: Path, standin: Path) -> None:
+def test_counters_equal_the_sums_of_the_records(tmp_path: Path, standin: Path) -> None:
     program = """
 import json, perfprobe
 for _ in range(20):
@@ -207,11 +207,11 @@ print(json.dumps(counters))
         assert (counters["copies"][name] if name != "fills" else counters["fills"]) == summed
 
 
-def test_names_of_copies_are_those_of_the_table() -> None:
+def test_names_of_copies_agree_with_the_table() -> None:
     assert [kind.name.lower() for kind in CopyKind if kind != CopyKind.FILL] == list(COPIES)
 
 
-def test_losses_it_was_told_to_cause(tmp_path: Path, standin: Path) -> None:
+def test_simulated_losses_are_reported(tmp_path: Path, standin: Path) -> None:
     program = "for _ in range(20):\n    work(torch.ones(2), 'k', 1000)\nwait()\n"
     seen = run(program, tmp_path, standin, drop="5", untimed="4", buffer="600")
     assert seen.losses["GPU records dropped: CUPTI was out of memory"] == 4
@@ -221,7 +221,7 @@ def test_losses_it_was_told_to_cause(tmp_path: Path, standin: Path) -> None:
     assert len(seen.recording[Kernels]) == 16
 
 
-def test_another_client_that_takes_over_is_said(tmp_path: Path, standin: Path) -> None:
+def test_another_client_that_takes_over_is_reported(tmp_path: Path, standin: Path) -> None:
     seen = run("work(torch.ones(2), 'k', 1000)\nwait()\ngpu.standin_take_over()\n", tmp_path, standin)
     (reason,) = seen.losses
     assert "another client of CUPTI" in reason
@@ -236,7 +236,7 @@ def test_another_client_that_takes_over_is_said(tmp_path: Path, standin: Path) -
         ({"devices": "0"}, "shows no device"),
     ],
 )
-def test_a_refusal_is_one_line_and_a_loss(
+def test_a_refusal_is_reported_in_one_line_and_as_a_loss(
     settings: dict[str, str], expected: str, tmp_path: Path, standin: Path
 ) -> None:
     seen = run("work(torch.ones(2), 'k', 1000)\nprint(7)\n", tmp_path, standin, **settings)
@@ -248,7 +248,7 @@ def test_a_refusal_is_one_line_and_a_loss(
     assert expected in seen.recording.fact("gpu", "lack")
 
 
-def test_a_tool_that_has_cupti_is_left_alone(
+def test_a_tool_that_holds_cupti_is_not_disturbed(
     tmp_path: Path, standin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
@@ -304,7 +304,7 @@ if __name__ == "__main__":
     assert Counter(child.names(child.recording[Kernels])) == {"child": 1}
 
 
-def test_blocks_one_after_the_other(tmp_path: Path, standin: Path) -> None:
+def test_consecutive_blocks_are_recorded(tmp_path: Path, standin: Path) -> None:
     program = """
 import perfprobe
 for i in range(2):
@@ -333,7 +333,7 @@ print("counters", perfprobe.gpu_counters())
         assert recording.fact("gpu", "canary") is True
 
 
-def test_a_killed_run_loses_its_last_second_at_most(tmp_path: Path, standin: Path) -> None:
+def test_a_killed_run_loses_at_most_its_last_second(tmp_path: Path, standin: Path) -> None:
     program = """
 for i in range(1_000_000):
     gpu.standin_launch(b"k", 1000, 7)
@@ -358,11 +358,11 @@ for i in range(1_000_000):
     recording = storage.read(path)
     assert not recording.complete
     assert len(recording[Kernels]) > 100
-    # Twice what is promised: the machine may be busy.
+    # Twice the promised time, because the machine may be busy.
     assert killed_ns - int(recording[Kernels].start_ns.max()) < 2_000_000_000
 
 
-def test_without_a_gpu_nothing_is_said_unless_asked(tmp_path: Path) -> None:
+def test_without_a_gpu_nothing_is_printed_unless_requested(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("import torch\nprint(torch.ones(1).item())\n")
     for mode, said in (("auto", 0), ("cupti", 1), ("off", 0)):
         path = tmp_path / f"{mode}.perfprobe"

@@ -1,4 +1,4 @@
-"""When the recording of a GPU begins, and what of torch it stands before, on a torch that is made up."""
+"""When GPU recording starts, and which torch functions it hooks, with a made-up torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perfprobe.collect.profiler_watch import ProfilerWatch
 
 
 class Recorder:
-    """Takes what collectors write down."""
+    """Takes the data of collectors."""
 
     def __init__(self) -> None:
         self.losses: list[tuple[str, str, int, str]] = []
@@ -37,11 +37,11 @@ class Recorder:
 
 
 class Session:
-    """Stands for the native session; `made` are all of them."""
+    """Replaces the native session. `made` lists all instances."""
 
     made: list[Session]
     refusal: tuple[str, str] | None = None
-    figures: dict[str, Any]  # of its stop, where they are not 0
+    figures: dict[str, Any]  # of its stop, if they are not 0
     faults: dict[str, str]
 
     def __init__(self, recorder: object, major: int, packages: list[str], with_ids: bool) -> None:
@@ -73,7 +73,7 @@ class Session:
 
 
 class Torch:
-    """As much of a torch with CUDA as is looked at; `module` is what the program has imported."""
+    """The parts of a torch with CUDA that are used. `module` is what the program has imported."""
 
     def __init__(
         self, cuda: str | None = "13.0", hip: str | None = None, *, initialised: bool = False
@@ -109,7 +109,7 @@ class Torch:
 
 
 class Trial:
-    """A collector beside a made-up torch, and what it said."""
+    """A collector with a made-up torch, and its output."""
 
     def __init__(
         self, monkeypatch: pytest.MonkeyPatch, torch: Torch, by_profiler: bool | None = None, **options: Any
@@ -129,7 +129,7 @@ class Trial:
         )
 
 
-def test_it_begins_just_before_cuda_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_starts_just_before_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = Torch()
     original = torch.internals._cuda_init
     trial = Trial(monkeypatch, torch)
@@ -146,14 +146,14 @@ def test_it_begins_just_before_cuda_does(monkeypatch: pytest.MonkeyPatch) -> Non
     assert (trial.recorder.losses, trial.said) == ([], [])
 
 
-def test_it_begins_at_once_where_cuda_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recording_starts_at_once_if_cuda_is_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = Trial(monkeypatch, Torch(initialised=True), gpu_links="exact")
     trial.collector.start()
     assert Session.made[0].with_ids
     assert trial.ids == ["ids", "begun"]
 
 
-def test_a_program_without_cuda_never_meets_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_without_cuda_is_not_affected(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = Torch()
     original = torch.internals._cuda_init
     trial = Trial(monkeypatch, torch)
@@ -165,7 +165,7 @@ def test_a_program_without_cuda_never_meets_it(monkeypatch: pytest.MonkeyPatch) 
     assert "never initialised CUDA" in trial.recorder.meta["gpu"]
 
 
-def test_a_forked_child_that_initialises_cuda_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forked_child_that_initialises_cuda_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = Torch()
     Trial(monkeypatch, torch).collector.start()
     monkeypatch.setattr("perfprobe.collect.gpu.getpid", lambda: 1)
@@ -173,7 +173,7 @@ def test_a_forked_child_that_initialises_cuda_is_left_alone(monkeypatch: pytest.
     assert Session.made == []
 
 
-def test_an_error_of_cuda_is_the_programs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_cuda_reaches_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = Torch()
     torch.has_driver = False
     trial = Trial(monkeypatch, torch)
@@ -182,7 +182,7 @@ def test_an_error_of_cuda_is_the_programs_own(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(RuntimeError, match="Found no NVIDIA driver") as caught:
         torch.internals._cuda_init()
     files = {os.path.basename(frame.filename) for frame in traceback.extract_tb(caught.value.__traceback__)}
-    if sys.version_info >= (3, 11):  # before, a frame cannot be taken out
+    if sys.version_info >= (3, 11):  # before 3.11 a frame cannot be removed
         assert files == {os.path.basename(__file__)}
     assert "ZeroDivisionError" in trial.said[0]
 
@@ -196,7 +196,7 @@ def finders() -> Iterator[None]:
 
 @pytest.mark.parametrize("torch", [Torch(None), Torch(None, "6.2")])
 @pytest.mark.parametrize(("gpu", "words"), [("auto", 0), ("cupti", 1)])
-def test_builds_for_no_nvidia_gpu(
+def test_torch_builds_without_nvidia_support(
     gpu: str, words: int, torch: Torch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trial = Trial(monkeypatch, torch, gpu=gpu)
@@ -206,7 +206,7 @@ def test_builds_for_no_nvidia_gpu(
     assert "this torch is a build" in trial.recorder.meta["gpu"]
 
 
-def test_what_cupti_refuses_is_said_without_being_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusals_of_cupti_are_always_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = Trial(monkeypatch, Torch(initialised=True))
     Session.refusal = ("another tool uses CUPTI already: Nsight", "run without that tool")
     trial.collector.start()
@@ -218,8 +218,8 @@ def test_what_cupti_refuses_is_said_without_being_asked(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("gpu", ["auto", "cupti"])
-def test_cupti_is_left_to_the_autograd_profiler(gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """That records what it sees of the GPU, and nothing needs to be said."""
+def test_the_autograd_profiler_keeps_cupti(gpu: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It records the GPU itself, so nothing needs to be reported."""
     trial = Trial(monkeypatch, Torch(initialised=True), True, operators="both", gpu=gpu)
     trial.collector.start()
     trial.collector.stop()
@@ -229,7 +229,7 @@ def test_cupti_is_left_to_the_autograd_profiler(gpu: str, monkeypatch: pytest.Mo
     assert json.loads(trial.recorder.meta["gpu"]) == {"source": "the autograd profiler", "devices": devices}
 
 
-def test_exact_links_are_not_had_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_links_are_impossible_with_the_autograd_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = Trial(monkeypatch, Torch(initialised=True), True, operators="both", gpu_links="exact")
     trial.collector.start()
     (loss,) = trial.recorder.losses
@@ -252,7 +252,7 @@ def test_an_autograd_profiler_that_sees_no_gpu_is_a_loss(monkeypatch: pytest.Mon
         ("foreign_times", "in an unknown clock", "newer CUDA"),
     ],
 )
-def test_what_cupti_did_wrong_is_a_loss(
+def test_errors_of_cupti_are_losses(
     figure: str, reason: str, remedy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trial = Trial(monkeypatch, Torch(initialised=True))
@@ -265,7 +265,7 @@ def test_what_cupti_did_wrong_is_a_loss(
     assert remedy in mended
 
 
-def test_where_no_fault_of_clocks_is_known_their_losses_are_to_be_reported(
+def test_unknown_clock_faults_ask_for_a_bug_report(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trial = Trial(monkeypatch, Torch(initialised=True))
@@ -275,7 +275,7 @@ def test_where_no_fault_of_clocks_is_known_their_losses_are_to_be_reported(
     assert "report this" in str(trial.recorder.losses)
 
 
-def test_buffers_are_missed_only_where_a_gpu_was_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_buffers_are_a_loss_only_if_a_gpu_was_used(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = Trial(monkeypatch, Torch(initialised=True))
     Session.figures = {"lent_buffers": 1, "context": False}
     trial.collector.start()
@@ -283,7 +283,7 @@ def test_buffers_are_missed_only_where_a_gpu_was_used(monkeypatch: pytest.Monkey
     assert trial.recorder.losses == []
 
 
-def test_teardown_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_teardown_of_cupti_causes_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEARDOWN_CUPTI", "1")
     trial = Trial(monkeypatch, Torch(initialised=True))
     trial.collector.start()
@@ -297,7 +297,7 @@ def test_teardown_is_warned_of(monkeypatch: pytest.MonkeyPatch) -> None:
         ("2.13.0", "and gets perhaps none until the process ends"),
     ],
 )
-def test_for_how_long_the_programs_own_profiler_misses_the_gpu(
+def test_the_warning_says_how_long_the_programs_profiler_misses_the_gpu(
     version: str, until: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     torch = Torch()
@@ -309,7 +309,7 @@ def test_for_how_long_the_programs_own_profiler_misses_the_gpu(
     assert "--gpu off" in trial.said[0]
 
 
-def test_the_programs_own_profiler_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_there_is_one_warning_about_the_programs_profiler(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = Torch()
     original = torch.profiler._prepare_profiler
     trial = Trial(monkeypatch, torch)

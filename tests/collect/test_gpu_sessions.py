@@ -1,4 +1,4 @@
-"""Several recordings of one process, on a stand-in that plays what is wrong in versions of CUPTI."""
+"""Several recordings in one process, with a stand-in that has the faults of CUPTI versions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytest.importorskip("torch", reason="the programs are torch's")
 
 
 def blocks(program: str, folder: Path, standin: Path, count: int, **settings: str) -> list[Recording]:
-    """Recordings of one process, each of a block of its own that runs `program` with its number as `i`."""
+    """Recordings in one process, each of a block that runs `program` with its number as `i`."""
     text = f"""
 import perfprobe
 def block(i):
@@ -40,7 +40,7 @@ for i in range({count}):
 
 
 def gpu_losses(recording: Recording) -> dict[str, tuple[int, str]]:
-    """Count and remedy by reason, what linking lost with them."""
+    """Count and remedy by reason, including losses of linking."""
     losses: list[Losses] = []
     for _ in link(recording).operators(losses):
         pass
@@ -50,7 +50,7 @@ def gpu_losses(recording: Recording) -> dict[str, tuple[int, str]]:
 
 
 def in_session(recording: Recording) -> bool:
-    """Whether all kernels ran between the session's start and end."""
+    """Whether all kernels ran between start and end of the session."""
     kernels = recording[Kernels]
     return bool(
         np.all(kernels.start_ns >= recording.fact("gpu", "started_ns"))
@@ -67,9 +67,7 @@ wait()
 
 
 @pytest.mark.parametrize("layout", ["13.0", "13.1"])
-def test_three_blocks_of_a_process_are_all_in_the_one_clock(
-    layout: str, tmp_path: Path, standin: Path
-) -> None:
+def test_three_blocks_of_a_process_use_the_same_clock(layout: str, tmp_path: Path, standin: Path) -> None:
     for number, recording in enumerate(blocks(LAUNCHES, tmp_path, standin, 3, layout=layout), 1):
         assert len(recording[Kernels]) == 12
         assert in_session(recording)
@@ -92,8 +90,8 @@ wait()
 """
 
 
-def test_graphs_of_a_second_block_have_no_line_rather_than_a_wrong_one(tmp_path: Path, standin: Path) -> None:
-    """Played is 13.0, which gives the kernels of a graph the number of the launch before theirs."""
+def test_graphs_of_a_second_block_have_no_line_instead_of_a_wrong_one(tmp_path: Path, standin: Path) -> None:
+    """The stand-in plays 13.0, which gives kernels of a graph the number of the previous launch."""
     for number, recording in enumerate(blocks(GRAPHS, tmp_path, standin, 2), 1):
         links = link(recording).gpu
         assert links is not None

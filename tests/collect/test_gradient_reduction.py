@@ -1,4 +1,4 @@
-"""DDP in one process: its reducer does what it does among several."""
+"""DDP in one process: its reducer runs the same operators as with several."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ KINDS: dict[str, tuple[dict[str, Any], Callable[[Any], None]]] = {
 
 
 def train(kind: str, *, keep: bool) -> int:
-    """How many elements the gradients have."""
+    """Trains; returns the number of elements of the gradients."""
     options, register = KINDS[kind]
     net = Net()
     if kind != "unused":
@@ -88,7 +88,7 @@ def train(kind: str, *, keep: bool) -> int:
 @pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_reducers_operators_are_distinguished(tmp_path: Path, kind: str, keep: bool) -> None:
+def test_operators_of_the_reducer_are_recognized(tmp_path: Path, kind: str, keep: bool) -> None:
     one_thread()
     path = tmp_path / "run.perfprobe"
     elements: list[int] = []
@@ -113,7 +113,7 @@ def test_the_reducers_operators_are_distinguished(tmp_path: Path, kind: str, kee
 
 
 @pytest.mark.usefixtures("group")
-def test_the_report_says_so(tmp_path: Path) -> None:
+def test_the_report_names_gradient_reduction(tmp_path: Path) -> None:
     one_thread()
     path = tmp_path / "run.perfprobe"
     record(path, lambda: train("plain", keep=False))

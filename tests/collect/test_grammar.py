@@ -1,6 +1,6 @@
-"""The text that the observer writes beside the one that `perfprobe.models.signature` makes of the same call.
+"""The observer's signature text equals the one that `perfprobe.models.signature` makes for the same call.
 
-What a call was given comes from torch: its schema, and the sizes and strides of the tensors themselves.
+The inputs of a call come from torch: its schema, and the sizes and strides of the tensors.
 """
 
 from __future__ import annotations
@@ -107,11 +107,11 @@ def only(rows: list[Row], operator: Any) -> Row:
 
 @pytest.mark.filterwarnings("ignore:Sparse")
 @pytest.mark.parametrize("name", CALLS)
-def test_both_write_one_grammar(name: str, tmp_path: Path) -> None:
+def test_both_write_the_same_text(name: str, tmp_path: Path) -> None:
     operator, given, named = CALLS[name]
 
     def run() -> None:
-        with suppress(RuntimeError):  # of strings that mean nothing; recorded all the same
+        with suppress(RuntimeError):  # for meaningless strings; they are recorded all the same
             operator(*given, **named)
 
     row = only(record(tmp_path / "run.perfprobe", run), operator)
@@ -119,7 +119,7 @@ def test_both_write_one_grammar(name: str, tmp_path: Path) -> None:
     items = parse(row.signature)
     assert items is not None
     assert render(items) == row.signature
-    # Digits of floats may differ: 1e-05 and 1e-5 are one value.
+    # The digits of floats may differ: 1e-05 and 1e-5 are the same value.
     assert values(row.example) == values(written(operator, given, named, floats=True))
 
 
@@ -146,7 +146,7 @@ def test_floats_keep_their_value(value: float, tmp_path: Path) -> None:
         assert not found.value.lstrip("-").isdigit()
 
 
-def test_integers_count_by_type_after_as_many_texts(tmp_path: Path) -> None:
+def test_integers_count_by_type_beyond_the_limit(tmp_path: Path) -> None:
     table = torch.ones(100, 2)
 
     def walk(operator: Callable[..., object]) -> None:
@@ -160,7 +160,7 @@ def test_integers_count_by_type_after_as_many_texts(tmp_path: Path) -> None:
     assert texts == [*by_value, *[by_type] * (100 - MOST_VARIANTS)]
 
 
-def test_a_list_that_is_too_long_says_so() -> None:
+def test_a_too_long_list_ends_with_dots() -> None:
     (whole,) = parse(list_text(["1"] * LONGEST_LIST)) or (None,)
     (part,) = parse(list_text(["1"] * (LONGEST_LIST + 1))) or (None,)
     assert isinstance(whole, List)

@@ -20,9 +20,7 @@ def put(root: Path, path: str, text: str) -> None:
     file.write_text(text)
 
 
-def test_modules_that_were_written_while_the_program_ran(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_modules_written_during_the_run_are_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     begun_ns = time.time_ns()
     for name, age_s in (("old_one", 10), ("written_one", -1), ("gone_one", None)):
         file = tmp_path / f"{name}.py"
@@ -39,7 +37,7 @@ def test_modules_that_were_written_while_the_program_ran(
     assert found == [str(tmp_path / "written_one.py"), str(tmp_path / "gone_one.py")]
 
 
-def test_clock_pairs_both_clocks() -> None:
+def test_both_clocks_are_read_together() -> None:
     early = time.monotonic_ns(), time.time_ns()
     pair = host.clock()
     late = time.monotonic_ns(), time.time_ns()
@@ -47,7 +45,7 @@ def test_clock_pairs_both_clocks() -> None:
     assert early[1] <= pair["realtime_ns"] <= late[1]
 
 
-def test_host_reads_the_kernels_files(tmp_path: Path) -> None:
+def test_host_facts_come_from_the_kernels_files(tmp_path: Path) -> None:
     put(tmp_path, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\n\nmodel name\t: Other\n")
     put(tmp_path, "proc/meminfo", "MemTotal:       16000 kB\nMemFree:  1 kB\n")
     facts = host.host(str(tmp_path))
@@ -58,7 +56,7 @@ def test_host_reads_the_kernels_files(tmp_path: Path) -> None:
     assert "cgroup_cores" not in facts
 
 
-def test_absent_files_leave_keys_out(tmp_path: Path) -> None:
+def test_missing_files_leave_out_their_keys(tmp_path: Path) -> None:
     facts = host.host(str(tmp_path))
     assert not {"cpu_model", "memory_bytes", "cgroup_cores"} & facts.keys()
     assert host.gpus(str(tmp_path)) is None
@@ -105,7 +103,7 @@ def test_gpus_are_named_by_uuid(tmp_path: Path) -> None:
     assert host.gpus(str(tmp_path)) == ["GPU-1234-ab"]
 
 
-def test_environment_holds_only_what_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_set_variables_are_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         monkeypatch.delenv(name)
     assert host.environment() is None
@@ -128,7 +126,7 @@ def test_environment_holds_only_what_is_set(monkeypatch: pytest.MonkeyPatch) -> 
         ),
     ],
 )
-def test_rank(
+def test_the_rank_comes_from_the_environment(
     variables: dict[str, str], expected: dict[str, int] | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE"):
@@ -138,7 +136,7 @@ def test_rank(
     assert host.rank() == expected
 
 
-def test_roots_name_this_pythons_folders() -> None:
+def test_roots_are_the_folders_of_this_python() -> None:
     roots = host.code_folders("/somewhere")
     assert os.path.dirname(os.__file__) in roots["stdlib"]  # type: ignore[operator]
     assert os.path.dirname(os.path.dirname(pytest.__file__)) in roots["site"]  # type: ignore[operator]
@@ -152,11 +150,11 @@ def run_git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-def test_git_head_is_what_git_says(tmp_path: Path) -> None:
+def test_the_git_head_agrees_with_git(tmp_path: Path) -> None:
     repository, tree, deep = tmp_path / "repository", tmp_path / "tree", tmp_path / "repository" / "a" / "b"
     deep.mkdir(parents=True)
     run_git(repository, "init")
-    assert git.head(str(deep)) is None  # no commit yet
+    assert git.head(str(deep)) is None  # there is no commit yet
     run_git(repository, "commit", "--allow-empty", "-m", "one")
     commit = run_git(repository, "rev-parse", "HEAD")
     assert git.head(str(deep)) == {"commit": commit, "branch": "trunk"}
@@ -169,7 +167,7 @@ def test_git_head_is_what_git_says(tmp_path: Path) -> None:
     assert git.head(str(deep)) == {"commit": commit}
 
 
-def test_no_repository_and_a_broken_one(tmp_path: Path) -> None:
+def test_no_repository_or_a_damaged_one_gives_no_head(tmp_path: Path) -> None:
     assert git.head(str(tmp_path)) is None
     put(tmp_path, ".git/HEAD", "nonsense\n")
     assert git.head(str(tmp_path)) is None
@@ -177,7 +175,7 @@ def test_no_repository_and_a_broken_one(tmp_path: Path) -> None:
     assert git.head(str(tmp_path)) == {"commit": COMMIT}
 
 
-def test_nvidia_driver_and_models(tmp_path: Path) -> None:
+def test_the_nvidia_driver_and_models_are_read(tmp_path: Path) -> None:
     assert host.nvidia(str(tmp_path)) is None
     line = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.86.15  Release\n"
     put(tmp_path, "proc/driver/nvidia/version", line + "GCC version:  gcc version 13.2.0\n")
@@ -185,7 +183,7 @@ def test_nvidia_driver_and_models(tmp_path: Path) -> None:
     assert host.nvidia(str(tmp_path)) == {"driver": "570.86.15", "models": ["NVIDIA H200"]}
 
 
-def test_versions_of_imported_packages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_imported_packages_have_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     class Strange(types.ModuleType):
         def __getattr__(self, name: str) -> str:
             raise AssertionError("the program's code must not run")
@@ -200,7 +198,7 @@ def test_versions_of_imported_packages_only(monkeypatch: pytest.MonkeyPatch) -> 
     assert not {"triton", "scipy"} & found.keys()
 
 
-def test_packages_that_perfprobe_imports_itself_are_not_the_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_packages_imported_by_perfprobe_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "_ours", set())
     for name in ("deepspeed", "triton"):
         monkeypatch.delitem(sys.modules, name, raising=False)

@@ -1,4 +1,4 @@
-"""A program that sleeps: perfprobe's threads sleep too, and what runs in between is seen all the same."""
+"""While a program sleeps, perfprobe's threads sleep too, and activity in between is still seen."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tests.collect.sampled import Sampled, sampling
 _lack = _core.sampler_lack()
 pytestmark = pytest.mark.skipif(_lack is not None, reason=str(_lack))
 
-INTERVAL_NS = 5_000_000  # as perfprobe samples by default
+INTERVAL_NS = 5_000_000  # perfprobe's default sampling interval
 WATCHED_S = 5
 
 
 def switches(process: int) -> int:
-    """How often all its threads together have gone to sleep so far, as the kernel counts."""
+    """How often all its threads together have gone to sleep so far, as counted by the kernel."""
     counted = 0
     for status in Path(f"/proc/{process}/task").glob("*/status"):
         found = re.search(r"^voluntary_ctxt_switches:\s*(\d+)", status.read_text(), re.MULTILINE)
@@ -31,7 +31,7 @@ def switches(process: int) -> int:
     return counted
 
 
-def test_a_program_that_sleeps_is_left_asleep(tmp_path: Path) -> None:
+def test_perfprobe_rarely_wakes_while_the_program_sleeps(tmp_path: Path) -> None:
     (tmp_path / "sleep.py").write_text("import time\nprint('now', flush=True)\ntime.sleep(60)")
     words = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "sleep.py"]
     with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE) as process:
@@ -45,7 +45,7 @@ def test_a_program_that_sleeps_is_left_asleep(tmp_path: Path) -> None:
             counted = switches(process.pid) - before
         finally:
             process.kill()
-    assert threads == 3  # the program's, the writer, the sampler
+    assert threads == 3  # the program's thread, the writer, the sampler
     assert 0 < counted <= 5 * WATCHED_S
 
 
@@ -64,7 +64,7 @@ def other_nap(seconds: float) -> None:
 
 
 def times_of(sampled: Sampled, thread: int, *functions: str) -> dict[str, float]:
-    """Seconds by samples, of each of these functions with what it calls."""
+    """Seconds by samples for each of these functions, including functions that they call."""
     times = dict.fromkeys(functions, 0.0)
     for sample in sampled.of_thread(thread):
         names = {function for _, function, _ in sampled.stack(sample)}
@@ -74,13 +74,13 @@ def times_of(sampled: Sampled, thread: int, *functions: str) -> dict[str, float]
 
 
 class Clock:
-    """What the program's own clock says of its functions, in seconds."""
+    """Times of functions by the program's own clock, in seconds."""
 
     def __init__(self) -> None:
         self.times: dict[str, float] = {}
 
     def call(self, function: Callable[[float], None], seconds: float) -> None:
-        """Calls it, and adds up how long that took."""
+        """Calls it and adds the time that it took."""
         start = time.perf_counter()
         function(seconds)
         took = time.perf_counter() - start
@@ -91,7 +91,9 @@ class Clock:
 @pytest.mark.parametrize(
     ("nap_s", "work_s", "rounds"), [(0.05, 0.02, 30), (0.5, 0.15, 5), (1, 1, 2)], ids=str
 )
-def test_shares_are_those_of_the_clock(tmp_path: Path, nap_s: float, work_s: float, rounds: int) -> None:
+def test_shares_agree_with_the_programs_clock(
+    tmp_path: Path, nap_s: float, work_s: float, rounds: int
+) -> None:
     clock = Clock()
     with sampling(tmp_path, INTERVAL_NS) as result:
         for _ in range(rounds):
@@ -105,7 +107,7 @@ def test_shares_are_those_of_the_clock(tmp_path: Path, nap_s: float, work_s: flo
 
 
 @pytest.mark.alone
-def test_a_thread_that_goes_from_one_wait_to_the_next_is_seen_in_both(tmp_path: Path) -> None:
+def test_both_of_two_consecutive_waits_are_seen(tmp_path: Path) -> None:
     clock = Clock()
     with sampling(tmp_path, INTERVAL_NS) as result:
         for _ in range(4):
@@ -118,7 +120,7 @@ def test_a_thread_that_goes_from_one_wait_to_the_next_is_seen_in_both(tmp_path: 
 
 
 @pytest.mark.alone
-def test_a_thread_that_begins_during_a_rest_has_its_own_time(tmp_path: Path) -> None:
+def test_a_thread_that_starts_during_a_rest_has_its_own_time(tmp_path: Path) -> None:
     def begin() -> None:
         start = time.monotonic_ns()
         work(0.1)
@@ -133,6 +135,6 @@ def test_a_thread_that_begins_during_a_rest_has_its_own_time(tmp_path: Path) -> 
         sampled = result()
     ((number, start_ns),) = began
     first = next(sampled.of_thread(number))
-    # By its CPU time, from when it began: not from the look before, which may be long ago.
+    # Its time counts from its start by its CPU time, not from the previous look, which may be long ago.
     assert sampled.samples.start_ns[first] - start_ns + 5_000_000 >= 0
     assert times_of(sampled, number, "work")["work"] > 0

@@ -29,7 +29,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 class Seen:
-    """Counts callbacks; each must find the module complete and looking like an ordinary one."""
+    """Counts callbacks. Each must find the module complete and looking like an ordinary one."""
 
     def __init__(self) -> None:
         self.modules: list[ModuleType] = []
@@ -56,7 +56,7 @@ def write(folder: Path, text: str = "complete = True\n") -> None:
     importlib.invalidate_caches()
 
 
-def test_called_once_when_the_import_completes(folder: Path) -> None:
+def test_the_callback_runs_once_after_the_import(folder: Path) -> None:
     write(folder, "import sys\nseen_early = complete_before = 'complete' in globals()\ncomplete = True\n")
     with Seen() as seen:
         module = importlib.import_module(NAME)
@@ -66,14 +66,14 @@ def test_called_once_when_the_import_completes(folder: Path) -> None:
     assert seen.modules == [module]
 
 
-def test_several_wait_for_one_module(folder: Path) -> None:
+def test_several_callbacks_wait_for_one_module(folder: Path) -> None:
     write(folder)
     with Seen() as first, Seen() as second, Seen() as third:
         module = importlib.import_module(NAME)
         assert first.modules == second.modules == third.modules == [module]
 
 
-def test_called_at_once_when_it_is_imported_already(folder: Path) -> None:
+def test_the_callback_runs_at_once_if_already_imported(folder: Path) -> None:
     write(folder)
     module = importlib.import_module(NAME)
     with Seen() as seen:
@@ -92,13 +92,13 @@ def test_asking_for_the_spec_is_not_an_import(folder: Path) -> None:
     assert len(seen.modules) == 1
 
 
-def test_absent_module_stays_absent() -> None:
+def test_a_missing_module_stays_missing() -> None:
     with Seen() as seen, pytest.raises(ModuleNotFoundError, match=NAME):
         importlib.import_module(NAME)
     assert seen.modules == []
 
 
-def test_failing_import_fails_as_ever_and_may_be_tried_again(folder: Path) -> None:
+def test_a_failing_import_fails_and_can_be_repeated(folder: Path) -> None:
     write(folder, "raise ValueError('on purpose')\n")
     with pytest.raises(ValueError, match="on purpose") as plain:
         importlib.import_module(NAME)
@@ -114,7 +114,7 @@ def test_failing_import_fails_as_ever_and_may_be_tried_again(folder: Path) -> No
     assert len(seen.modules) == 1
 
 
-def test_lazy_module_is_not_woken(folder: Path) -> None:
+def test_a_lazy_module_is_not_loaded(folder: Path) -> None:
     write(folder)
     with Seen() as seen:
         spec = importlib.util.find_spec(NAME)
@@ -131,7 +131,7 @@ def test_lazy_module_is_not_woken(folder: Path) -> None:
     assert seen.modules == [module]
 
 
-def test_module_from_a_zip_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_from_a_zip_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(folder / "modules.zip", "w") as archive:
         archive.writestr(f"{NAME}.py", "import beside_perfprobe\ncomplete = True\n")
         archive.writestr("beside_perfprobe.py", "")
@@ -142,7 +142,7 @@ def test_module_from_a_zip_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     assert len(seen.modules) == 1
 
 
-def test_import_past_the_hook_is_noticed_at_the_next_import(folder: Path) -> None:
+def test_an_import_that_bypasses_the_hook_is_noticed_at_the_next_import(folder: Path) -> None:
     write(folder)
     with Seen() as seen:
         spec = importlib.machinery.PathFinder.find_spec(NAME, [str(folder)])
@@ -156,7 +156,7 @@ def test_import_past_the_hook_is_noticed_at_the_next_import(folder: Path) -> Non
     assert seen.modules == [module]
 
 
-def test_threads_that_import_together(folder: Path) -> None:
+def test_concurrent_imports_on_threads(folder: Path) -> None:
     write(folder, "import time\ntime.sleep(0.05)\ncomplete = True\n")
     with Seen() as seen:
         threads = [threading.Thread(target=importlib.import_module, args=(NAME,)) for _ in range(8)]
@@ -167,7 +167,7 @@ def test_threads_that_import_together(folder: Path) -> None:
     assert len(seen.modules) == 1
 
 
-def test_finder_that_asks_the_others_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_finder_that_calls_other_finders(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Asking:
         def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
             others: list[Any] = [finder for finder in sys.meta_path if type(finder) is not Asking]

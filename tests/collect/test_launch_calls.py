@@ -1,4 +1,4 @@
-"""What stands in the place of functions that ask a GPU for something, on a made-up torch and Triton."""
+"""Replacements of functions that launch GPU work, with a made-up torch and Triton."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def torch_module() -> Any:
 
 @pytest.fixture
 def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Inductor's module of Triton kernels and Triton's, as the program has imported them."""
+    """Inductor's module of Triton kernels and Triton's module, as imported by the program."""
 
     class JITFunction:
         def __init__(self, name: str) -> None:
@@ -87,7 +87,7 @@ def state(module: Any, modules: dict[str, Any]) -> list[dict[str, Any]]:
     return [dict(vars(place)) for place in (module._C, *kinds)]
 
 
-def test_all_is_put_back(recorder: Recorder, torch_module: Any, modules: dict[str, Any]) -> None:
+def test_all_functions_are_restored(recorder: Recorder, torch_module: Any, modules: dict[str, Any]) -> None:
     before = state(torch_module, modules)
     watched = calls(recorder, torch_module)
     watched.start()
@@ -112,7 +112,7 @@ def test_all_is_put_back(recorder: Recorder, torch_module: Any, modules: dict[st
     assert recorder.losses == []
 
 
-def test_what_others_put_there_since_stays(recorder: Recorder, torch_module: Any) -> None:
+def test_later_replacements_by_others_are_kept(recorder: Recorder, torch_module: Any) -> None:
     watched = calls(recorder, torch_module)
     watched.start()
     graph = torch_module.cuda.CUDAGraph
@@ -122,7 +122,7 @@ def test_what_others_put_there_since_stays(recorder: Recorder, torch_module: Any
 
 
 @pytest.mark.parametrize("change", ["gone", "other kind"])
-def test_another_shape_is_one_loss(
+def test_functions_of_another_shape_are_one_loss(
     change: str, recorder: Recorder, torch_module: Any, modules: dict[str, Any]
 ) -> None:
     kind = modules[launches.INDUCTORS]
@@ -142,7 +142,7 @@ def test_another_shape_is_one_loss(
     assert all("2.15" in remedy for *_, remedy in recorder.losses)
 
 
-def test_a_build_without_cuda_misses_nothing(recorder: Recorder, torch_module: Any) -> None:
+def test_a_build_without_cuda_has_no_loss(recorder: Recorder, torch_module: Any) -> None:
     torch_module.version.cuda = None
     del torch_module._C._cuda_synchronize, torch_module.cuda.CUDAGraph
     watched = calls(recorder, torch_module)
@@ -177,5 +177,5 @@ def tuner(**facts: Any) -> Any:
         (tuner(inductor_meta={"kernel_name": "add_0"}, custom_kernel=True), "triton::add_0"),
     ],
 )
-def test_names_of_kernels_that_inductor_holds(kernel: Any, name: str) -> None:
+def test_names_of_kernels_held_by_inductor(kernel: Any, name: str) -> None:
     assert launches.name_of_generated(kernel) == name

@@ -1,4 +1,4 @@
-"""Kernels, graph replays and waits that no operator asked for, and where the program asked for them."""
+"""Kernels, graph replays and waits outside of operators have the line that caused them."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Run:
     source: list[str]
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        """Of the report, with the text of its line at `code`."""
+        """Rows of the report, with the text of their line as `code`."""
         rows = self.document["tables"][table]
         return [{**row, "code": row["line"] and self.source[row["line"] - 1].strip()} for row in rows]
 
@@ -150,7 +150,7 @@ def test_each_kernel_has_the_line_that_launched_it(run: Run) -> None:
     }
 
 
-def test_what_is_launched_to_find_the_fastest_is_compiling(run: Run) -> None:
+def test_autotuning_launches_have_the_phase_compile(run: Run) -> None:
     tuning = [row for row in run.rows("kernels") if row["phase"] == "compile"]
     assert {(row["operator"], row["code"]) for row in tuning} == {
         ("triton::tuned", "autotuner[(1,)](x, x, 1024)"),
@@ -170,7 +170,7 @@ def test_kernels_of_a_graph_have_the_line_of_its_replay(run: Run) -> None:
     assert (replay["gpu_ns"], replay["gpu_self_ns"]) == (4000, 0)
 
 
-def test_waits_have_their_lines_and_are_no_operators(run: Run) -> None:
+def test_waits_have_lines_and_are_not_operators(run: Run) -> None:
     lines = {
         "cuda::synchronize": "torch.cuda.synchronize(-1)",
         "cuda::Stream.synchronize": "stream.synchronize()",
@@ -183,7 +183,7 @@ def test_waits_have_their_lines_and_are_no_operators(run: Run) -> None:
     assert not [row for row in run.rows("hotspots") if "synchronize" in row["operator"]]
 
 
-def test_kernels_of_inductor_say_what_they_were_made_from(run: Run) -> None:
+def test_kernels_of_inductor_name_their_operators(run: Run) -> None:
     rows = [row for row in run.rows("hotspots") if row["operator"].startswith("inductor::")]
     assert {tuple(row["made_from"]) for row in rows} == {("add", "relu")}
     assert {run.source[line["line"] - 1].strip() for row in rows for line in row["made_from_lines"]} == {
@@ -191,7 +191,7 @@ def test_kernels_of_inductor_say_what_they_were_made_from(run: Run) -> None:
     }
 
 
-def test_the_program_sees_nothing_of_it(run: Run) -> None:
+def test_the_program_is_not_affected(run: Run) -> None:
     assert "perfprobe" not in run.out
     frames = [line.rpartition(" in ")[2] for line in run.out.splitlines() if line.startswith("  File")]
     assert frames == ["<module>", "<lambda>", "run"]

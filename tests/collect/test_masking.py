@@ -1,4 +1,4 @@
-"""What must not get into a recording, and what must."""
+"""Secrets are masked in a recording, and everything else is kept."""
 
 import pytest
 
@@ -46,11 +46,11 @@ def test_a_secret_is_masked(line: str) -> None:
 
 
 @pytest.mark.parametrize("line", PLAIN)
-def test_all_else_is_kept(line: str) -> None:
+def test_other_text_is_kept(line: str) -> None:
     assert " ".join(masked(line.split())) == line
 
 
-def test_what_is_not_secret_beside_it_is_kept() -> None:
+def test_text_around_a_secret_is_kept() -> None:
     assert masked(["--token=a b c", "https://h/?token=x&page=2", "--token", "--lr", "3"]) == [
         *("--token=***", "https://h/?token=***&page=2", "--token", "--lr", "3"),
     ]

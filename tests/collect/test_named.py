@@ -31,14 +31,14 @@ except TypeError as error:
 
 
 def recorded(path: Path, run: Callable[[], object]) -> list[tuple[str, str, bool]]:
-    """Name, kind, and whether it ended, of each range of perfprobe's own, in the order they began."""
+    """Name, kind, and whether it ended, of each range of perfprobe, in the order in which they began."""
     with perfprobe.profile(path / "run.perfprobe", python="off", operators="off"):
         run()
     rows = ranged.rows(path / "run.perfprobe")
     return [(row.name, row.kind, row.end_ns is not None) for row in rows if row.source == "PERFPROBE"]
 
 
-def test_an_exception_ends_it(tmp_path: Path) -> None:
+def test_an_exception_ends_a_range(tmp_path: Path) -> None:
     @perfprobe.range("fails")
     def fails() -> None:
         raise ValueError("of the program")
@@ -56,7 +56,7 @@ def test_an_exception_ends_it(tmp_path: Path) -> None:
     ]
 
 
-def test_one_object_nests_in_itself(tmp_path: Path) -> None:
+def test_one_object_can_be_nested(tmp_path: Path) -> None:
     again = perfprobe.range("again")
 
     def run() -> None:
@@ -66,7 +66,7 @@ def test_one_object_nests_in_itself(tmp_path: Path) -> None:
     assert recorded(tmp_path, run) == [("again", "NESTED", True)] * 2
 
 
-def test_a_decorated_function_stays_itself(tmp_path: Path) -> None:
+def test_a_decorated_function_keeps_its_attributes(tmp_path: Path) -> None:
     @perfprobe.range("half")
     def half(number: int, *, of: int = 2) -> float:
         """Divides."""
@@ -77,7 +77,7 @@ def test_a_decorated_function_stays_itself(tmp_path: Path) -> None:
     assert half(3) == 1.5
 
 
-def test_a_generator_function_lasts_until_it_ends(tmp_path: Path) -> None:
+def test_a_generators_range_lasts_until_it_ends(tmp_path: Path) -> None:
     @perfprobe.range("numbers")
     def numbers() -> Generator[int, int, None]:
         received = yield 1
@@ -93,7 +93,7 @@ def test_a_generator_function_lasts_until_it_ends(tmp_path: Path) -> None:
     assert recorded(tmp_path, run) == [("first", "FREE", True), ("numbers", "NESTED", True)]
 
 
-def test_coroutines_that_overlap(tmp_path: Path) -> None:
+def test_ranges_of_overlapping_coroutines(tmp_path: Path) -> None:
     @perfprobe.range("coroutine")
     async def wait(mine: asyncio.Event, other: asyncio.Event) -> None:
         other.set()
@@ -112,7 +112,7 @@ def test_coroutines_that_overlap(tmp_path: Path) -> None:
     assert rows == [("coroutine", "FREE", True), ("coroutine", "NESTED", True)]
 
 
-def test_what_cannot_be_a_range() -> None:
+def test_invalid_ranges_are_refused() -> None:
     with pytest.raises(TypeError, match="needs a name"):
         perfprobe.range(len)  # type: ignore[arg-type]
 
@@ -124,7 +124,7 @@ def test_what_cannot_be_a_range() -> None:
 
 
 @pytest.mark.parametrize("name", ["", "größe \U0001f600", "nul\0inside", "\udc80", "x" * 5000])
-def test_rough_names(name: str, tmp_path: Path) -> None:
+def test_unusual_names_are_recorded(name: str, tmp_path: Path) -> None:
     def run() -> None:
         with perfprobe.range(name):
             pass
@@ -139,7 +139,7 @@ def test_without_the_recorder_the_program_runs(tmp_path: Path) -> None:
     assert outcome.out == b"1.5\na range needs a name, as in perfprobe.range('load'), and not <class 'int'>\n"
 
 
-def test_without_a_recording_nothing_happens() -> None:
+def test_without_a_recording_ranges_do_nothing() -> None:
     with perfprobe.range("unheard") as entered:
         assert isinstance(entered, perfprobe.range)
 

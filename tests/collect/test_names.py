@@ -1,4 +1,4 @@
-"""Names of ranges that die with the call: the next lies where the last lay, and may differ in one letter."""
+"""Range names that exist only during a call: the next may have the same address and differ in one letter."""
 
 import random
 from pathlib import Path

@@ -19,7 +19,7 @@ FROM_INDEX = ["--no-cache-dir", "--no-binary", "perfprobe", "perfprobe"]
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package folder in which the extension modules are broken files, found in place of the real ones."""
+    """A package folder with damaged files as extension modules, found in place of the real ones."""
 
     def find(name: str) -> ModuleSpec | None:
         file = tmp_path / f"{name.rpartition('.')[2]}.so"
@@ -39,7 +39,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_missing_recorder_says_why_and_how_to_fix_it(installed: Path) -> None:
+def test_a_missing_recorder_has_a_reason_and_a_remedy(installed: Path) -> None:
     (installed / "_build.json").write_text(
         json.dumps({"_core": "no C++ compiler was found", "_observer": None})
     )
@@ -49,7 +49,7 @@ def test_missing_recorder_says_why_and_how_to_fix_it(installed: Path) -> None:
     assert sys.executable in caught.value.remedy
 
 
-def test_recorder_that_does_not_load(installed: Path) -> None:
+def test_a_recorder_that_does_not_load_is_reported(installed: Path) -> None:
     (installed / "_core.so").touch()
     with pytest.raises(
         EnvironmentLack, match=r"_core cannot be loaded \(undefined symbol: _ZN3c10 and more\)"
@@ -57,7 +57,7 @@ def test_recorder_that_does_not_load(installed: Path) -> None:
         native.core()
 
 
-def test_missing_observer(installed: Path) -> None:
+def test_a_missing_observer_is_reported(installed: Path) -> None:
     with pytest.raises(
         EnvironmentLack, match=r"perfprobe\._observer was not built; build it with `perfprobe build`"
     ):
@@ -65,7 +65,7 @@ def test_missing_observer(installed: Path) -> None:
 
 
 @pytest.mark.parametrize("stamp", ["", "[]", "{}", '{"torch": 3}', None])
-def test_observer_without_a_readable_stamp_is_not_loaded(stamp: str | None, installed: Path) -> None:
+def test_an_observer_without_a_readable_stamp_is_not_loaded(stamp: str | None, installed: Path) -> None:
     (installed / "_observer.so").touch()
     if stamp is not None:
         (installed / "_observer_stamp.json").write_text(stamp)
@@ -73,14 +73,14 @@ def test_observer_without_a_readable_stamp_is_not_loaded(stamp: str | None, inst
         native.observer(TORCH)
 
 
-def test_observer_for_another_torch_is_not_loaded(installed: Path) -> None:
+def test_an_observer_for_another_torch_is_not_loaded(installed: Path) -> None:
     (installed / "_observer.so").touch()
     (installed / "_observer_stamp.json").write_text('{"torch": "9.9.8+cpu", "cxx11_abi": 1}')
     with pytest.raises(EnvironmentLack, match=r"built for torch 9.9.8\+cpu, this is torch 9.9.9\+cpu"):
         native.observer(TORCH)
 
 
-def test_observer_that_does_not_load(installed: Path) -> None:
+def test_an_observer_that_does_not_load_is_reported(installed: Path) -> None:
     (installed / "_observer.so").touch()
     (installed / "_observer_stamp.json").write_text('{"torch": "9.9.9+cpu", "cxx11_abi": 1}')
     with pytest.raises(EnvironmentLack, match="undefined symbol"):
@@ -100,7 +100,7 @@ def test_observer_that_does_not_load(installed: Path) -> None:
         ),
     ],
 )
-def test_rebuild_command(
+def test_the_rebuild_command(
     recorded: str | None, words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     about = tmp_path / "perfprobe-0.1.0.dist-info"

@@ -1,4 +1,4 @@
-"""Which node of backward each operator runs in: the observer, the rules in Python, and torch's own graph."""
+"""The backward node of each operator: by the observer, by the rules in Python, and by torch's own graph."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def recorded(path: Path, run: Callable[[], object]) -> list[Recorded]:
 
 
 def by_the_rules(rows: list[Recorded]) -> Iterator[Node]:
-    """The nodes of calls that are known by name, scope, numbers and depth alone; once all have begun."""
+    """The nodes found from name, scope, numbers and depth of calls only, after all have begun."""
     calls: list[Call] = []
     opened: list[Call] = []
     thread = None
@@ -72,7 +72,7 @@ def by_the_rules(rows: list[Recorded]) -> Iterator[Node]:
 
 
 def graph_of(result: torch.Tensor) -> dict[tuple[str, int], int]:
-    """How many nodes torch has by name and number, -1 for those of the largest number, which is none."""
+    """The number of torch's nodes by name and number; -1 for the largest number, which means none."""
     assert result.grad_fn is not None
     found: dict[Any, tuple[str, int]] = {}
     waiting: list[Any] = [result.grad_fn]
@@ -127,7 +127,7 @@ PROGRAMS = (layers, own_function, views, lists, hooked)
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-def test_nodes_are_those_of_torchs_graph(program: Callable[[], torch.Tensor], tmp_path: Path) -> None:
+def test_nodes_agree_with_torchs_graph(program: Callable[[], torch.Tensor], tmp_path: Path) -> None:
     graphs = []
 
     def run() -> None:
@@ -136,7 +136,7 @@ def test_nodes_are_those_of_torchs_graph(program: Callable[[], torch.Tensor], tm
         result.backward()
 
     rows = recorded(tmp_path / "run.perfprobe", run)
-    # A node may run another one that is in no graph: a write into a view does.
+    # A node may run another that is in no graph: a write into a view does.
     nodes = [(row.name, row.sequence) for row, around in nested(rows) if is_in_graph(row, around)]
     assert {key: nodes.count(key) for key in nodes} == graphs[0]
     assert list(by_the_rules(rows)) == [row.node for row in rows]
@@ -144,7 +144,7 @@ def test_nodes_are_those_of_torchs_graph(program: Callable[[], torch.Tensor], tm
 
 
 def nested(rows: list[Recorded]) -> Iterator[tuple[Recorded, list[Recorded]]]:
-    """Each row with those around it, the outermost first."""
+    """Each row with the rows around it, outermost first."""
     opened: list[Recorded] = []
     for row in rows:
         del opened[row.depth :]
@@ -157,12 +157,12 @@ def is_in_graph(row: Recorded, around: list[Recorded]) -> bool:
 
 
 def expected(rows: list[Recorded]) -> Iterator[Node]:
-    """From who is inside whom alone, and from torch's number of each node."""
+    """Found only from the nesting and torch's number of each node."""
     latest = NOT_KNOWN
     for at, (row, around) in enumerate(nested(rows)):
         is_inside = any(outer.name.startswith(ENGINE) for outer in around)
         nodes = [outer for outer in (*around, row) if outer.scope == BACKWARD_FUNCTION]
-        if row.name.startswith(ENGINE):  # the next node to begin is the one it is there for
+        if row.name.startswith(ENGINE):  # it belongs to the next node that begins
             yield Node(
                 next(inner for inner in rows[at:] if inner.scope == BACKWARD_FUNCTION).sequence, row.thread
             )
@@ -206,14 +206,14 @@ def test_backward_of_backward_and_in_backward(tmp_path: Path) -> None:
 
 
 def entered(*calls: Call) -> list[Node]:
-    """The nodes of calls each in the one before, on thread 7."""
+    """The nodes of calls on thread 7, each nested in the previous one."""
     for parent, call in zip((None, *calls), calls, strict=False):
         call.enter(parent, 7)
     return [call.node for call in calls]
 
 
-def test_what_the_profiler_tells_otherwise() -> None:
-    """It gives the engine's row its node's number, and no thread for nodes that no forward call made."""
+def test_numbers_of_the_profiler_that_differ() -> None:
+    """It gives the engine's row the number of its node, and no thread to nodes without a forward call."""
     engine, node = (
         Call(f"{ENGINE}ExpBackward0", FUNCTION, 5, 0),
         Call("ExpBackward0", BACKWARD_FUNCTION, 5, 3),

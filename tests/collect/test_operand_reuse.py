@@ -1,4 +1,4 @@
-"""How long ago operands had been touched, against programs whose touches are counted by hand."""
+"""Reuse distances of operands in programs whose touches are counted by hand."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def single() -> None:
 def reuse_of(
     path: Path, run: Callable[[], object], detail: str | None = "bench", results: bool = False
 ) -> dict[str, list[dict[int, int]]]:
-    """By operator and signature, for each operand: calls by bucket."""
+    """By operator and signature, for each operand: the number of calls by bucket."""
     with perfprobe.profile(path, detail=detail):
         run()
     recording = storage.read(path)
@@ -46,10 +46,10 @@ def reuse_of(
     return found
 
 
-def test_distances_that_were_counted_by_hand(tmp_path: Path) -> None:
-    """Each of the tensors is touched once, then so many bytes of others, then it is looked at again."""
-    sizes = [1, 100, 1000, 3000, 12_000, 40_000, 80_000]  # KiB touched meanwhile
-    first = [torch.ones(3 + at) for at in range(len(sizes))]  # a signature of its own for each
+def test_distances_equal_those_counted_by_hand(tmp_path: Path) -> None:
+    """Each tensor is touched once, then this many bytes of others, then the tensor again."""
+    sizes = [1, 100, 1000, 3000, 12_000, 40_000, 80_000]  # KiB touched in between
+    first = [torch.ones(3 + at) for at in range(len(sizes))]  # each has a different signature
     between = [torch.ones(size * KIB) for size in sizes]
 
     def run() -> None:
@@ -65,7 +65,7 @@ def test_distances_that_were_counted_by_hand(tmp_path: Path) -> None:
     ]
 
 
-def test_what_goes_round_counts_once(tmp_path: Path) -> None:
+def test_repeated_touches_count_once(tmp_path: Path) -> None:
     """Two tensors of 40 KiB in turn, a hundred times, are 80 KiB and not 8 MiB."""
     first, other, another = torch.ones(3), torch.ones(40 * KIB), torch.ones(40, KIB)
 
@@ -81,14 +81,14 @@ def test_what_goes_round_counts_once(tmp_path: Path) -> None:
     assert found[f"neg_ f32[{40 * KIB}]"] == [{NEVER: 1, 1: 99}]
 
 
-def test_views_and_new_memory_touch_nothing_and_callers_what_is_left(tmp_path: Path) -> None:
+def test_views_and_allocations_touch_nothing(tmp_path: Path) -> None:
     weight, bias, inputs = torch.ones(8, 5), torch.ones(8), torch.ones(2, 5)
 
     def run() -> None:
         weight.t()
         weight.view(40)
         torch.empty_like(weight)
-        weight.sin_()  # never before, for all that
+        weight.sin_()  # counts as never touched before
         torch.nn.functional.linear(inputs, weight, bias)  # its addmm touches all three
         inputs.cos_()
 
@@ -98,8 +98,8 @@ def test_views_and_new_memory_touch_nothing_and_callers_what_is_left(tmp_path: P
     assert found["cos_ f32[2,5]"] == [{0: 1}]
 
 
-def test_a_result_is_as_near_as_what_followed_it(tmp_path: Path) -> None:
-    """The result of an operator lies in the smallest cache until something else goes through it."""
+def test_a_result_is_in_the_smallest_cache_until_evicted(tmp_path: Path) -> None:
+    """The result of an operator is in the smallest cache until other data evicts it."""
     start, other = torch.ones(7), torch.ones(100 * KIB)
 
     def run() -> None:
@@ -113,7 +113,7 @@ def test_a_result_is_as_near_as_what_followed_it(tmp_path: Path) -> None:
     assert found["tanh f32[1,7]"] == [{1: 1}]
 
 
-def test_an_operand_that_is_another_one_too(tmp_path: Path) -> None:
+def test_an_operand_that_is_passed_twice(tmp_path: Path) -> None:
     mean, gradient, other = torch.ones(6), torch.ones(6), torch.ones(6)
     with perfprobe.profile(tmp_path / "it.perfprobe", detail="bench"):
         mean.addcmul_(gradient, gradient)
@@ -125,12 +125,12 @@ def test_an_operand_that_is_another_one_too(tmp_path: Path) -> None:
     assert [found[second, at] for at in range(2)] == [-1, -1]
 
 
-def test_without_that_detail_there_is_nothing(tmp_path: Path) -> None:
+def test_without_that_detail_there_is_no_reuse(tmp_path: Path) -> None:
     assert reuse_of(tmp_path / "it.perfprobe", lambda: torch.ones(3).neg_(), detail=None) == {}
 
 
-def test_memory_that_a_result_gets(tmp_path: Path) -> None:
-    """That of the result before, unmapped and mapped again: 40 MiB, and 30 that are touched meanwhile."""
+def test_the_memory_of_a_result(tmp_path: Path) -> None:
+    """The previous result's memory, unmapped and mapped again: 40 MiB, with 30 touched in between."""
     start, other = torch.ones(40 << 10, KIB), torch.ones(30 << 10, KIB)
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""No frame of perfprobe's lies below the program: what counts frames, or shows them, sees plain python's."""
+"""The program sees no frames of perfprobe: code that counts or shows frames sees those of plain python."""
 
 from __future__ import annotations
 
@@ -111,16 +111,16 @@ def seen(outcome: Outcome) -> tuple[int, bytes, bytes]:
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_frames_are_those_of_plain_python(name: str, tmp_path: Path) -> None:
+def test_frames_are_as_under_plain_python(name: str, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(dedent(PROGRAMS[name]).lstrip("\n"))
-    # From 3.12 on a fork beside threads warns, and the recording has a thread of its own.
+    # From 3.12 on a fork with threads causes a warning, and the recording has a thread.
     variables = {"PYTHONWARNINGS": "ignore:This process:DeprecationWarning"}
     pair = both(["main.py"], tmp_path, environment=variables)
     assert seen(pair.recorded) == seen(pair.plain)
 
 
 @pytest.mark.parametrize("words", [["-m", "main"], ["folder"], ["-c", "import main"], ["-"]], ids=" ".join)
-def test_whatever_runs_it(words: list[str], tmp_path: Path) -> None:
+def test_frames_are_as_under_plain_python_for_all_kinds_of_programs(words: list[str], tmp_path: Path) -> None:
     source = "\n".join(dedent(PROGRAMS[name]) for name in ("set_limit", "frames", "faulthandler"))
     (tmp_path / "main.py").write_text(source)
     (tmp_path / "folder").mkdir()
@@ -130,7 +130,7 @@ def test_whatever_runs_it(words: list[str], tmp_path: Path) -> None:
     assert b"<module>" in pair.recorded.err
 
 
-def test_a_crash_under_x_faulthandler(tmp_path: Path) -> None:
+def test_a_crash_with_faulthandler(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("import ctypes\ndef crash():\n    ctypes.string_at(0)\ncrash()\n")
     pair = both(["main.py"], tmp_path, flags=["-X", "faulthandler"])
     assert seen(pair.recorded) == seen(pair.plain)

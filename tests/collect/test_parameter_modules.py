@@ -1,4 +1,4 @@
-"""The module of AccumulateGrad is the one that holds the parameter, as the model itself says."""
+"""The module of AccumulateGrad is the one that holds the parameter, according to the model itself."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ Recorded = Callable[[Callable[[], Any]], list[Row]]
 
 
 def added(rows: list[Row]) -> list[tuple[str, str]]:
-    """Shape and module of each gradient that was added, in order."""
+    """Shape and module of each accumulated gradient, in order."""
     nodes = [row for row in rows if row.name == f"torch::autograd::{ACCUMULATE}"]
     assert all(row.phase == "backward" and not row.line for row in nodes)
     return [(row.signature, row.module) for row in nodes]
 
 
 def held(model: nn.Module, path: str = "") -> set[tuple[str, str]]:
-    """The same of each parameter by the model's own names, a root by its type."""
+    """The same for each parameter by the model's own names; a root is named by its type."""
     root = type(model).__name__
     return {
         (f"f32[{','.join(map(str, parameter.shape))}]", path + (name.rpartition(".")[0] or root))
@@ -54,14 +54,14 @@ def test_the_module_that_holds_the_parameter(recorded: Recorded) -> None:
     assert all(row.module == rows[row.parent].module for row in inside)
 
 
-def test_a_parameter_of_two_modules_is_the_first_ones(recorded: Recorded) -> None:
+def test_a_shared_parameter_belongs_to_the_first_module(recorded: Recorded) -> None:
     net = nn.Sequential(nn.Embedding(6, 4), nn.Linear(4, 6, bias=False))
     net[1].weight = net[0].weight
     rows = recorded(lambda: net(torch.tensor([1, 2])).sum().backward())
     assert added(rows) == [("f32[6,4]", "0")]
 
 
-def test_what_no_module_holds_has_none(recorded: Recorded) -> None:
+def test_a_parameter_outside_modules_has_no_module(recorded: Recorded) -> None:
     leaf, net = torch.ones(2, 3, requires_grad=True), Net()
     rows = recorded(lambda: [net(leaf * 2).sum().backward() for _ in range(2)])
     assert ("f32[2,3]", "") in added(rows)
@@ -86,7 +86,7 @@ class Right(nn.Module):
         return self.right(x)
 
 
-def test_models_that_follow_each_other_at_the_same_addresses(recorded: Recorded) -> None:
+def test_successive_models_at_the_same_addresses(recorded: Recorded) -> None:
     def run() -> None:
         for _ in range(10):
             for kind in (Left, Right):
@@ -99,7 +99,7 @@ def test_models_that_follow_each_other_at_the_same_addresses(recorded: Recorded)
     assert modules == ["left", "right"] * 10
 
 
-def test_a_parameter_that_takes_anothers_place(recorded: Recorded) -> None:
+def test_a_replaced_parameter(recorded: Recorded) -> None:
     net = nn.Sequential(nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False))
 
     def run() -> None:
@@ -112,7 +112,7 @@ def test_a_parameter_that_takes_anothers_place(recorded: Recorded) -> None:
 
 
 def test_swapping_tensors_still_works(recorded: Recorded) -> None:
-    """torch refuses it for a tensor that anything refers to weakly."""
+    """torch refuses it for tensors that have weak references."""
     net = nn.Linear(3, 3, bias=False)
     other = nn.Parameter(torch.zeros(3, 3))
 

@@ -1,4 +1,4 @@
-"""Run time and waiting for a processor, against the kernel's files and against a process that shares one."""
+"""Run time and waiting for a processor, beside the kernel's files and a process that shares one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.found import find
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 HOUR_NS = 3_600_000_000_000
 
-# Shares one processor with another process; it never sleeps, so what it did not run it waited.
+# Shares one processor with another process. It never sleeps, so it waits whenever it does not run.
 SHARED = """
 import os, subprocess, sys, time
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -39,7 +39,7 @@ other.kill()
 other.wait()
 """
 
-# Three threads for one processor, without the interpreter's lock; they stay, to be read at the end.
+# Three threads on one processor without the GIL. They stay alive, so that they are read at the end.
 TEAM = """
 import hashlib, os, threading, time
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
@@ -65,7 +65,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 class Readings:
-    """Reads a folder as if it were the kernel's, whenever asked."""
+    """Reads a folder as if it were the kernel's, on request."""
 
     def __init__(self, folder: Path, cpu_stat: str = "") -> None:
         self._path = folder / "made.perfprobe"
@@ -73,11 +73,11 @@ class Readings:
         self._times = native.core().ThreadTimes(self._recorder.capsule(), f"{folder}/", cpu_stat)
 
     def take(self) -> None:
-        """One more."""
+        """Takes a reading."""
         self._times.start()
 
     def recording(self) -> Recording:
-        """All of them."""
+        """The recording of all readings."""
         self._recorder.close()
         return read(self._path)
 
@@ -98,7 +98,7 @@ def of_thread(root: Path, thread: int, text: str, name: str = "worker") -> None:
 
 
 def rows(recording: Recording) -> list[tuple[int, int, int, int]]:
-    """(reading, thread's number, run, wait), in order."""
+    """(reading, thread number, run, wait), in order."""
     times, readings = recording[ThreadTimes], recording[ProcessorTimes].time_ns.tolist()
     number = recording[Threads].os_thread.tolist()
     columns = (times.time_ns.tolist(), times.thread.tolist(), times.run_ns.tolist(), times.wait_ns.tolist())
@@ -107,7 +107,7 @@ def rows(recording: Recording) -> list[tuple[int, int, int, int]]:
     )
 
 
-def test_each_thread_is_read_as_its_file_has_it(tmp_path: Path) -> None:
+def test_readings_equal_the_threads_files(tmp_path: Path) -> None:
     readings = Readings(tmp_path)
     of_thread(tmp_path, 11, "1000 200 3\n")
     of_thread(tmp_path, 12, "70 -5 3\n", "perfprobe")
@@ -125,7 +125,7 @@ def test_each_thread_is_read_as_its_file_has_it(tmp_path: Path) -> None:
     assert names == ["worker", "perfprobe", "näme"]
 
 
-def test_a_number_that_a_new_thread_got_is_another_thread(tmp_path: Path) -> None:
+def test_a_reused_thread_number_is_a_new_thread(tmp_path: Path) -> None:
     readings = Readings(tmp_path)
     of_thread(tmp_path, 11, "1000 200 3\n")
     readings.take()
@@ -134,7 +134,7 @@ def test_a_number_that_a_new_thread_got_is_another_thread(tmp_path: Path) -> Non
     assert readings.recording()[ThreadTimes].thread.tolist() == [0, 1]
 
 
-def test_only_processors_that_the_process_may_use_count(tmp_path: Path) -> None:
+def test_only_usable_processors_count(tmp_path: Path) -> None:
     own = min(os.sched_getaffinity(0))
     lines = {own: "10 20 30 999 999 50 60 7 1000 1000", own + 1: "10000 0 0 0 0 0 0 5000 0 0"}
     stat = "".join(f"cpu{number} {line}\n" for number, line in lines.items())
@@ -150,7 +150,7 @@ def test_only_processors_that_the_process_may_use_count(tmp_path: Path) -> None:
     assert found.processors.tolist() == [1]
 
 
-def test_children_of_children_are_the_programs(tmp_path: Path) -> None:
+def test_grandchildren_count_for_the_program(tmp_path: Path) -> None:
     own = os.getpid()
     for process, children, ticks in ((own, "500 501 ", 10**6), (500, "600 ", 3), (501, "", 5), (600, "", 7)):
         put(tmp_path, f"proc/{process}/task/{process}/children", children)
@@ -163,7 +163,7 @@ def test_children_of_children_are_the_programs(tmp_path: Path) -> None:
     assert found - ended_ns == pytest.approx((3 + 5 + 7 + 3) * TICK_NS, abs=2 * TICK_NS)
 
 
-def test_what_the_kernel_does_not_tell_is_no_zero(tmp_path: Path) -> None:
+def test_missing_values_are_not_zero(tmp_path: Path) -> None:
     put(tmp_path, "proc/stat", "intr 4 5\n")
     readings = Readings(tmp_path, str(tmp_path / "absent"))
     readings.take()
@@ -182,16 +182,16 @@ def run(program: str, folder: Path, status: int = 0) -> tuple[Recording, str]:
     return read(folder / "made.perfprobe"), outcome.out.decode()
 
 
-def test_waiting_is_the_time_in_which_a_busy_loop_did_not_run(tmp_path: Path) -> None:
+def test_waiting_of_a_busy_loop_is_the_time_it_did_not_run(tmp_path: Path) -> None:
     recording, out = run(SHARED, tmp_path)
     main_ns = waited_ns(recording, main=True)
     assert main_ns is not None
-    # Starting the other process and the end of the program may wait as well.
+    # Starting the other process and the end of the program may also wait.
     assert main_ns / 1e9 == pytest.approx(float(out), rel=0.15, abs=0.3)
 
 
-def test_threads_that_share_one_processor(tmp_path: Path) -> None:
-    """Each one's run time is what its own clock says, and all together are the process's."""
+def test_threads_sharing_one_processor(tmp_path: Path) -> None:
+    """Each thread's run time equals its own clock, and the sum equals the process's."""
     recording, out = run(TEAM, tmp_path)
     told = {int(thread): int(run_ns) for thread, run_ns in map(str.split, out.splitlines())}
     found = find(link(recording), Processors)[Processors]
@@ -201,17 +201,17 @@ def test_threads_that_share_one_processor(tmp_path: Path) -> None:
         assert times_ns[thread] == pytest.approx(time_ns, rel=0.01, abs=2_000_000)
     process_ns = found.used_cores * found.wall_ns
     assert sum(times_ns.values()) + found.other_run_ns == pytest.approx(process_ns, rel=0.01, abs=2_000_000)
-    # Two wait while one runs, whoever else is there.
+    # Two wait while one runs, even if no other process runs.
     assert found.own_ns is not None
     assert found.own_ns > 1.2 * sum(told.values())
 
 
-def test_a_killed_run_has_what_was_read_until_then(tmp_path: Path) -> None:
+def test_a_killed_run_keeps_its_readings(tmp_path: Path) -> None:
     recording, _ = run(KILLED, tmp_path, -signal.SIGKILL)
     assert not recording.complete
     assert len(recording[ProcessorTimes]) >= 2
     is_main = recording.main_thread()[recording[ThreadTimes].thread]
     main_ns = recording[ThreadTimes].run_ns[is_main]
-    # Since the start of the process: as far as its clock was written at the same heartbeats.
+    # Since the start of the process, up to its clock at the same heartbeats.
     last_ns = int(recording[Progress].cpu_ns[-1])
     assert 0.5 * last_ns < int(np.max(main_ns)) <= last_ns

@@ -1,4 +1,4 @@
-"""Modules, folders, zip files, compiled files and interpreter flags: each as under plain python."""
+"""Modules, folders, zip files, compiled files and interpreter flags behave as under plain python."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def seen(outcome: Outcome) -> tuple[int, bytes, bytes]:
     ],
     ids=" ".join,
 )
-def test_kinds_of_programs(words: list[str], folder: Path) -> None:
+def test_kinds_of_programs_run_as_under_plain_python(words: list[str], folder: Path) -> None:
     pair = both(words, folder, given=b"import sys; print(sys.argv, __file__)\n")
     assert seen(pair.recorded) == seen(pair.plain)
     assert pair.recording.exists()
@@ -129,13 +129,13 @@ def test_code_on_the_command_line(words: list[str], flags: list[str], folder: Pa
         b"",
     ],
 )
-def test_a_script_on_standard_input(source: bytes, folder: Path) -> None:
+def test_a_script_on_standard_input_runs_as_under_plain_python(source: bytes, folder: Path) -> None:
     pair = both(["-", "a", "-"], folder, given=source)
     assert seen(pair.recorded) == seen(pair.plain)
     assert pair.recording.exists()
 
 
-def test_their_recordings_have_a_name_and_a_title(tmp_path: Path) -> None:
+def test_recordings_of_all_kinds_have_a_name_and_a_title(tmp_path: Path) -> None:
     source = "def work():\n    return sum(range(10))\nwork()\n"
     for words, stem, title in ((["-c", source, "a"], "command", "-c a "), (["-", "a"], "stdin", "- a ")):
         outcome = finish(start(["-m", "perfprobe", "--full", *words], tmp_path), source.encode())
@@ -164,28 +164,28 @@ def test_their_recordings_have_a_name_and_a_title(tmp_path: Path) -> None:
     ],
     ids=" ".join,
 )
-def test_what_python_cannot_start(words: list[str], folder: Path) -> None:
+def test_programs_that_python_cannot_start(words: list[str], folder: Path) -> None:
     with zipfile.ZipFile(folder / "empty.zip", "w") as archive:
         archive.writestr("other.py", "")
     pair = both(words, folder)
     assert pair.plain.status in (1, 2)
     assert seen(pair.recorded) == seen(pair.plain)
     assert pair.recorded.err
-    if not words[-1].startswith("package."):  # whose package is the program's code, and has run
+    if not words[-1].startswith("package."):  # the code of its package is part of the program and has run
         assert not pair.recording.exists()
         assert pair.recorded.said == ()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
-def test_a_script_that_may_not_be_read(folder: Path) -> None:
+def test_an_unreadable_script(folder: Path) -> None:
     (folder / "shows.py").chmod(0)
     pair = both(["shows.py"], folder)
     assert seen(pair.recorded) == seen(pair.plain)
 
 
 @pytest.mark.parametrize("words", [["{folder}/shows.py"], ["shows.py"], ["-m", "shows"], ["-c", "print(1)"]])
-def test_a_folder_that_is_gone(words: list[str], folder: Path) -> None:
-    """The current one, in which the recording would have its place."""
+def test_a_deleted_current_folder(words: list[str], folder: Path) -> None:
+    """The recording would be written there."""
     gone = 'mkdir gone && cd gone && rmdir ../gone && exec "$@"'
     words = [word.format(folder=folder) for word in words]
     outcomes = []
@@ -212,7 +212,7 @@ def test_absolute_path_from_another_folder(folder: Path) -> None:
 
 
 FLAGS = [["-O"], ["-u"], ["-B"], ["-X", "dev"], ["-W", "error"], ["-X", "utf8"], ["-bb"]]
-# What pip writes for an entry point.
+# The entry point that pip writes.
 CONSOLE_SCRIPT = (
     "import sys\nfrom perfprobe.cli import main\nif __name__ == '__main__':\n    sys.exit(main())\n"
 )
@@ -246,6 +246,6 @@ def test_console_script(words: list[str], folder: Path) -> None:
     (folder / "bin").mkdir()
     (folder / "bin" / "perfprobe").write_text(CONSOLE_SCRIPT)
     plain = finish(start(words, folder))
-    # Memory that is freed is overwritten: what is used too long fails each time.
+    # Freed memory is overwritten, so that use after free fails every time.
     recorded = finish(start(["bin/perfprobe", "-q", *words], folder, {"PYTHONMALLOC": "debug"}))
     assert seen(recorded) == seen(plain)

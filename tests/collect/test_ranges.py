@@ -1,4 +1,4 @@
-"""Ranges that a program and its libraries name, as the recording has them: counted and timed by hand."""
+"""Recorded ranges of a program and its libraries, compared with counts and times by hand."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.collect.runs import both, finish, perfprobe, start
 VARIABLES = ("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64")
 RECORD = ["-q", "--python", "off", "-o", "run.perfprobe"]
 
-# Each `around` notes the time right before and after a begin or an end.
+# Each `around` notes the time just before and after a begin or an end.
 ALL_AT_ONCE = """\
 import ctypes, json, sys, time
 import nvtx, torch
@@ -62,7 +62,7 @@ def test_all_kinds_of_ranges_in_one_recording(tmp_path: Path, nvtx_library: Path
     assert outcome.status == 0, outcome.err
     named = [row for row in ranged.rows(tmp_path / "run.perfprobe") if "dnnl" not in row.domain]
     rows = {row.name: row for row in named}
-    assert len(named) == len(rows)  # none comes by two ways
+    assert len(named) == len(rows)  # none is recorded twice
     assert {name: (row.domain, row.source, row.kind) for name, row in rows.items()} == {
         "c++": ("", "NVTX", "NESTED"),
         "package": ("a domain", "NVTX", "NESTED"),
@@ -90,7 +90,7 @@ def check_onednn(recording: Path, around: ranged.Row) -> None:
     assert all((row.end_ns or 0) <= (around.end_ns or 0) for row in primitives)
 
 
-def test_tasks_of_the_package_ittapi(tmp_path: Path) -> None:
+def test_tasks_of_the_package_ittapi_are_recorded(tmp_path: Path) -> None:
     pytest.importorskip("ittapi")
     (tmp_path / "main.py").write_text(
         "import ittapi\n"
@@ -170,7 +170,7 @@ if __name__ == "__main__":
 """
 
 
-def test_child_processes(tmp_path: Path, nvtx_library: Path) -> None:
+def test_ranges_of_child_processes(tmp_path: Path, nvtx_library: Path) -> None:
     (tmp_path / "main.py").write_text(PROCESSES)
     quiet = {"PYTHONWARNINGS": "ignore:This process:DeprecationWarning"}
     pair = both(["main.py", str(nvtx_library)], tmp_path, environment=quiet)
@@ -189,7 +189,7 @@ if sys.argv[1:] == ["child"]: subprocess.run([sys.executable, "-c", code], check
 """
 
 
-def test_the_environment_of_the_program_is_its_own(tmp_path: Path) -> None:
+def test_the_programs_environment_is_unchanged(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(ENVIRONMENT)
     pair = both(["main.py"], tmp_path)
     assert pair.recorded.out == pair.plain.out
@@ -197,7 +197,7 @@ def test_the_environment_of_the_program_is_its_own(tmp_path: Path) -> None:
     assert outcome.out.splitlines()[1].decode() == f"{native.injection()} {native.injection()}"
 
 
-def test_another_tool_keeps_its_place(tmp_path: Path) -> None:
+def test_another_tool_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(ENVIRONMENT)
     given = dict.fromkeys(VARIABLES, "/opt/tool/listener.so")
     pair = both(["main.py", "child"], tmp_path, environment=given)
@@ -208,7 +208,7 @@ def test_another_tool_keeps_its_place(tmp_path: Path) -> None:
     ]
 
 
-def test_switched_off(tmp_path: Path) -> None:
+def test_ranges_off_records_no_ranges(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(ENVIRONMENT)
     pair = both(["main.py"], tmp_path)
     outcome = perfprobe(["-q", "--ranges", "off", "-o", "off.perfprobe", "main.py", "child"], tmp_path)
@@ -217,7 +217,7 @@ def test_switched_off(tmp_path: Path) -> None:
     assert ranged.losses(pair.recording) == []
 
 
-def test_names_beyond_those_that_are_kept_are_said(tmp_path: Path) -> None:
+def test_names_beyond_the_limit_are_a_loss(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import perfprobe\nfor i in range(66_000):\n    with perfprobe.range(f'name {i}'): pass\n"
     )
@@ -228,7 +228,7 @@ def test_names_beyond_those_that_are_kept_are_said(tmp_path: Path) -> None:
     assert count["ranges beyond 65,536 different names, shown as (other)"] == len(others) > 0
 
 
-def test_what_a_killed_program_leaves(tmp_path: Path) -> None:
+def test_a_killed_program_keeps_its_ranges(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import sys, time, perfprobe\n"
         "for _ in range(3):\n"
@@ -268,7 +268,7 @@ os.system('echo "[$NVTX_INJECTION64_PATH$INTEL_LIBITTNOTIFY64]"')
 
 
 @pytest.mark.parametrize("first", ["torch", "nvtx", "json"])
-def test_blocks_of_a_running_program(first: str, tmp_path: Path) -> None:
+def test_ranges_of_blocks_of_a_running_program(first: str, tmp_path: Path) -> None:
     if importlib.util.find_spec(first) is None:
         pytest.skip(f"{first} is not installed")
     (tmp_path / "main.py").write_text(BLOCKS.format(first=first))

@@ -1,4 +1,4 @@
-"""The native stand-in for a function of a class, while a recording runs and without one."""
+"""The native replacement of a class's function, during a recording and without one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Record = Callable[[Callable[[], Any]], list[Row]]
 
 class Kernel:
     def run(self, *args: Any, stream: int = 0) -> Any:
-        """Launches."""
+        """Launches a kernel."""
         if stream < 0:
             raise ValueError("no stream")
         return args
@@ -55,7 +55,7 @@ def wrapped() -> Iterator[None]:
     names.clear()
 
 
-def test_calls_are_rows_with_the_arguments_behind_the_object(recorded: Record) -> None:
+def test_calls_are_rows_with_the_arguments_after_self(recorded: Record) -> None:
     kernel, x = Kernel(), torch.ones(2, 3)
 
     def program() -> None:
@@ -68,7 +68,7 @@ def test_calls_are_rows_with_the_arguments_behind_the_object(recorded: Record) -
     assert one.line.endswith("program")
 
 
-def test_what_has_no_name_is_called_and_not_recorded(recorded: Record) -> None:
+def test_calls_without_a_name_are_not_recorded(recorded: Record) -> None:
     def program() -> None:
         assert unnamed.run(1) == hidden.run(1) == (1,)
         with pytest.raises(KeyboardInterrupt):
@@ -92,7 +92,7 @@ def test_a_call_that_raises_ends_its_row(recorded: Record) -> None:
     assert all(row.parent == -1 or rows[row.parent].name != "triton::k" for row in rows)
 
 
-def test_a_kernel_of_a_backward_has_the_line_of_its_forward(recorded: Record) -> None:
+def test_a_kernel_in_backward_has_the_forward_line(recorded: Record) -> None:
     kernel = Kernel()
 
     class Scale(torch.autograd.Function):
@@ -113,7 +113,7 @@ def test_a_kernel_of_a_backward_has_the_line_of_its_forward(recorded: Record) ->
     assert sorted(row.phase for row in rows) == ["backward", "forward"]
 
 
-def test_other_profilers_see_no_row(recorded: Record) -> None:
+def test_other_profilers_do_not_see_the_calls(recorded: Record) -> None:
     kernel = Kernel()
     seen: list[str] = []
 
@@ -126,7 +126,7 @@ def test_other_profilers_see_no_row(recorded: Record) -> None:
     assert "triton::k" not in seen
 
 
-def test_any_thread_and_within_itself(recorded: Record) -> None:
+def test_calls_on_any_thread_and_nested_calls(recorded: Record) -> None:
     kernel = Kernel()
     inner = Kernel()
     outer = type("Outer", (Kernel,), {"run": lambda self: super(type(self), self).run(inner.run(1))})()

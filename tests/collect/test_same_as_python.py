@@ -13,7 +13,7 @@ ARGUMENTS = ["--epochs", "1", "-o", "x", "--", "-m", "report"]
 
 
 def seen(outcome: Outcome) -> tuple[int, bytes, bytes]:
-    # Addresses of objects and process ids differ from run to run under plain python, too.
+    # Addresses of objects and process ids also differ between runs of plain python.
     err = re.sub(rb"0x[0-9a-f]+", b"0x", outcome.err)
     return outcome.status, re.sub(rb"0x[0-9a-f]+", b"0x", outcome.out), err
 
@@ -22,7 +22,7 @@ def scripts() -> dict[str, bytes]:
     return {**{name: source.encode() for name, source in SOURCES.items()}, **ENCODED}
 
 
-def test_descriptors_are_numbered_as_under_plain_python(tmp_path: Path) -> None:
+def test_descriptors_have_the_same_numbers_as_under_plain_python(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("print(open(__file__).fileno())")
     pair = both(["main.py"], tmp_path)
     assert seen(pair.recorded) == seen(pair.plain)
@@ -32,15 +32,15 @@ def test_descriptors_are_numbered_as_under_plain_python(tmp_path: Path) -> None:
 def test_script_behaves_as_under_plain_python(name: str, tmp_path: Path) -> None:
     script = tmp_path / f"{name}_main.py"
     script.write_bytes(scripts()[name])
-    # From 3.12 on a fork beside threads warns, and the recording has a thread of its own.
+    # From 3.12 on a fork with threads causes a warning, and the recording has a thread.
     variables = {"PYTHONWARNINGS": "ignore:This process:DeprecationWarning"} if "fork" in name else {}
     pair = both([script.name, *ARGUMENTS], tmp_path, given=b"first\nsecond\n", environment=variables)
     assert seen(pair.recorded) == seen(pair.plain)
     assert pair.recording.stat().st_size > 0
 
 
-def test_a_program_that_spoils_functions_is_recorded_all_the_same(tmp_path: Path) -> None:
-    """`os.fstat = None`: what perfprobe needs at the end it has from before."""
+def test_a_program_that_replaces_functions_is_recorded(tmp_path: Path) -> None:
+    """`os.fstat = None`: perfprobe has saved the functions that it needs at the end."""
     pytest.importorskip("numpy", reason="reports need numpy")
     (tmp_path / "main.py").write_text(SOURCES["spoils_functions"])
     outcome = perfprobe(["-o", "run.perfprobe", "--json", "run.json", "main.py"], tmp_path)

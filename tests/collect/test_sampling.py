@@ -1,4 +1,4 @@
-"""Stacks as the sampler copies them from running threads, against the interpreter's own of parked ones."""
+"""Stacks copied by the sampler from running threads, compared with the interpreter's for waiting threads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def deep(park: Park, depth: int = 300) -> None:
 
 
 def wide(park: Park, depth: int = 150, *values: int) -> None:
-    """Frames of hundreds of values: the stack takes many pieces of memory."""
+    """Frames with hundreds of values, so that the frame stack needs many chunks."""
     if depth:
         wide(park, depth - 1, *range(200))
     else:
@@ -134,7 +134,7 @@ PARKED += [Method.make, executed, many_lines]
 
 
 def parked(folder: Path, run: Callable[[Park], object]) -> tuple[list[Place], list[Place]]:
-    """The stack of a thread that waits inside `run`: as sampled, and as the interpreter has it."""
+    """The stack of a thread that waits inside `run`: sampled, and from the interpreter."""
     waits, ends = threading.Event(), threading.Event()
 
     def park() -> None:
@@ -145,7 +145,7 @@ def parked(folder: Path, run: Callable[[Park], object]) -> tuple[list[Place], li
     with sampling(folder) as result:
         thread.start()
         waits.wait()
-        while True:  # until it stands where it will stay
+        while True:  # until it has reached the place where it waits
             seen = expected(thread)
             time.sleep(0.01)
             if seen == expected(thread) and seen[0][1].endswith("wait"):
@@ -166,14 +166,14 @@ def expected(thread: threading.Thread) -> list[Place]:
 
 
 @pytest.mark.parametrize("run", PARKED)
-def test_a_waiting_thread_is_seen_where_it_waits(tmp_path: Path, run: Callable[[Park], object]) -> None:
+def test_a_waiting_thread_has_the_stack_of_its_wait(tmp_path: Path, run: Callable[[Park], object]) -> None:
     seen, right = parked(tmp_path, run)
     assert seen == right
 
 
 @pytest.fixture
 def deep_recursion() -> Iterator[None]:
-    """Room for 18,000 frames: from 3.11 on, plain Python calls take no room on the C stack."""
+    """Room for 18,000 frames: from 3.11 on, pure Python calls use no C stack."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(20_000)
     yield
@@ -181,28 +181,28 @@ def deep_recursion() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("deep_recursion")
-def test_a_deep_stack_is_whole(tmp_path: Path) -> None:
+def test_a_deep_stack_is_complete(tmp_path: Path) -> None:
     seen, right = parked(tmp_path, functools.partial(deep, depth=5000))
     assert len(seen) > 5000
     assert seen == right
 
 
 @pytest.mark.usefixtures("deep_recursion")
-def test_a_stack_too_deep_is_cut_at_its_outer_end(tmp_path: Path) -> None:
+def test_a_too_deep_stack_loses_its_outer_frames(tmp_path: Path) -> None:
     seen, right = parked(tmp_path, functools.partial(deep, depth=17_000))
     assert len(seen) == 16_384
     assert seen == right[:16_384]
 
 
-def test_code_that_has_died_keeps_its_name(tmp_path: Path) -> None:
-    """Code objects of one size that take each other's place: every one has its own name and line."""
+def test_deleted_code_keeps_its_name(tmp_path: Path) -> None:
+    """Code objects of one size that reuse the same address: each keeps its own name and line."""
     names = [f"made_{number:02}" for number in range(40)]
     with sampling(tmp_path, QUICK_NS) as result:
         for number, name in enumerate(names):
             source = "\n" * number + f"def {name}():\n    sleep(0.02)\n{name}()"
             namespace: dict[str, Any] = {"sleep": time.sleep}
             exec(compile(source, "<made>", "exec"), namespace)
-            namespace.clear()  # the function goes, and its code with it
+            namespace.clear()  # deletes the function and its code
         sampled = result()
     innermost = [sampled.stack(sample)[0] for sample in sampled.read()]
     made = [(function, line) for file, function, line in innermost if file == "<made>" and function in names]
@@ -211,7 +211,7 @@ def test_code_that_has_died_keeps_its_name(tmp_path: Path) -> None:
     assert [place for place in made if place[1] - first_lines[place[0]] not in (0, 1)] == []
 
 
-def test_times_are_without_gaps_and_waiting_is_one_row(tmp_path: Path) -> None:
+def test_times_have_no_gaps_and_waiting_is_one_row(tmp_path: Path) -> None:
     with sampling(tmp_path, QUICK_NS) as result:
         time.sleep(0.3)
         sampled = result()
@@ -221,12 +221,12 @@ def test_times_are_without_gaps_and_waiting_is_one_row(tmp_path: Path) -> None:
     assert [int(samples.start_ns[row]) for row in rows[1:]] == [int(samples.end_ns[row]) for row in rows[:-1]]
     longest = max(rows, key=lambda row: int(samples.looks[row]))
     assert samples.looks[longest] > 10
-    assert sampled.stack(longest)[0][1] == "test_times_are_without_gaps_and_waiting_is_one_row"
+    assert sampled.stack(longest)[0][1] == "test_times_have_no_gaps_and_waiting_is_one_row"
     assert (samples.cpu_ns[rows] >= 0).all()
     assert samples.cpu_ns[longest] < samples.end_ns[longest] - samples.start_ns[longest]
 
 
-def test_a_thread_that_ran_before_has_no_time_before_the_start(tmp_path: Path) -> None:
+def test_time_before_the_start_is_not_counted(tmp_path: Path) -> None:
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()
@@ -240,7 +240,7 @@ def test_a_thread_that_ran_before_has_no_time_before_the_start(tmp_path: Path) -
     rows = list(sampled.of_thread(thread.native_id or 0))
     assert len(rows) > 0
     assert sampled.samples.start_ns[rows].min() == sampled.figures["started_ns"]
-    assert sampled.samples.cpu_ns[rows[0]] == -1  # its clock was not read at the start
+    assert sampled.samples.cpu_ns[rows[0]] == -1  # its CPU clock was not read at the start
 
 
 def spin(seconds: float) -> None:
@@ -257,7 +257,7 @@ def little() -> None:
     spin(0.2)
 
 
-def test_shares_are_those_of_the_clock(tmp_path: Path) -> None:
+def test_shares_agree_with_the_programs_clock(tmp_path: Path) -> None:
     with sampling(tmp_path, QUICK_NS) as result:
         for _ in range(2):
             much()
@@ -277,7 +277,7 @@ def steps(depth: int) -> Generator[int, None, None]:
     yield depth
 
 
-def test_no_stack_ends_in_a_generator(tmp_path: Path) -> None:
+def test_stacks_do_not_end_in_a_generator(tmp_path: Path) -> None:
     def work() -> None:
         end = time.perf_counter() + 1
         while time.perf_counter() < end:
@@ -305,7 +305,7 @@ def churn(until: float) -> None:
         gc.collect(0)
 
 
-def test_threads_that_come_and_go_are_looked_at_without_a_fault(tmp_path: Path) -> None:
+def test_short_lived_threads_cause_no_fault(tmp_path: Path) -> None:
     until = time.perf_counter() + 2
     with sampling(tmp_path, QUICK_NS // 5) as result:
         steady = threading.Thread(target=churn, args=(until,))
@@ -326,13 +326,13 @@ def test_threads_that_come_and_go_are_looked_at_without_a_fault(tmp_path: Path) 
     assert {Look(look).name for look in sampled.samples.look} <= known
 
 
-def test_result_can_be_asked_for_again(tmp_path: Path) -> None:
+def test_the_result_can_be_read_twice(tmp_path: Path) -> None:
     with sampling(tmp_path) as result:
         first: Sampled = result()
         assert result().figures == first.figures
 
 
-def test_every_thread_is_seen_from_the_start_on(tmp_path: Path) -> None:
+def test_every_thread_is_sampled_from_the_start(tmp_path: Path) -> None:
     ends = threading.Event()
     waiting = [threading.Thread(target=ends.wait) for _ in range(3)]
     for thread in waiting:

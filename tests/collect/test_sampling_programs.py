@@ -1,4 +1,4 @@
-"""Whole programs with the sampler at work: they behave as under plain python, and the recording is whole."""
+"""Programs behave under the sampler as under plain python, and their recordings are complete."""
 
 from __future__ import annotations
 
@@ -101,10 +101,10 @@ PROGRAMS = {
 
 @supported
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_program_is_as_under_plain_python(tmp_path: Path, name: str) -> None:
+def test_the_program_behaves_as_under_plain_python(tmp_path: Path, name: str) -> None:
     (tmp_path / "program.py").write_text(textwrap.dedent(PROGRAMS[name]), encoding="utf-8")
     options = ["-m", "perfprobe", "-q", "-o", "r.perfprobe", "--operators", "off", "--python", "sample"]
-    # Python 3.12 warns of a fork with threads: of ours there must be none.
+    # Python 3.12 warns about a fork with threads; perfprobe's must not cause that.
     flags = ["-W", {"forks": "error", "forks from threads": "ignore"}.get(name, "default")]
     plain = start([*flags, "program.py"], tmp_path)
     sampled = start([*flags, *options, "program.py"], tmp_path)
@@ -117,7 +117,7 @@ def test_program_is_as_under_plain_python(tmp_path: Path, name: str) -> None:
 
 
 @supported
-def test_killed_program_leaves_its_samples(tmp_path: Path) -> None:
+def test_a_killed_program_keeps_its_samples(tmp_path: Path) -> None:
     source = "import os, time\nend = time.time() + 2\nwhile time.time() < end: pass\nos.kill(os.getpid(), 9)"
     (tmp_path / "program.py").write_text(source, encoding="utf-8")
     words = ["-m", "perfprobe", "-q", "-o", "r.perfprobe", "--operators", "off", "--python", "sample"]
@@ -128,7 +128,7 @@ def test_killed_program_leaves_its_samples(tmp_path: Path) -> None:
 
 
 @supported
-def test_our_threads_take_no_signals_and_no_samples(tmp_path: Path) -> None:
+def test_perfprobes_threads_take_no_signals_and_are_not_sampled(tmp_path: Path) -> None:
     blocked = {}
     with perfprobe.profile(tmp_path / "r.perfprobe", operators="off", python="sample"):
         for task in os.listdir("/proc/self/task"):
@@ -137,10 +137,12 @@ def test_our_threads_take_no_signals_and_no_samples(tmp_path: Path) -> None:
             if fields["Name"] == "perfprobe-own":
                 blocked[int(task)] = int(fields["SigBlk"], 16)
         sum(range(1_000_000))
-    every = ~(1 << 8 | 1 << 18 | 3 << 31) & (1 << 64) - 1  # those that nobody can block, and glibc's own
+    every = (
+        ~(1 << 8 | 1 << 18 | 3 << 31) & (1 << 64) - 1
+    )  # those that can never be blocked, and those of glibc
     every &= ~(
         1 << signal.SIGRTMAX - 1
-    )  # a thread that waits for its alarm (sigtimedwait) shows it unblocked
+    )  # a thread that waits for its timer (sigtimedwait) shows it as unblocked
     assert len(blocked) == 2
     assert all(mask & every == every for mask in blocked.values())
     recording = storage.read(tmp_path / "r.perfprobe")
@@ -157,7 +159,7 @@ def recorded(folder: Path, python: str) -> Recording:
 
 @supported
 @pytest.mark.parametrize(("python", "samples"), [("sample", True), ("both", True), ("off", False)])
-def test_samples_are_recorded_where_they_are_asked_for(tmp_path: Path, python: str, samples: bool) -> None:
+def test_samples_are_recorded_on_request(tmp_path: Path, python: str, samples: bool) -> None:
     recording = recorded(tmp_path, python)
     assert (len(recording[Samples]) > 0) == samples
     assert (recording.number("sampler", "looks") is not None) == samples
@@ -165,7 +167,7 @@ def test_samples_are_recorded_where_they_are_asked_for(tmp_path: Path, python: s
         assert recording.fact("python_threads", str(os.getpid())) == "MainThread"
 
 
-def test_what_cannot_be_sampled_is_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_sampling_is_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = EnvironmentLack("Python threads cannot be sampled", "a reason", "a remedy")
     monkeypatch.setattr(SamplerCollector, "available", lambda self: missing)
     losses = recorded(tmp_path, "sample")[Losses]
@@ -175,14 +177,14 @@ def test_what_cannot_be_sampled_is_a_loss(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 11), reason="it is supported here")
-def test_an_old_python_is_said_to_be_unsupported() -> None:
+def test_an_old_python_is_reported_as_unsupported() -> None:
     assert "not supported on Python 3.10" in str(_core.sampler_lack())
 
 
 @supported
 @pytest.mark.alone
-def test_a_program_of_one_thread_has_no_other(tmp_path: Path) -> None:
-    """Not even where the writer asks the main thread, which makes no calls, to look at its calls."""
+def test_a_program_with_one_thread_has_no_other(tmp_path: Path) -> None:
+    """Even if the writer asks the main thread, which makes no calls, to settle its costs."""
     with perfprobe.profile(tmp_path / "r.perfprobe", operators="off", python="both"):
         until = time.monotonic() + 2
         while time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""The text of an operator's inputs, against calls whose inputs are written out by hand."""
+"""The text of an operator's inputs, compared with texts written by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.collect.recorded import Row, record
 
 
 def only(rows: list[Row], name: str) -> Row:
-    """The outermost operator of this name."""
+    """The outermost operator with this name."""
     found = [row for row in rows if row.name == name]
     assert found, f"{name} is not among {sorted({row.name for row in rows})}"
     return found[0]
@@ -51,7 +51,7 @@ CASES: list[tuple[Callable[[], Any], str, str]] = [
 
 @pytest.mark.filterwarnings("ignore:Sparse")
 @pytest.mark.parametrize(("call", "name", "signature"), CASES, ids=[case[2][:40] for case in CASES])
-def test_text(call: Callable[[], Any], name: str, signature: str, tmp_path: Path) -> None:
+def test_the_text_of_inputs(call: Callable[[], Any], name: str, signature: str, tmp_path: Path) -> None:
     assert only(record(tmp_path / "run.perfprobe", call), name).signature == signature
 
 
@@ -63,7 +63,7 @@ def test_torchscript_shows_only_the_operators_own_inputs(tmp_path: Path) -> None
             x = torch.cumsum(torch.cat([torch.tanh(x)], 1), 1)
         return x
 
-    for _ in range(3):  # once it has been optimised, too
+    for _ in range(3):  # also after it was optimised
         rows = record(tmp_path / "run.perfprobe", lambda: repeat(A, 2))
         (tmp_path / "run.perfprobe").unlink()
         found = [(row.name, row.signature) for row in rows]
@@ -93,7 +93,7 @@ def test_requires_grad_is_known_and_not_in_the_text(tmp_path: Path) -> None:
     assert (row.signature, row.grad_mask) == ("f32[2,3] f32[3,4]", 0b10)
 
 
-def test_integers_that_vary_without_end_fall_back_to_types(tmp_path: Path) -> None:
+def test_integers_that_keep_changing_count_by_type(tmp_path: Path) -> None:
     table = torch.ones(500, 2)
 
     def walk() -> None:
@@ -108,7 +108,7 @@ def test_integers_that_vary_without_end_fall_back_to_types(tmp_path: Path) -> No
     assert len(texts) < 80
 
 
-def test_quantised(tmp_path: Path) -> None:
+def test_quantised_tensors(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         quantised = torch.quantize_per_tensor(A, 0.1, 0, torch.qint8)
@@ -117,14 +117,14 @@ def test_quantised(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
-def test_nested(tmp_path: Path) -> None:
+def test_nested_tensors(tmp_path: Path) -> None:
     nested = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
     row = only(record(tmp_path / "run.perfprobe", lambda: nested.sin()), "aten::sin")
     assert row.signature == "f32[nested]"
 
 
 class Wrapped(torch.Tensor):
-    """A subclass whose sizes and device are answered by Python, which must not be asked."""
+    """A subclass that computes sizes and device in Python, which must not be called."""
 
     asked = 0
 
@@ -145,7 +145,7 @@ class Wrapped(torch.Tensor):
         return operator(*bare, **(named or {}))
 
 
-def test_a_subclass_is_named_and_never_asked(tmp_path: Path) -> None:
+def test_a_subclass_is_named_and_its_code_never_called(tmp_path: Path) -> None:
     wrapped = Wrapped(A)
     asked_before = Wrapped.asked
     wrapped.exp()
@@ -166,7 +166,7 @@ def test_symbolic_sizes(tmp_path: Path) -> None:
     assert only(rows, "aten::exp").signature.startswith("f32[symbolic]")
 
 
-def test_a_dispatch_mode_sees_nothing_of_us(tmp_path: Path) -> None:
+def test_a_dispatch_mode_does_not_see_the_observer(tmp_path: Path) -> None:
     class Counting(TorchDispatchMode):
         calls = 0
 

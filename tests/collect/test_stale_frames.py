@@ -1,4 +1,4 @@
-"""The sampler looks at a thread whose frame points outwards at what is not a frame, as a stale one does."""
+"""The sampler reads a thread whose frame has an invalid outer pointer, as a stale frame may have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.collect.runs import Outcome, both
 
 pytestmark = pytest.mark.skipif(_core.sampler_lack() is not None, reason=str(_core.sampler_lack()))
 
-# Where `previous` is in _PyInterpreterFrame, and where a frame object points at that.
+# The offset of `previous` in _PyInterpreterFrame, and of the pointer to that in a frame object.
 _PREVIOUS = 48 if sys.version_info < (3, 12) else 8
 _FRAME = 24
 
@@ -40,13 +40,13 @@ thread.start()
 thread.join()
 """
 
-# The sum of such an address and the size of a frame is beyond the highest one, and a small number.
+# Adding the size of a frame to such an address overflows to a small number.
 _NEGATIVE = ("-8", "-64", "-72", "-80")
 _STRANGE = ("8", "4096", "2**63", "2**63 - 8", "-88", "-4096", "id(threading)", "0x7f0000000001")
 
 
 @pytest.mark.parametrize("values", [*((value,) for value in _NEGATIVE), _STRANGE], ids=" ".join)
-def test_a_frame_that_points_nowhere_does_no_harm(tmp_path: Path, values: tuple[str, ...]) -> None:
+def test_a_frame_with_an_invalid_pointer_is_harmless(tmp_path: Path, values: tuple[str, ...]) -> None:
     script = tmp_path / "stale.py"
     script.write_text(_PROGRAM.replace("VALUES", ", ".join(values) + ","))
     pair = both([str(script)], tmp_path)

@@ -1,4 +1,4 @@
-"""What is written and what is read are the same tables and columns."""
+"""Written and read tables and columns are the same."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from perfprobe.tables.gpu import KinetoLaunches
 
 KINDS: tuple[type[Table], ...] = (*IN_MEMORY, *STREAMED, *OF_THE_WHOLE)
 READ = {kind.table_name: set(kind.dtypes) for kind in KINDS}
-# Collectors in Python write these, and memory, which only the autograd profiler tells.
+# Written by collectors in Python, and memory, which only the autograd profiler reports.
 IN_PYTHON: tuple[type[Table], ...] = (AutogradOperators, AutogradWindows, KinetoLaunches, OperandReuse)
 MEMORY = {"allocated_bytes", "freed_bytes"}
 
 
-def test_native_code_writes_the_tables_and_columns_that_are_read() -> None:
+def test_native_code_writes_the_declared_tables_and_columns() -> None:
     written = {table: set(columns) for table, columns in native.core().tables().items()}
     expected = {table: set(columns) for table, columns in READ.items()}
     expected[Operators.table_name] -= MEMORY
@@ -62,7 +62,7 @@ def columns_in(path: Path) -> dict[str, set[str]]:
         ({"detail": "bench"}, {"operand_reuse", "signature_values", "functions", "calls"}),
     ],
 )
-def test_a_recording_has_no_table_or_column_that_no_reader_knows(
+def test_a_recording_has_only_declared_tables_and_columns(
     tmp_path: Path, options: dict[str, object], tables: set[str]
 ) -> None:
     path = tmp_path / "run.perfprobe"

@@ -42,13 +42,13 @@ def test_facts_of_the_text() -> None:
     assert torch_build.facts("something else") == {}
 
 
-def test_a_gpu_is_asked_only_where_the_program_used_it() -> None:
+def test_a_gpu_is_queried_only_if_the_program_used_it() -> None:
     assert torch_build.describe(fake("12.8", used=False)) == {}
     assert torch_build.describe(fake("12.8", used=True))["devices"] == ["device 0", "device 1"]
     assert "devices" not in torch_build.describe(fake(None, used=False))
 
 
-def test_the_torch_that_is_here() -> None:
+def test_facts_of_the_installed_torch() -> None:
     torch = pytest.importorskip("torch")
     if torch.version.cuda is None:
         found = torch_build.describe(torch)

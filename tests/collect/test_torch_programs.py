@@ -1,4 +1,4 @@
-"""Programs that use torch: the same as under plain python, and what their recordings hold."""
+"""Programs with torch behave as under plain python, and their recordings are complete."""
 
 from __future__ import annotations
 
@@ -122,12 +122,12 @@ def operator_names(recording: Recording) -> dict[str, int]:
 def test_same_as_under_plain_python(pair: Pair) -> None:
     assert pair.recorded.status == pair.plain.status
     assert pair.recorded.out == pair.plain.out
-    # torch.profiler logs with time and process id.
+    # torch.profiler logs times and process ids.
     assert re.sub(rb"\d+", b"0", pair.recorded.err) == re.sub(rb"\d+", b"0", pair.plain.err)
     assert pair.recorded.said == (f"perfprobe: the recording is {pair.recording}",)
 
 
-def test_recording_is_whole_and_holds_operators(pair: Pair) -> None:
+def test_the_recording_is_complete_and_has_operators(pair: Pair) -> None:
     recording = storage.read(pair.recording)
     assert recording.complete
     assert recording.stopped_at is None
@@ -136,13 +136,13 @@ def test_recording_is_whole_and_holds_operators(pair: Pair) -> None:
     assert (recording.number("torch", "threads") or 0) >= 1
     parts = ("event_ns", "trial_own_ns", "start_cpu_ns", "torch_cpu_ns", "stop_cpu_ns")
     assert [part for part in parts if (recording.number("cost", part) or 0) <= 0] == []
-    own_ns = recording.number("cost", "own_ns")  # of one event in 61
+    own_ns = recording.number("cost", "own_ns")  # measured at one event in 61
     assert own_ns is not None
     assert own_ns > 0 or recording.operator_rows < 200
     assert (recording.number("cost", "empty_ns") or 0) > 0
 
 
-def test_what_is_special(program: str, pair: Pair) -> None:
+def test_special_contents_of_each_recording(program: str, pair: Pair) -> None:
     checks = {
         "loader": check_loader,
         "profilers": check_profilers,
@@ -195,13 +195,13 @@ def check_spawn(pair: Pair) -> None:
 
 
 def losses(recording: Recording) -> dict[str, int]:
-    """All but those that depend on how busy the machine is."""
+    """All losses except those that depend on the machine's load."""
     table = recording[Losses]
     rows = [row for row in range(len(table)) if table.source[row] not in BUSY_SOURCES]
     return {table.reason[row]: int(table.count[row]) for row in rows}
 
 
-def test_killed_program_leaves_what_was_written(tmp_path: Path) -> None:
+def test_a_killed_program_leaves_a_readable_recording(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import os, signal, time, torch\n"
         "for _ in range(1000): torch.ones(2).add(1)\n"
@@ -215,7 +215,7 @@ def test_killed_program_leaves_what_was_written(tmp_path: Path) -> None:
     assert operator_names(recording)["aten::add"] == 1000
 
 
-def test_torchrun_gives_one_recording_a_rank(tmp_path: Path) -> None:
+def test_torchrun_makes_one_recording_per_rank(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\ntorch.ones(3).add(1)\n")
     words = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "perfprobe", "train.py"]
     outcome = finish(start(words, tmp_path))
@@ -228,7 +228,7 @@ def test_torchrun_gives_one_recording_a_rank(tmp_path: Path) -> None:
     assert outcome.err.count(b"none found: no optimizer step") == 1  # one report
 
 
-def test_blocks_of_a_notebook(tmp_path: Path) -> None:
+def test_blocks_in_a_notebook(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import perfprobe\n"
         "with perfprobe.profile('first.perfprobe'):\n"
@@ -248,7 +248,7 @@ def test_blocks_of_a_notebook(tmp_path: Path) -> None:
     assert {"aten::sub"} == {"aten::add", "aten::mul", "aten::sub"} & operator_names(second).keys()
 
 
-def test_another_torch_is_a_loss_and_a_line(tmp_path: Path) -> None:
+def test_another_torch_version_is_reported_and_a_loss(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text(
         "__version__ = '1.0'\nclass version: cuda = None\n"
         "def get_num_threads(): return 1\ndef get_num_interop_threads(): return 1\n"
@@ -265,7 +265,7 @@ def test_another_torch_is_a_loss_and_a_line(tmp_path: Path) -> None:
     assert "this is torch 1.0" in reason
 
 
-def test_torch_that_fails_to_import(tmp_path: Path) -> None:
+def test_a_failing_import_of_torch(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("import missing_library_of_torch\n")
     (tmp_path / "main.py").write_text(
         "try:\n    import torch\nexcept ImportError as e: print(e)\nimport torch\n"

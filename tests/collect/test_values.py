@@ -1,4 +1,4 @@
-"""What the recorder saw in tensors: hand-known contents, and tensors that must not be looked at."""
+"""Recorded digests of tensors with known contents, and of tensors that must not be read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _parts(tensor: dict[str, Any]) -> dict[str, Any]:
 
 
 def all_seen(path: Path, run: Callable[[], Any], **options: Any) -> dict[str, list[Any] | None]:
-    """By operator and signature what was in its tensors, None where nothing was looked at."""
+    """The digests of tensors by operator and signature; None if they were not read."""
     with perfprobe.profile(path, **options):
         run()
     recording = storage.read(path)
@@ -49,7 +49,7 @@ def all_seen(path: Path, run: Callable[[], Any], **options: Any) -> dict[str, li
 
 
 def of_one(path: Path, tensor: torch.Tensor) -> Any:
-    """What was seen in the only tensor of an operator."""
+    """The digest of an operator's only tensor."""
     (found,) = [
         values
         for name, values in seen(path, lambda: torch.ops.aten.neg(tensor)).items()
@@ -65,7 +65,7 @@ def floats(*parts: float, changes: float = 0) -> dict[str, float]:
 @pytest.mark.parametrize(
     ("options", "calls"), [({"detail": "bench"}, [4, 7, 11]), ({"cpu_time": "outermost"}, [])]
 )
-def test_tensors_are_looked_at_again_with_that_detail(
+def test_tensors_are_read_again_with_that_detail(
     tmp_path: Path, options: dict[str, str], calls: list[int]
 ) -> None:
     """In the n-th call n of 64 elements are zero."""
@@ -93,14 +93,14 @@ DENORMAL = {torch.float32: 1e-40, torch.float64: 1e-310, torch.float16: 1e-7, to
 
 
 @pytest.mark.parametrize("dtype", list(DENORMAL))
-def test_floats(tmp_path: Path, dtype: torch.dtype) -> None:
+def test_digests_of_floats(tmp_path: Path, dtype: torch.dtype) -> None:
     values = [0.0, -0.0, -1.0, -math.inf, math.nan, DENORMAL[dtype], -DENORMAL[dtype], 2.0]
     tensor = torch.tensor(values * 4, dtype=dtype)
     assert of_one(tmp_path / "run.perfprobe", tensor) == floats(0.25, 0.375, 0.25, 0.25, changes=0.2188)
 
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64])
-def test_integers(tmp_path: Path, dtype: torch.dtype) -> None:
+def test_digests_of_integers(tmp_path: Path, dtype: torch.dtype) -> None:
     tensor = torch.tensor([3, 7, 7, 100], dtype=dtype)
     assert of_one(tmp_path / "run.perfprobe", tensor) == {"lowest": 3, "highest": 100, "distinct": 0.75}
 
@@ -113,8 +113,8 @@ def order_and_magnitude(path: Path, tensor: torch.Tensor) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("dtype", list(DENORMAL))
-def test_magnitude_is_of_ordinary_numbers(tmp_path: Path, dtype: torch.dtype) -> None:
-    """Of -8 to 8 in two orders, with other values between them."""
+def test_magnitude_uses_only_ordinary_numbers(tmp_path: Path, dtype: torch.dtype) -> None:
+    """Numbers from -8 to 8 in two orders, with special values among them."""
     odd = [0.0, math.inf, -math.inf, math.nan, DENORMAL[dtype]]
     numbers = [float(number) for number in range(-8, 9) if number]
     up = torch.tensor([*odd, *numbers, 0.5], dtype=dtype)
@@ -126,21 +126,21 @@ def test_magnitude_is_of_ordinary_numbers(tmp_path: Path, dtype: torch.dtype) ->
     assert down["ascending"] == 0
 
 
-def test_magnitude_of_what_has_none(tmp_path: Path) -> None:
+def test_tensors_without_ordinary_numbers_have_no_magnitude(tmp_path: Path) -> None:
     zeros = order_and_magnitude(tmp_path / "zeros.perfprobe", torch.zeros(9))
     assert zeros == {"ascending": 0.5, "quantiles": [], "sample": 9}
     one = order_and_magnitude(tmp_path / "one.perfprobe", torch.tensor([0.0, 3.0]))
     assert one["quantiles"] == [3] * 9
 
 
-def test_order_of_indices_is_of_neighbours_and_of_halves(tmp_path: Path) -> None:
-    """Neighbours: 1-5 5-2 2-2 2-8, halves: 1-2 5-8 2-2."""
+def test_order_of_indices_compares_neighbours_and_halves(tmp_path: Path) -> None:
+    """Neighbours: 1-5 5-2 2-2 2-8; halves: 1-2 5-8 2-2."""
     found = order_and_magnitude(tmp_path / "run.perfprobe", torch.tensor([1, 5, 2, 2, 2, 8]))
     order = {"ascending": 0.6667, "trend": 1, "step": 4, "far": 3}
     assert found == {**order, "quantiles": [1, 1, 2, 2, 2, 2, 2, 5, 8], "sample": 6}
 
 
-def test_more_of_indices_is_looked_at(tmp_path: Path) -> None:
+def test_more_elements_of_indices_are_read(tmp_path: Path) -> None:
     samples = [
         order_and_magnitude(tmp_path / f"{dtype}.perfprobe", torch.ones(5000, dtype=dtype))["sample"]
         for dtype in (torch.float32, torch.int64)
@@ -148,14 +148,14 @@ def test_more_of_indices_is_looked_at(tmp_path: Path) -> None:
     assert samples == [256, 1024]
 
 
-def test_largest_integers(tmp_path: Path) -> None:
+def test_the_largest_integers(tmp_path: Path) -> None:
     lowest, highest = -(1 << 63), (1 << 63) - 1
     found = of_one(tmp_path / "run.perfprobe", torch.tensor([highest, lowest]))
     assert found == {"lowest": lowest, "highest": highest, "distinct": 1}
 
 
 def test_a_sample_of_a_large_tensor(tmp_path: Path) -> None:
-    """Half of it is zero in places that any regular distance would meet or miss."""
+    """Half of it is zero, at places that a regular distance would always or never hit."""
     rows, columns = torch.meshgrid(torch.arange(1024), torch.arange(1024), indexing="ij")
     below = (columns <= rows).float()
     stripes = (columns % 2).float()
@@ -170,7 +170,7 @@ def test_a_sample_of_a_large_tensor(tmp_path: Path) -> None:
     assert found["distinct"] > 0.95
 
 
-def test_masks_and_what_they_are_applied_to(tmp_path: Path) -> None:
+def test_masks_and_their_operands(tmp_path: Path) -> None:
     mask = torch.arange(64) % 4 == 0
     found = seen(tmp_path / "run.perfprobe", lambda: torch.ones(64).masked_fill_(mask, 0.0))
     (values,) = [values for name, values in found.items() if "masked_fill_" in name]
@@ -198,7 +198,7 @@ def test_lists_and_undefined_tensors(tmp_path: Path) -> None:
     assert optional == [floats(0, 0, 0, 0), floats(1, 0, 0, 0)]
 
 
-def test_only_the_first_tensors_of_many(tmp_path: Path) -> None:
+def test_only_the_first_of_many_tensors_are_read(tmp_path: Path) -> None:
     found = seen(tmp_path / "run.perfprobe", lambda: torch.cat([torch.ones(1)] * 100))
     (values,) = [values for name, values in found.items() if name.startswith("aten::cat ")]
     assert values == [floats(0, 0, 0, 0)] * 64 + [None] * 36
@@ -237,7 +237,7 @@ UNREAD: dict[str, Callable[[], torch.Tensor]] = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", list(UNREAD))
-def test_what_is_not_looked_at(tmp_path: Path, kind: str) -> None:
+def test_tensors_that_are_not_read(tmp_path: Path, kind: str) -> None:
     tensor = UNREAD[kind]()
     found = seen(tmp_path / "run.perfprobe", lambda: tensor.detach())
     values = [values for name, values in found.items() if "aten::detach " in name]
@@ -266,7 +266,7 @@ class Counted(torch.Tensor):
         return torch.ones(4)
 
 
-def test_no_code_of_a_subclass_runs(tmp_path: Path) -> None:
+def test_no_code_of_a_subclass_is_run(tmp_path: Path) -> None:
     tensor = torch.Tensor._make_subclass(Counted, torch.ones(4))
     torch.ops.aten.neg(tensor)
     alone, Counted.calls = Counted.calls, 0
@@ -290,7 +290,7 @@ def test_a_compiled_function(tmp_path: Path) -> None:
     assert [floats(1, 0, 0, 0)] in values
 
 
-def test_flushed_denormals_are_still_seen(tmp_path: Path) -> None:
+def test_denormals_are_seen_despite_flush_to_zero(tmp_path: Path) -> None:
     tensor = torch.full((8,), 1e-40)
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor does not flush denormals")

@@ -1,6 +1,6 @@
-"""Run as a program, with a path of libcupti: decodes synthetic records by its iterator and says what it saw.
+"""Decodes synthetic records with the iterator of the given libcupti and prints the result.
 
-In a process of its own: without a driver CUPTI 13.2 ends in endless recursion.
+Runs as a program of its own, because CUPTI 13.2 without a driver ends in endless recursion.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def step_by(library: ctypes.CDLL) -> Any:
 
 
 def stride(step: Any, kind: int) -> int:
-    """How far the library steps from a record of this kind, 0 when it does not."""
+    """How far the library steps after a record of this kind; 0 if it does not step."""
     words = (ctypes.c_uint32 * 1024)(*[kind] * 1024)
     record = ctypes.c_void_p()
     for _ in range(2):
@@ -38,7 +38,7 @@ def stride(step: Any, kind: int) -> int:
 
 
 def fill(buffer: Buffer) -> list[int]:
-    """One record of each kind, and where each ends."""
+    """Makes one record of each kind; returns where each ends."""
     ends = []
     adds: list[Callable[[], None]] = [
         lambda: buffer.kernel(ctypes.addressof(NAME)),

@@ -1,4 +1,4 @@
-"""`perfprobe doctor` on machines where something is missing, each faked from outside."""
+"""`perfprobe doctor` with missing parts, each simulated from outside."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TORCH = Path(torch.__file__).parent
 
 
 def examined(folder: Path, status: int, **environment: str) -> dict[str, dict[str, str]]:
-    """All parts by their names; the exit code must be `status`."""
+    """All parts by name. The exit code must be `status`."""
     outcome = perfprobe(["doctor", "--json"], folder, environment)
     assert (outcome.status, outcome.err, outcome.said) == (status, b"", ())
     document = json.loads(outcome.out)
@@ -33,7 +33,7 @@ def examined(folder: Path, status: int, **environment: str) -> dict[str, dict[st
 
 
 def fake(folder: Path, name: str, code: str) -> str:
-    """A folder for PYTHONPATH with a package of that name."""
+    """A folder for PYTHONPATH that contains a package with this name."""
     (folder / "fakes" / name).mkdir(parents=True)
     (folder / "fakes" / name / "__init__.py").write_text(code)
     return str(folder / "fakes")
@@ -53,7 +53,7 @@ def test_everything_works_here(tmp_path: Path) -> None:
         assert sum(line.startswith(("ok ", "note ")) for line in drawn) == len(parts) == 23
 
 
-def test_torch_is_missing(tmp_path: Path) -> None:
+def test_missing_torch_is_reported(tmp_path: Path) -> None:
     path = fake(tmp_path, "torch", "raise ModuleNotFoundError('No module named torch', name='torch')")
     parts = examined(tmp_path, 4, PYTHONPATH=path)
     assert parts["torch"]["found"] == "not installed"
@@ -63,20 +63,20 @@ def test_torch_is_missing(tmp_path: Path) -> None:
     assert parts["recorder"]["state"] == "ok"
 
 
-def test_torch_crashes(tmp_path: Path) -> None:
+def test_a_crashing_torch_is_reported(tmp_path: Path) -> None:
     path = fake(tmp_path, "torch", "import os; os.kill(os.getpid(), 11)")
     part = installation.torch(asked("torch", PYTHONPATH=path))
     assert (part.state, part.why) == ("lack", "it was ended by SIGSEGV")
 
 
-def test_torch_hangs(tmp_path: Path) -> None:
+def test_a_hanging_torch_is_reported(tmp_path: Path) -> None:
     path = fake(tmp_path, "torch", "import time; print('{', flush=True); time.sleep(100)")
     part = installation.torch(asked("torch", limit_s=3, PYTHONPATH=path))
     assert (part.state, part.why) == ("lack", "it did not answer within 3 s")
 
 
-def test_torch_was_upgraded_after_the_install(tmp_path: Path) -> None:
-    """The real torch, file for file, that says it is another version."""
+def test_an_upgrade_of_torch_is_reported(tmp_path: Path) -> None:
+    """The real torch, file by file, with another version number."""
     (tmp_path / "fakes" / "torch").mkdir(parents=True)
     for entry in TORCH.iterdir():
         (tmp_path / "fakes" / "torch" / entry.name).symlink_to(entry)
@@ -95,27 +95,27 @@ def test_torch_was_upgraded_after_the_install(tmp_path: Path) -> None:
     assert not (tmp_path / "cache" / "perfprobe").exists()
 
 
-def test_a_file_hides_torch(tmp_path: Path) -> None:
+def test_a_file_that_hides_torch_is_reported(tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("print('a test of mine')\n")
     part = examined(tmp_path, 4)["torch"]
     assert part["found"] == f"{tmp_path / 'torch.py'} is not torch"
     assert "rename it" in part["remedy"]
 
 
-def test_reports_cannot_be_made(tmp_path: Path) -> None:
+def test_missing_packages_of_reports_are_reported(tmp_path: Path) -> None:
     path = fake(tmp_path, "rich", "raise ImportError('broken')")
     part = examined(tmp_path, 4, PYTHONPATH=path)["reading"]
     assert part["found"] == "rich cannot be imported"
     assert part["remedy"].endswith("-m pip install --force-reinstall rich`")
 
 
-def test_numpy_is_broken(tmp_path: Path) -> None:
+def test_a_broken_numpy_is_reported(tmp_path: Path) -> None:
     path = fake(tmp_path, "numpy", "raise ImportError('no multiarray')")
     part = installation.reading(asked("reading", str(tmp_path), PYTHONPATH=path))
     assert (part.state, part.found) == ("lack", "numpy cannot be imported")
 
 
-def test_words_that_are_wrong(tmp_path: Path) -> None:
+def test_wrong_words_are_refused(tmp_path: Path) -> None:
     for words in (["doctor", "--jsn"], ["doctor", "all"]):
         outcome = perfprobe(words, tmp_path)
         assert (outcome.status, outcome.out, len(outcome.said)) == (2, b"", 1)
@@ -131,7 +131,7 @@ def driver(folder: Path, code: str) -> None:
 
 
 def asked(name: str, *words: str, limit_s: float = 60, **environment: str) -> Any:
-    """What a probe answers with this environment."""
+    """The answer of a probe with this environment."""
     with pytest.MonkeyPatch.context() as patch:
         for variable, value in environment.items():
             patch.setenv(variable, value)
@@ -156,7 +156,7 @@ int cuDeviceGetName(char *name, int length, int device) { strcpy(name, "Card"); 
         ("(int)sleep(100)", "the driver does not work (it did not answer within 5 s)"),
     ],
 )
-def test_gpu(status: str, found: str, tmp_path: Path) -> None:
+def test_the_gpu_part(status: str, found: str, tmp_path: Path) -> None:
     driver(tmp_path, WORKING % status)
     said = asked("gpu", limit_s=5, LD_LIBRARY_PATH=str(tmp_path))
     part = gpu.gpu(said)
@@ -166,7 +166,7 @@ def test_gpu(status: str, found: str, tmp_path: Path) -> None:
     )
 
 
-def test_the_newest_recording(tmp_path: Path) -> None:
+def test_the_newest_recording_is_checked(tmp_path: Path) -> None:
     assert installation.newest(asked("reading", str(tmp_path))).found == "none in this folder"
     (tmp_path / "program.py").write_text("print()")
     perfprobe(["-q", "-o", "good.perfprobe", "program.py"], tmp_path)

@@ -1,4 +1,4 @@
-"""Single parts, with what they look at replaced."""
+"""Single parts of doctor, with their inputs replaced."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ from tests.bench import machines
         ("pypy", (3, 11), LACK),
     ],
 )
-def test_python(name: str, version: tuple[int, int], state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_python_versions(
+    name: str, version: tuple[int, int], state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sysconfig, "get_config_var", lambda name: 0)
     monkeypatch.setattr(sys, "implementation", SimpleNamespace(name=name))
     monkeypatch.setattr(sys, "version_info", version)
@@ -38,7 +40,7 @@ def test_python(name: str, version: tuple[int, int], state: str, monkeypatch: py
     assert "CPython 3.10 to 3.14" in part.why or state == OK
 
 
-def test_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_and_cached_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert (machine.ceilings().state, machine.ceilings().remedy) == (
         NOTE,
@@ -51,14 +53,14 @@ def test_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "damaged" in machine.ceilings().why
 
 
-def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     assert machine.roofline().state == OK
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert machine.roofline().state == LACK
     assert "pip install matplotlib" in machine.roofline().remedy
 
 
-def test_the_recorder_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recorder_that_was_not_built_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent() -> None:
         raise EnvironmentLack(
             "nothing can be recorded", "perfprobe._core was not built: no compiler", "rebuild"
@@ -74,7 +76,7 @@ def test_the_recorder_was_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("by_path", "remedy"), [(True, "take "), (False, "run it from another folder than ")]
 )
-def test_a_source_folder_hides_the_installed_package(
+def test_a_source_folder_that_hides_the_package_is_reported(
     by_path: bool, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "perfprobe").mkdir()
@@ -91,7 +93,7 @@ def test_a_source_folder_hides_the_installed_package(
     assert installation.observer({"version": "2.13.0", "observer": "not built"}).remedy == part.remedy
 
 
-def test_what_changes_every_program(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_that_affect_every_program_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_PRELOAD", "/lib/odd.so")
     monkeypatch.setitem(sys.modules, "sitecustomize", SimpleNamespace(__file__="/odd/sitecustomize.py"))
     part = installation.environment()
@@ -101,7 +103,7 @@ def test_what_changes_every_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("source", "state"), [("tsc\n", OK), ("hpet\n", NOTE), (None, NOTE)])
-def test_clock(source: str | None, state: str, tmp_path: Path) -> None:
+def test_the_clock_part(source: str | None, state: str, tmp_path: Path) -> None:
     if source is not None:
         (tmp_path / "clock").write_text(source)
     part = machine.clock(str(tmp_path / "clock"))
@@ -110,7 +112,7 @@ def test_clock(source: str | None, state: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("needed", "state"), [(True, LACK), (False, NOTE)])
-def test_no_compiler(needed: bool, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported(needed: bool, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
     part = machine.compiler(needed=needed)
@@ -119,25 +121,25 @@ def test_no_compiler(needed: bool, state: str, monkeypatch: pytest.MonkeyPatch) 
     assert machine.compiler(needed=needed).found == "none: /nowhere/c++ (from CXX) does not run"
 
 
-def test_a_compiler_without_pythons_headers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("CXX", "true --version")  # any program that says something
+def test_missing_python_headers_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CXX", "true --version")  # any program that prints something
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
     assert machine.compiler(needed=True).found.endswith(f"{tmp_path}/Python.h is missing")
 
 
-def test_a_folder_that_cannot_be_written() -> None:
+def test_an_unwritable_folder_is_reported() -> None:
     part = machine.folder("/proc")
     assert part.state == LACK
     assert "-o" in part.remedy
 
 
-def test_little_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_little_free_space_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=1 << 20))
     part = machine.folder(str(tmp_path))
     assert (part.state, part.found) == (NOTE, f"{tmp_path}, 1.00 MiB free")
 
 
-def test_no_folder_for_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_without_a_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(**_: str) -> str:
         raise FileNotFoundError("no usable temporary directory")
 
@@ -155,13 +157,13 @@ def test_no_folder_for_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"profiler": None}, NOTE, "not tried: with a GPU driver"),
     ],
 )
-def test_torchs_profiler(said: dict[str, str], state: str, found: str) -> None:
+def test_torchs_profiler_part(said: dict[str, str], state: str, found: str) -> None:
     part = installation.profiler(said)
     assert part.state == state
     assert part.found.startswith(found)
 
 
-def test_a_check_that_fails_hides_nothing() -> None:
+def test_a_failing_check_does_not_hide_others() -> None:
     def broken() -> Part:
         raise RuntimeError("odd machine")
 
@@ -170,7 +172,7 @@ def test_a_check_that_fails_hides_nothing() -> None:
     assert "RuntimeError: odd machine" in part.why
 
 
-def test_text_obeys_nothing_and_breaks_no_remedy() -> None:
+def test_control_characters_are_escaped_and_remedies_stay_on_one_line() -> None:
     remedy = "install it with `" + "word " * 30 + "`"
     parts = [Part("torch", LACK, "\x1b[2Jfound\n", "why " * 40, remedy), Part("trial", LACK, "nothing")]
     parts.append(Part("reading", OK, ""))
@@ -195,7 +197,7 @@ def test_text_obeys_nothing_and_breaks_no_remedy() -> None:
         ),
     ],
 )
-def test_cupti(said: dict[str, object], driver: dict[str, object], state: str, found: str) -> None:
+def test_the_cupti_part(said: dict[str, object], driver: dict[str, object], state: str, found: str) -> None:
     part = gpu.cupti(said, driver)
     assert (part.state, part.found) == (state, found)
     assert part.state != LACK or (part.why in ("error 39", "the trial printed nothing"))
@@ -214,8 +216,8 @@ def test_cupti(said: dict[str, object], driver: dict[str, object], state: str, f
         (25, "CUPTI, version 25", ["clock", "refusals", "graph_ids"]),
     ],
 )
-def test_cupti_is_named_with_what_is_wrong_in_it(version: int, release: str, faults: list[str]) -> None:
-    """By NVIDIA's release notes: the clock 12.6 Update 2 to 13.0, graphs up to 13.1, waits up to 13.0."""
+def test_known_faults_of_cupti_are_named(version: int, release: str, faults: list[str]) -> None:
+    """According to NVIDIA's notes: clock 12.6 Update 2 to 13.0, graphs up to 13.1, waits up to 13.0."""
     table = {known["name"]: known for known in native.core().cupti_faults()}
     assert {name for name, known in table.items() if known["first"] <= version < known["fixed"]} == {*faults}
     library = {"library": "/l/libcupti.so.13", "library_found": "mapped by torch"}
@@ -232,7 +234,7 @@ def test_cupti_is_named_with_what_is_wrong_in_it(version: int, release: str, fau
     assert ("does not hold for the first kernels" in part.why) is ("clock" in faults)
 
 
-def test_ranges_reach_the_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ranges_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(native, "why_not_built", lambda name: None)
@@ -250,7 +252,7 @@ def test_ranges_reach_the_recording(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert gpu.ranges("itt").why == f"{tmp_path / 'missing.so'} is missing"
 
 
-def test_cuda_kernels_were_not_built(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_kernels_that_were_not_built_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent() -> None:
         raise EnvironmentLack("the GPU cannot be measured", "not built: no nvcc was found", "rebuild")
 

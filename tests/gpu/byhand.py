@@ -1,6 +1,6 @@
-"""Builds the native modules with the C++ compiler alone, where neither CMake nor pybind11 is installed.
+"""Builds the native modules with only a C++ compiler, if neither CMake nor pybind11 is installed.
 
-The way of last resort: torch brings pybind11's headers. What csrc/CMakeLists.txt does, in as few words.
+A last resort: torch ships pybind11's headers. Does the same as csrc/CMakeLists.txt, in short.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FLAGS = [
 
 
 def build(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
-    """Both extension modules, the injection library and, where there is nvcc, the CUDA kernels."""
+    """Builds both extension modules, the injection library and, with nvcc, the CUDA kernels."""
     compiler = shutil.which("g++") or shutil.which("c++")
     if compiler is None:
         return "no g++ here"
@@ -53,7 +53,7 @@ def build(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
 
 
 def definitions(root: Path, torch: dict[str, str]) -> list[str]:
-    """What the compiler has to know besides; NVTX only where its headers are."""
+    """Further arguments for the compiler. NVTX only if its headers are found."""
     includes = [f"{torch['directory']}/include", f"{torch['directory']}/include/torch/csrc/api/include"]
     includes.append(sysconfig.get_path("include"))
     words = [f"-D_GLIBCXX_USE_CXX11_ABI={torch['cxx11_abi']}"]
@@ -68,19 +68,19 @@ def definitions(root: Path, torch: dict[str, str]) -> list[str]:
 
 
 def object_of(path: Path, root: Path, folder: Path) -> Path:
-    """Where the object file of a source goes."""
+    """The path of a source's object file."""
     return folder / "objects" / f"{'_'.join(path.relative_to(root / 'csrc').parts)}.o"
 
 
 def compile_one(flags: Sequence[str], path: Path, root: Path, folder: Path, limit_s: float) -> process.Ended:
-    """One source."""
+    """Compiles one source."""
     made = object_of(path, root, folder)
     made.parent.mkdir(exist_ok=True)
     return process.run([*flags, "-c", path, "-o", made], limit_s, folder)
 
 
 def link_all(compiler: str, root: Path, folder: Path, torch: dict[str, str], end_s: float) -> process.Ended:
-    """The libraries, of objects by folder."""
+    """Links the libraries of objects by folder."""
     package = tree.site(folder) / "perfprobe"
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     objects = {
@@ -120,7 +120,7 @@ def linked(root: Path) -> dict[str, list[Path]]:
 
 
 def cuda_kernels(root: Path, package: Path, folder: Path, end_s: float) -> str | None:
-    """Why they were not built; None where they were."""
+    """Builds the kernels; returns why they were not built, None if they were."""
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
     if nvcc is None:
         return "no nvcc was found"

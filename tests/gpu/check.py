@@ -1,9 +1,9 @@
-"""Checks on a machine with a GPU what cannot be checked without: `make gpu-check OUT=folder`.
+"""Checks what needs a machine with a GPU: `make gpu-check OUT=folder`.
 
-Needs no network, and no make: `python3 -m tests.gpu.check --out folder --group A`. Builds this tree, runs
-every check in a process of its own and with a limit of its own, and ends each group within its deadline
-whatever they do. Into OUT go results.jsonl, summary.txt, output.txt and what the checks record, 8 files in
-all. The exit status is 1 where a check failed. `--list` says which checks there are, and which need a GPU.
+Needs neither network nor make: `python3 -m tests.gpu.check --out folder --group A`. Builds this tree, runs
+every check in its own process with its own limit, and ends each group within its deadline in any case. Writes
+results.jsonl, summary.txt, output.txt and the files of checks to OUT, at most 8 files. The exit status is 1
+if a check failed. `--list` prints the checks and which of them need a GPU.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from tests.gpu.listed import CHECKS, GROUP_S, GROUPS, Check
 from tests.gpu.result import FAIL, NOT_RUN, PASS, SKIP, Report, Result
 
 ROOT = Path(__file__).resolve().parents[2]
-RESERVE_S = 10.0  # for writing the summary, and for processes that are slow to go
+RESERVE_S = 10.0  # for writing the summary, and for processes that end slowly
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the checks; the process's exit status."""
+    """Runs the checks; returns the exit status."""
     args = parse(arguments)
     if args.list:
         print(listed.table())
         return 0
-    # So that what runs is killed, and the summary written.
+    # Then running processes are killed and the summary is written.
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     end_s = end_in(args.deadline - RESERVE_S)
     report = Report(args.out)
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """The command line."""
+    """Parses the command line."""
     parser = argparse.ArgumentParser(prog="python -m tests.gpu.check", description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, metavar="FOLDER")
     parser.add_argument(
@@ -72,7 +72,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _site(text: str) -> Path:
-    """A folder that has a built perfprobe, as `pip install --target` leaves it."""
+    """A folder with a built perfprobe, as made by `pip install --target`."""
     folder = Path(text).resolve()
     missing = tree.lacking(folder / "perfprobe")
     if missing:
@@ -81,7 +81,7 @@ def _site(text: str) -> Path:
 
 
 def chosen(args: argparse.Namespace) -> list[list[Check]]:
-    """The checks of each group that is asked for; those asked for by name are a group of their own."""
+    """The checks of each requested group. Checks requested by name are a separate group."""
     if args.only:
         return [[check for check in CHECKS if check.name in args.only]]
     wanted = args.group or dict.fromkeys(check.group for check in CHECKS)
@@ -89,7 +89,7 @@ def chosen(args: argparse.Namespace) -> list[list[Check]]:
 
 
 def run_all(report: Report, folder: Path, end_s: float, args: argparse.Namespace) -> None:
-    """One check after the other: two programs at a time would share the GPU, and its times would show it."""
+    """Runs the checks one after another: two programs at a time would share the GPU and disturb its times."""
     missing, site = machine.driver_lack(), args.site
     if missing is None and site is None and not args.no_build:
         site = tree.site(ROOT / "build" / "gpu")
@@ -99,7 +99,7 @@ def run_all(report: Report, folder: Path, end_s: float, args: argparse.Namespace
     if missing is None and site is not None:
         report.add(found_in(site, installed, folder))
         if report.results[-1].status == FAIL:
-            return  # the checks would be of another perfprobe
+            return  # otherwise another perfprobe would be checked
     for number, group in enumerate(chosen(args)):
         end_s = end_s if number == 0 else end_in(args.deadline - RESERVE_S)
         for check in group:
@@ -110,15 +110,15 @@ def run_all(report: Report, folder: Path, end_s: float, args: argparse.Namespace
 
 
 def end_in(seconds: float) -> float:
-    """That time from now, of time.monotonic()."""
+    """This time from now on, in time.monotonic()."""
     return time.monotonic() + seconds
 
 
 def environment(site: Path | None, links: Path) -> dict[str, str]:
-    """For the checks' processes: the perfprobe in that folder, or the one that is installed.
+    """Variables for the checks' processes: the perfprobe in that folder, or the installed one.
 
-    links: a folder that is made, with the checks and benchmarks but without this tree's perfprobe, which
-    nobody has built and which would come before an installed one.
+    links: a folder that is created with links to the checks and benchmarks, but without this tree's
+    perfprobe. That one is not built and would take precedence over an installed one.
     """
     links.mkdir(parents=True, exist_ok=True)
     for name in ("tests", "benchmarks"):
@@ -129,7 +129,7 @@ def environment(site: Path | None, links: Path) -> dict[str, str]:
 
 
 def found_in(site: Path, environment: Mapping[str, str], folder: Path) -> Result:
-    """Whether that is the perfprobe the checks get: an editable install comes before every path."""
+    """Whether the checks get that perfprobe. An editable installation takes precedence over every path."""
     words = [sys.executable, "-c", "import perfprobe; print(perfprobe.__file__)"]
     ended = process.run(words, 60, folder, environment)
     found = ended.last_line()
@@ -140,7 +140,7 @@ def found_in(site: Path, environment: Mapping[str, str], folder: Path) -> Result
 
 
 def run_one(check: Check, report: Report, folder: Path, end_s: float, environment: Mapping[str, str]) -> None:
-    """Run a check in a folder of its own, for its limit or what is left of the time."""
+    """Runs a check in its own folder, up to its limit or the remaining time."""
     left_s = end_s - time.monotonic()
     if left_s < 2:
         report.add(Result(check.name, FAIL, NOT_RUN))
@@ -154,7 +154,7 @@ def run_one(check: Check, report: Report, folder: Path, end_s: float, environmen
 
 
 def read(name: str, path: Path, ended: process.Ended) -> Result:
-    """What the check wrote down of itself; where it could not, how its process ended."""
+    """The result that the check wrote, or else how its process ended."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Runs one check in a process of its own: python -m tests.gpu.child MODULE:FUNCTION OUT RESULT."""
+"""Runs one check in its own process: python -m tests.gpu.child MODULE:FUNCTION OUT RESULT."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.gpu.result import FAIL, PASS, SKIP, Skip, Unmet
 
 @dataclass
 class Room:
-    """What a check gets. out: folder for files that stay; folder: for those that do not; said: evidence."""
+    """What a check gets. out: folder for files to keep; folder: for temporary files; said: evidence."""
 
     out: Path
     folder: Path
@@ -24,24 +24,24 @@ class Room:
     said: dict[str, Any] = field(default_factory=dict)
 
     def note(self, **said: Any) -> None:
-        """Evidence; what was noted before a crash stays."""
+        """Adds evidence. It is kept if the check crashes later."""
         self.said.update(said)
         self.end("", "")
 
     def end(self, status: str, reason: str) -> None:
-        """Write down how the check ended; an empty status while it runs."""
+        """Writes how the check ended. The status is empty while it runs."""
         content = {"status": status, "reason": reason, "said": self.said}
         self.result.write_text(json.dumps(content, default=str), encoding="utf-8")
 
 
 def expect(condition: object, otherwise: str) -> None:
-    """Raises `Unmet` with the text when the condition does not hold."""
+    """Raises `Unmet` with this text if the condition is false."""
     if not condition:
         raise Unmet(otherwise)
 
 
 def main(function: str, out: str, result: str) -> None:
-    """Run the check and write its result."""
+    """Runs the check and writes its result."""
     room = Room(Path(out), Path.cwd(), Path(result))
     module, name = function.split(":")
     try:
@@ -60,4 +60,4 @@ def main(function: str, out: str, result: str) -> None:
 if __name__ == "__main__":
     main(*sys.argv[1:])
     sys.stdout.flush()
-    os._exit(0)  # CUPTI may have something for a callback in Python when there is no interpreter any more
+    os._exit(0)  # CUPTI may call back into Python when the interpreter no longer exists

@@ -1,4 +1,4 @@
-"""CUPTI with other clients beside it, and what it delivers to a client in plain ctypes."""
+"""CUPTI with several clients, and what it delivers to a client in plain ctypes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOOL_WORDS = ("NSYS", "NSIGHT", "NV_", "NVTX", "CUDA_INJECTION", "COMPUTE_PROFI
 
 
 def profiler_holds_cupti(room: Room) -> None:
-    """Whether a torch.profiler of the CPU alone takes CUPTI, and by what name it is known then."""
+    """Checks whether a torch.profiler for the CPU only takes CUPTI, and by what name."""
     import torch
 
     from tests.gpu.raw_cupti import Client
@@ -39,7 +39,7 @@ def profiler_holds_cupti(room: Room) -> None:
 
 
 def profiler_beside_us(room: Room) -> None:
-    """A program that uses torch.profiler while we record: we get every kernel, and the program goes on."""
+    """A program uses torch.profiler during our recording: we get every kernel, and the program goes on."""
     seen = recorded.record(room, "profiler_inside")
     found = len(seen.kernels("perfprobe_empty")["row"])
     said = [line for line in seen.output.splitlines() if "CUPTI" in line or line.startswith("perfprobe:")]
@@ -50,7 +50,7 @@ def profiler_beside_us(room: Room) -> None:
 
 
 def started() -> tuple[Any, Any]:
-    """A subscribed client and the kernels; from here on torch is left alone."""
+    """A subscribed client and the kernels. torch is not used from here on."""
     from tests.gpu.device import started as start_kernels
     from tests.gpu.raw_cupti import Client
 
@@ -100,7 +100,7 @@ def buffer_delivery(room: Room) -> None:
 
 
 def ids_by_call_kind(room: Room) -> None:
-    """External ids of kind CUSTOM2: with the runtime's calls recorded, and the driver's launches alone."""
+    """External ids of kind CUSTOM2: with the runtime's calls recorded, and with driver launches only."""
     from tests.gpu.raw_cupti import CONCURRENT_KERNEL, EXTERNAL_CORRELATION, RUNTIME
 
     kernels, client = started()
@@ -128,11 +128,11 @@ def ids_by_call_kind(room: Room) -> None:
 
 
 def under_ncu(room: Room) -> None:
-    """Under Nsight Compute: what it sets, CUPTI's answer, and that perfprobe steps aside and says so."""
+    """Under Nsight Compute: its variables, CUPTI's answer, and that perfprobe steps aside and says so."""
     ncu = shutil.which("ncu") or next(map(str, Path("/opt/nvidia").glob("nsight-compute/*/ncu")), None)
     if ncu is None:
         raise Skip("no ncu here")
-    # So many launches are skipped that none is measured: measuring replays kernels and takes minutes.
+    # So many launches are skipped that none is measured: measuring would replay kernels and take minutes.
     words = [ncu, "--target-processes", "all", "--clock-control", "none", "--launch-skip", "1000000"]
     probe = [sys.executable, "-c", "from tests.gpu.clients import tell_tool; tell_tool()"]
     ended = process.run([*words, *probe], 50, room.folder)
@@ -150,7 +150,7 @@ def under_ncu(room: Room) -> None:
 
 
 def tell_tool() -> None:
-    """Run under a tool: the variables it sets and CUPTI's answer to another client."""
+    """Runs under a tool: returns the variables it sets and CUPTI's answer to another client."""
     import torch
 
     from tests.gpu.raw_cupti import Client
@@ -163,7 +163,7 @@ def tell_tool() -> None:
 
 
 def nvtx_ranges(room: Room) -> None:
-    """torch.cuda.nvtx and emit_nvtx of a CUDA build, seen by perfprobe as the injected tool."""
+    """torch.cuda.nvtx and emit_nvtx in a CUDA build, with perfprobe as the injected tool."""
     seen = recorded.record(room, "nvtx_ranges")
     strings = seen.recording[Strings]
     names = [strings[name] for name in seen.recording[Ranges].name.tolist()]

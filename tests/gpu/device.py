@@ -1,4 +1,4 @@
-"""What the programs launch their kernels with: the GPU, or the stand-in for libcupti, which only pretends."""
+"""The device on which programs launch kernels: the GPU, or the stand-in for libcupti."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.gpu import machine
 
 
 class StandinKernels:
-    """As `native.CudaKernels`; "runs" kernels by making up records of them."""
+    """Like `native.CudaKernels`. "Runs" kernels by making up their records."""
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(os.environ["PERFPROBE_CUPTI"])
@@ -41,13 +41,13 @@ class StandinKernels:
         return float(at_ns[-1]), [(at_ns[number], at_ns[number + 1], 0) for number in range(launches)]
 
     def behind(self, duration_ns: int) -> None:
-        """A kernel that is not waited for."""
+        """Launches a kernel without waiting for it."""
         self._launch(b"perfprobe_spin", duration_ns, 7)
 
     def copying_to_pageable(self) -> Callable[[], object]:
         """Copies 4 KiB from the device (`MemoryKind` 3) to pageable memory (1), and returns at its end.
 
-        No function of Python's, so that its line is the caller's.
+        Not a Python function, so that the line is the caller's.
         """
         sizes = (ctypes.c_uint64(4096), ctypes.c_uint64(10_000))
         return partial(self._library.standin_copy, 2, 3, 1, 0, *sizes, 7)
@@ -56,7 +56,7 @@ class StandinKernels:
         self._library.standin_launch(name, ctypes.c_uint64(duration_ns), ctypes.c_uint32(stream))
 
     def wait(self) -> None:
-        """For everything on the stream that is launched on."""
+        """Waits for all work on the stream."""
         self._library.standin_synchronize(7)
 
 
@@ -64,7 +64,7 @@ Kernels: TypeAlias = native.CudaKernels | StandinKernels
 
 
 def started() -> Kernels:
-    """The kernels, once they and the GPU have been used: what the first use costs is over."""
+    """The kernels after they and the GPU were used once, so that set-up costs are over."""
     if machine.has_standin():
         standin = StandinKernels()
         standin.spin(1000, 1)
@@ -77,7 +77,7 @@ def started() -> Kernels:
 
 
 def wait(kernels: Kernels) -> None:
-    """For all that was launched."""
+    """Waits for all launched work."""
     if isinstance(kernels, StandinKernels):
         kernels.wait()
     else:

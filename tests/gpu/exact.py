@@ -1,4 +1,4 @@
-"""What was recorded of GPUs against kernels and copies of known number, size and duration."""
+"""GPU recordings, compared with kernels and copies of known number, size and duration."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from tests.gpu import recorded
 from tests.gpu.child import Room, expect
 from tests.gpu.recorded import Seen, spread_ns
 
-# The device's timer moves in steps of up to a microsecond; a kernel is longer than its own two reads of it.
+# The device's timer has steps of up to a microsecond. A kernel takes longer than between its own two reads.
 _SHORTER_NS, _LONGER_NS = 2_500, 25_000
-_CLOCK_SLACK_NS = 20_000  # times of the device become times of our clock by interpolation
-_ELAPSED_SLACK_NS = 100_000  # CUDA events stand before the first launch and after the last one
+_CLOCK_SLACK_NS = 20_000  # times of the device are converted to our clock by interpolation
+_ELAPSED_SLACK_NS = 100_000  # CUDA events come before the first launch and after the last
 
 
 def spin_truth(room: Room) -> None:
-    """Kernels of known length: number, duration by the device's own clock, and CUDA events around them."""
+    """Kernels of known length: number, duration by the device's clock, and CUDA events around them."""
     judge_spins(recorded.record(room, "spins"), room)
 
 
 def judge_spins(seen: Seen, room: Room) -> None:
-    """Every launch is there once, as long as it says itself, and between the events."""
+    """Every launch is recorded once, with the kernel's own duration, between the events."""
     spins, rounds = seen.kernels("perfprobe_spin"), seen.truth["rounds"]
     expected = 1 + sum(len(each["stamps"]) for each in rounds)
     empties = seen.kernels("perfprobe_empty")
@@ -55,12 +55,12 @@ def judge_spins(seen: Seen, room: Room) -> None:
 
 
 def monotonic_clock(room: Room) -> None:
-    """The timestamp callback was taken: kernels lie between the program's own readings of perf_counter."""
+    """The timestamp callback works: kernels are between the program's readings of perf_counter."""
     judge_clock(recorded.record(room, "spins"), room)
 
 
 def judge_clock(seen: Seen, room: Room) -> None:
-    """Every kernel within its window, and after the call that launched it began."""
+    """Every kernel is within its window, and after the start of the call that launched it."""
     spins, at = seen.kernels("perfprobe_spin"), 1
     before, after = [], []
     for each in seen.truth["rounds"]:
@@ -105,7 +105,7 @@ _COPIES: Mapping[str, tuple[int, str, int]] = {
 
 
 def judge_copies(seen: Seen, room: Room) -> None:
-    """As many of each as the program made; bytes a second are evidence."""
+    """The numbers of copies agree with the program. Bytes per second are evidence."""
     rows = recorded.columns(seen.recording[Copies])
     wrong = []
     for what, (count, size_bytes) in seen.truth.items():
@@ -126,7 +126,7 @@ def streams(room: Room) -> None:
 
 
 def judge_streams(seen: Seen, room: Room) -> None:
-    """The spins of each length are all on one stream, and the two streams ran at the same time."""
+    """The spins of each length are all on one stream, and the two streams overlap."""
     spins = seen.kernels("perfprobe_spin")
     long = spins["end_ns"] - spins["start_ns"] > 1_000_000
     of: dict[int, tuple[int, int, int]] = {}
@@ -143,13 +143,13 @@ def judge_streams(seen: Seen, room: Room) -> None:
 
 
 def kineto_counts(room: Room) -> None:
-    """The same program, recorded by perfprobe and, in a second run, by torch.profiler: kernels by name."""
+    """The same program, recorded by perfprobe and in a second run by torch.profiler: kernels by name."""
     seen = recorded.record(room, "training")
     judge_kineto(seen, recorded.alone(room, "kineto")["by_name"], room)
 
 
 def judge_kineto(seen: Seen, theirs: Mapping[str, Any], room: Room) -> None:
-    """As many kernels of each name, copies and fills; their time as a sum, within a factor of two."""
+    """The same numbers of kernels by name, copies and fills; the sums of times within a factor of two."""
     kernels = recorded.columns(seen.recording[Kernels])
     ours: dict[str, list[int]] = {}
     for name, start_ns, end_ns in zip(*(kernels[key] for key in ("name", "start_ns", "end_ns")), strict=True):
@@ -181,12 +181,12 @@ def judge_kineto(seen: Seen, theirs: Mapping[str, Any], room: Room) -> None:
 
 
 def counters(room: Room) -> None:
-    """The running totals: readable while the program runs, and in the end the sums of the records."""
+    """The running totals are readable during the program, and finally equal the sums of the records."""
     judge_counters(recorded.record(room, "counting"), room)
 
 
 def judge_counters(seen: Seen, room: Room) -> None:
-    """The recording's counters against its rows, by kind of copy; and what the program read of them."""
+    """Compares the counters with the rows by kind of copy, and with the values that the program read."""
     counted, kernels = seen.recording.fact("gpu", "counters"), seen.recording[Kernels]
     room.note(live=seen.truth["live"], looks=seen.truth["looks"], counters=counted)
     expect(isinstance(counted, dict), "the recording has no counters")
@@ -213,5 +213,5 @@ def judge_counters(seen: Seen, room: Room) -> None:
 
 
 def plain(name: str) -> str:
-    """A kernel's name without blanks: demanglers differ in them."""
+    """A kernel's name without blanks, in which demanglers differ."""
     return "".join(name.split())

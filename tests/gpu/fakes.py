@@ -1,4 +1,4 @@
-"""Checks that end in every way a check can, for the tests of the harness."""
+"""Checks that end in every possible way, for the tests of the harness."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def skips(room: Room) -> None:
 
 
 def hangs(room: Room) -> None:
-    """With a grandchild that holds its output open, as a profiled program would."""
+    """Hangs, with a grandchild that holds its output open, as a profiled program would."""
     room.note(reached="the hang")
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -52,7 +52,7 @@ def exits(room: Room) -> None:
 
 
 def which(room: Room) -> None:
-    """Which perfprobe a check gets, and what else is on its path."""
+    """The perfprobe that a check gets, and the rest of its path."""
     import perfprobe
 
     room.note(

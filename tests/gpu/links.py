@@ -1,4 +1,4 @@
-"""Kernels, copies and waits under the operators, lines and threads that caused them."""
+"""Checks that kernels, copies and waits have the operators, lines and threads that caused them."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from tests.gpu.child import Room, expect
 from tests.gpu.recorded import Seen
 from tests.gpu.result import Skip
 
-# CUPTI's version from which on launches of graphs have their numbers in later sessions too.
+# From this version of CUPTI on, launches of graphs have correct ids in later sessions too.
 _RIGHT_NUMBERS = 130101
 
 
 def lines(room: Room) -> None:
-    """Every kernel of forward and backward, the copy and the wait on the program's marked lines."""
+    """Every kernel of forward and backward, the copy and the wait have the program's marked lines."""
     judge_lines(recorded.record(room, "lines"), room)
 
 
 def judge_lines(seen: Seen, room: Room) -> None:
-    """By the truth's marks: matrix products and softmax, both phases on the forward line."""
+    """Compares with the truth's marks: matrix products and softmax; both phases have the forward line."""
     marks, found = seen.truth["marks"], sites(seen)
     room.note(
         rows=[
@@ -52,7 +52,7 @@ def judge_lines(seen: Seen, room: Room) -> None:
 
 
 def sites(seen: Seen) -> list[dict[str, Any]]:
-    """Kernels by operator, line and forward line; an empty operator for none."""
+    """Kernels by operator, line and forward line; an empty operator means none."""
     trace = seen.trace()
     expect(trace.gpu is not None, "the trace has no links of GPUs")
     assert trace.gpu is not None
@@ -72,7 +72,7 @@ def sites(seen: Seen) -> list[dict[str, Any]]:
 
 
 def call_lines(seen: Seen, column: str, table: str) -> dict[int, int]:
-    """How many rows of a table came from each line, -1 where that is not known."""
+    """The number of rows of a table by line, -1 if not known."""
     trace = seen.trace()
     assert trace.gpu is not None
     counted: Counter[int] = Counter()
@@ -83,12 +83,12 @@ def call_lines(seen: Seen, column: str, table: str) -> dict[int, int]:
 
 
 def thread_ids(room: Room) -> None:
-    """The thread of an API record is the one gettid names."""
+    """The thread of an API record is that of gettid."""
     judge_threads(recorded.record(room, "threads"), room)
 
 
 def judge_threads(seen: Seen, room: Room) -> None:
-    """As many launches on each thread as it made."""
+    """Each thread has as many launches as it made."""
     rows = seen.calls("cudaLaunchKernel")
     os_thread = np.append(seen.recording[Threads].os_thread, -1)
     counted = Counter(os_thread[rows["thread"]].tolist())
@@ -101,12 +101,12 @@ def judge_threads(seen: Seen, room: Room) -> None:
 
 
 def external_ids(room: Room) -> None:
-    """`--gpu-links exact`: pushed ids arrive, and lead to the same operators as containment does."""
+    """`--gpu-links exact`: pushed ids arrive, and give the same operators as containment."""
     by_time = recorded.record(room, "lines")
     exact = recorded.record(room, "training", "--gpu-links", "exact")
     ids, calls = exact.recording[ExternalIds], exact.recording[ApiCalls]
     known = int(np.isin(ids.correlation, calls.correlation).sum())
-    # Not all: calls that ask for a version are left out of the recording, their ids are not.
+    # Not all: version queries are left out of the recording, but their ids are not.
     room.note(external_ids=len(ids), of_recorded_calls=known)
     expect(len(ids) > 0, "no external id arrived")
     expect(known > 0, f"{len(ids)} ids belong to no recorded call")
@@ -117,7 +117,7 @@ def external_ids(room: Room) -> None:
 
 
 def triton(room: Room) -> None:
-    """Triton launches through the driver's API: its kernels are linked, and lie on their line."""
+    """Triton launches through the driver's API: its kernels are linked and have their line."""
     if find_spec("triton") is None:
         raise Skip("no triton here")
     seen = recorded.record(room, "triton")
@@ -136,7 +136,7 @@ def triton(room: Room) -> None:
 
 
 def graph_replay(room: Room) -> None:
-    """Kernels of a CUDA graph carry its launch's correlation and their node, and lie on the replay's line."""
+    """Kernels of a CUDA graph have its launch's correlation id and their node, and the replay's line."""
     seen = recorded.record(room, "graph")
     judge_graph(seen, seen.truth["replays"], seen.truth["nodes"], room)
     replayed = seen.truth["replays"] * seen.truth["nodes"]
@@ -145,7 +145,7 @@ def graph_replay(room: Room) -> None:
 
 
 def judge_graph(seen: Seen, replays: int, nodes: int, room: Room) -> None:
-    """Every replay has all its nodes, under one call of cudaGraphLaunch."""
+    """Every replay has all its nodes, under one cudaGraphLaunch call."""
     rows = recorded.columns(seen.recording[Kernels])
     of_graph = rows["graph"] >= 0
     launches = set(seen.calls("cudaGraphLaunch")["correlation"].tolist())
@@ -167,12 +167,12 @@ def judge_graph(seen: Seen, replays: int, nodes: int, room: Room) -> None:
 
 
 def second_session(room: Room) -> None:
-    """A second recording in the same process delivers as the first one did, graph launches included."""
+    """A second recording in the same process delivers the same as the first, including graph launches."""
     judge_sessions(room, captured="in session 1")
 
 
 def graph_before_session(room: Room) -> None:
-    """The same with a graph that was captured before the first recording."""
+    """The same with a graph captured before the first recording."""
     judge_sessions(room, captured="before")
 
 
@@ -193,7 +193,7 @@ def judge_sessions(room: Room, captured: str) -> None:
 
 
 def graph_links(seen: Seen) -> tuple[int, int, int]:
-    """Kernels of graphs: how many there are, how many have a call, how many one that launched no graph."""
+    """Kernels of graphs: their number, those with a call, and those whose call launched no graph."""
     trace = seen.trace()
     assert trace.gpu is not None
     of_graph = recorded.columns(seen.recording[Kernels])["graph"] >= 0
@@ -203,7 +203,7 @@ def graph_links(seen: Seen) -> tuple[int, int, int]:
 
 
 def judge_wrong_numbers(found: int, linked: int, wrong: int, nodes: int, room: Room) -> None:
-    """Where CUPTI numbers launches of graphs wrongly: all nodes, and none under a call of another kind."""
+    """If CUPTI numbers graph launches wrongly: all nodes exist, and none is under a call of another kind."""
     room.note(known_fault=f"{found} of {nodes} nodes, {linked} linked, {wrong} wrongly")
     expect(found == nodes, f"{found} graph kernels, {nodes} ran")
     expect(not wrong, f"{wrong} kernels of graphs are under calls that launched none")

@@ -1,20 +1,23 @@
-"""The checks, by group and in the order they run: what is needed most comes first."""
+"""The checks, by group and in the order in which they run: the most important first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-GROUP_S = 570.0  # a group's time, with the build: where GPUs are lent, a command may take ten minutes
-BUILD_S = 90.0  # with 16 processors; warms the disk's cache meanwhile
+GROUP_S = 570.0  # time of a group, including the build: on shared GPUs, a command may take ten minutes
+BUILD_S = 90.0  # with 16 processors; also loads the disk cache
 
 
 @dataclass(frozen=True)
 class Check:
-    """function: "module:function", called with a `child.Room` in a process of its own.
+    """A check.
 
-    limit_s: when it is killed; usual_s: what it takes at most where nothing is wrong. gpu_for: what of it the
-    stand-in for libcupti does not have, "" where it runs against that too.
+    Attributes:
+        function: "module:function", called with a `child.Room` in its own process.
+        limit_s: when it is killed.
+        usual_s: its maximum time if nothing is wrong.
+        gpu_for: what the stand-in for libcupti does not have; "" if the check also runs with that.
     """
 
     name: str
@@ -36,7 +39,7 @@ _TIMES = "a device that takes time"
 
 
 def _group(group: str, *checks: tuple[str, str, float, str]) -> Iterator[Check]:
-    """checks: module and name, usual seconds, why it needs a GPU. The limit leaves room for a cold disk."""
+    """checks: module and name, usual seconds, why it needs a GPU. The limit leaves time for a cold disk."""
     for module, name, usual_s, gpu_for in checks:
         limit_s = min(max(60.0, 4 * usual_s), 240.0)
         yield Check(name, f"tests.gpu.{module}:{name}", limit_s, gpu_for, group, usual_s)
@@ -98,7 +101,7 @@ GROUPS: tuple[str, ...] = tuple(dict.fromkeys(check.group for check in CHECKS))
 
 
 def table() -> str:
-    """Every check: its group, its time, and what of it needs a GPU where the stand-in is not enough."""
+    """Every check: its group, its time, and why it needs a GPU if the stand-in is not enough."""
     lines = []
     for group in GROUPS:
         own = [check for check in CHECKS if check.group == group]

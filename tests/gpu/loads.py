@@ -1,4 +1,4 @@
-"""Programs that put a load on recording or end in a bad way: python loads.py NAME TRUTH.json [ARGS]."""
+"""Programs that strain the recording or end badly: python loads.py NAME TRUTH.json [ARGS]."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ ENDINGS = ("exception", "terminated", "left", "asserted")
 
 
 def three_blocks(*paths: str) -> dict[str, Any]:
-    """Three recordings in one process once CUDA is in use, with gaps between; records itself."""
+    """Three recordings in one process after CUDA was used, with gaps between. Records itself."""
     import perfprobe
 
     kernels, rounds = started(), []
     for path in paths:
         time.sleep(0.4)
-        kernels.empty(50)  # in no recording
+        kernels.empty(50)  # outside of any recording
         wait(kernels)
         with perfprobe.profile(path, gpu="cupti"):
             time.sleep(0.2)
@@ -42,9 +42,9 @@ def three_blocks(*paths: str) -> dict[str, Any]:
 
 
 def long_capture() -> dict[str, Any]:
-    """A graph whose capture takes longer than a second, so that records are fetched meanwhile."""
+    """A graph whose capture takes longer than a second, so that records are fetched during it."""
     kernels = started()
-    kernels.empty(1)  # a kernel is loaded when it is first launched, which a capture need not allow
+    kernels.empty(1)  # a kernel is loaded at its first launch, which a capture may not allow
     torch.cuda.synchronize()
     graph, began_ns = torch.cuda.CUDAGraph(), time.perf_counter_ns()
     with torch.cuda.graph(graph):
@@ -59,12 +59,12 @@ def long_capture() -> dict[str, Any]:
 
 
 def storm(launches: str) -> dict[str, Any]:
-    """Very many launches in ten parts; how much CPU time all other threads took for each part."""
+    """Very many launches in ten parts; the CPU time of all other threads for each part."""
     kernels, each, parts = started(), int(launches) // PARTS, []
     for _ in range(PARTS):
         before_ns = _others_cpu_ns()
         kernels.timed_empty(each)
-        time.sleep(0.6)  # what is left is fetched
+        time.sleep(0.6)  # the remaining records are fetched
         parts.append(_others_cpu_ns() - before_ns)
     return {"launches": each * PARTS, "others_cpu_ns": parts}
 
@@ -75,7 +75,7 @@ def _others_cpu_ns() -> int:
 
 
 def crowd() -> dict[str, Any]:
-    """Seventy threads that launch at a time, each as many as it has its number: 100 and more."""
+    """Seventy threads that launch at the same time; thread n makes 100 + n launches."""
     kernels = started()
     launches: dict[int, int] = {}
     ready = threading.Barrier(70)
@@ -84,7 +84,7 @@ def crowd() -> dict[str, Any]:
         ready.wait()
         kernels.empty(count)
         launches[threading.get_native_id()] = count
-        ready.wait()  # none ends before all have launched: the system would use its number again
+        ready.wait()  # none ends before all have launched, because the system would reuse its number
 
     running = [threading.Thread(target=launch, args=(100 + number,)) for number in range(70)]
     for thread in running:
@@ -96,7 +96,7 @@ def crowd() -> dict[str, Any]:
 
 
 def pageable() -> dict[str, Any]:
-    """A copy to pageable memory that has to wait for 30 ms of kernels before it."""
+    """A copy to pageable memory that must wait for 30 ms of kernels."""
     kernels = started()
     if isinstance(kernels, StandinKernels):
         copy = kernels.copying_to_pageable()
@@ -131,7 +131,7 @@ class _Examples(torch.utils.data.Dataset):  # type: ignore[misc, unused-ignore]
 
 
 def whole_step(compiled: str) -> dict[str, Any]:
-    """Training as it is done: workers forked after CUDA's start, pinned memory, autograd, a compiled net."""
+    """Typical training: workers forked after CUDA's start, pinned memory, autograd, a compiled net."""
     torch.manual_seed(0)
     started()
     loader = torch.utils.data.DataLoader(
@@ -155,7 +155,7 @@ def whole_step(compiled: str) -> dict[str, Any]:
 
 
 def ends(how: str) -> dict[str, Any]:
-    """A thousand kernels, long enough before the end to have been fetched; then one of `ENDINGS`."""
+    """A thousand kernels, long enough before the end to be fetched; then one of `ENDINGS`."""
     kernels = started()
     kernels.timed_empty(1000)
     time.sleep(1.5)
@@ -173,7 +173,7 @@ def ends(how: str) -> dict[str, Any]:
 
 
 def after_profiler(path: str) -> dict[str, Any]:
-    """torch.profiler first, then a recording; records itself."""
+    """torch.profiler first, then a recording. Records itself."""
     import perfprobe
     from tests.gpu.raw_cupti import library
 
@@ -190,7 +190,7 @@ def after_profiler(path: str) -> dict[str, Any]:
 
 
 def cpu_only() -> dict[str, Any]:
-    """No GPU is used; the driver's state: 3 where nobody has initialised it."""
+    """No GPU is used. Prints the driver's state: 3 if nobody has initialised it."""
     torch.ones(64, 64).mm(torch.ones(64, 64))
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -216,7 +216,7 @@ PROGRAMS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def main(name: str, truth: str, *arguments: str) -> None:
-    """Run the program, then write down what is known of it."""
+    """Runs the program, then writes what is known about it."""
     found = PROGRAMS[name](*arguments)
     with open(truth, "w", encoding="utf-8") as file:
         json.dump(found, file)

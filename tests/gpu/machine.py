@@ -1,4 +1,4 @@
-"""What is there to be checked: a driver with a GPU, or the stand-in for CUPTI."""
+"""What can be checked here: a driver with a GPU, or the stand-in for CUPTI."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 
 def driver_lack() -> str | None:
-    """Why no GPU can be used, such as 'no driver: ...'; None where one can."""
+    """Why no GPU can be used, such as 'no driver: ...'; None if one can."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
@@ -20,5 +20,5 @@ def driver_lack() -> str | None:
 
 
 def has_standin() -> bool:
-    """Whether perfprobe is told to take the stand-in for libcupti, and that a driver is there."""
+    """Whether perfprobe is told to use the stand-in for libcupti, and to assume a driver."""
     return bool(os.environ.get("PERFPROBE_CUPTI") and os.environ.get("PERFPROBE_ASSUME_DRIVER"))

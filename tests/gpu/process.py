@@ -1,4 +1,4 @@
-"""Runs a process that may hang, crash or leave children behind, in a time that is known beforehand."""
+"""Runs a process that may hang, crash or leave children behind, in a limited time."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _TAIL_BYTES = 64 << 10
-_GONE_S = 5.0  # a killed process can stay for a while when a driver holds it; then it is left behind
+_GONE_S = 5.0  # a killed process may stay for a while if a driver holds it; after this it is left behind
 
 
 @dataclass(frozen=True)
 class Ended:
     """How a process ended.
 
-    status: None when it was killed at its limit, -N by signal N. output: its last 64 KiB.
+    status: None if it was killed at its limit, -N by signal N. output: its last 64 KiB.
     """
 
     status: int | None
@@ -28,7 +28,7 @@ class Ended:
     seconds: float
 
     def how(self) -> str:
-        """In words."""
+        """The result in words."""
         if self.status is None:
             return f"hung: killed after {self.seconds:.0f} s"
         if self.status < 0:
@@ -36,7 +36,7 @@ class Ended:
         return f"ended with status {self.status}"
 
     def last_line(self) -> str:
-        """The last thing it said, such as the text of an exception."""
+        """The last line of output, such as the text of an exception."""
         lines = self.output.strip().splitlines()
         return lines[-1].strip() if lines else "no message"
 
@@ -47,9 +47,9 @@ def run(
     folder: Path,
     environment: Mapping[str, str] | None = None,
 ) -> Ended:
-    """Run it in that folder; at its limit, or when this process is interrupted, its whole group is killed."""
+    """Runs it in that folder. At its limit, or if this process is interrupted, its whole group is killed."""
     begin = time.monotonic()
-    # A file and no pipe: a grandchild that lives on would keep a pipe open, and the reader waiting.
+    # A file instead of a pipe: a grandchild that lives on would keep a pipe open, and the reader would wait.
     with tempfile.TemporaryFile() as output:
         process = subprocess.Popen(
             [str(word) for word in words],

@@ -1,4 +1,4 @@
-"""Programs whose work on the GPU is known: python programs.py NAME TRUTH.json [ARGS]; alone, or recorded."""
+"""Programs with known GPU work: python programs.py NAME TRUTH.json [ARGS]. They run alone or recorded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MIB = 1 << 20
 
 
 def spins() -> dict[str, Any]:
-    """Kernels of known length and number, each with the time by the device's own clock."""
+    """Kernels of known length and number, each with its time by the device's clock."""
     kernels = started()
     rounds = []
     for duration_ns in SPINS_NS:
@@ -63,7 +63,7 @@ def copies() -> dict[str, Any]:
         code = runtime.cudaMemset(ctypes.c_void_p(small.data_ptr()), 0, ctypes.c_size_t(MIB // 2))
         assert code == 0, code
     torch.cuda.synchronize()
-    # How many of which size; one more of each kind made the two tensors on the device.
+    # How many of each size. One more of each kind made the two tensors on the device.
     return {
         "to device, pageable": [1 + 3, MIB],
         "to device, pinned": [1 + 4, 2 * MIB],
@@ -95,7 +95,7 @@ def marks() -> dict[str, int]:
 
 
 def training() -> dict[str, Any]:
-    """Five steps of a small network; the same kernels in every run."""
+    """Five steps of a small network, with the same kernels in every run."""
     torch.manual_seed(0)
     torch.backends.cudnn.benchmark = False
     net = torch.nn.Sequential(
@@ -113,7 +113,7 @@ def training() -> dict[str, Any]:
 
 
 def kineto() -> dict[str, Any]:
-    """`training` under torch.profiler: what it saw on the GPU, by name."""
+    """`training` under torch.profiler: the GPU work that it saw, by name."""
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profiler:
         training()
@@ -127,7 +127,7 @@ def kineto() -> dict[str, Any]:
 
 
 def profiler_inside() -> dict[str, Any]:
-    """A program that uses torch.profiler for itself, while kernels of known number run."""
+    """A program that uses torch.profiler itself while a known number of kernels runs."""
     kernels = started()
     kernels.empty(100)
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
@@ -160,7 +160,7 @@ def threads() -> dict[str, Any]:
 
 
 def streams() -> dict[str, Any]:
-    """Spins on two streams at a time."""
+    """Spins on two streams at the same time."""
     kernels = started()
     both = [torch.cuda.Stream(), torch.cuda.Stream()]
     for stream in both:
@@ -177,11 +177,11 @@ def streams() -> dict[str, Any]:
 
 
 def graph() -> dict[str, Any]:
-    """A CUDA graph of three empty kernels and one of torch's, replayed ten times."""
+    """A CUDA graph of three empty kernels and one of torch, replayed ten times."""
     kernels = started()
     data = torch.zeros(1024, device="cuda")
     torch.relu_(data)
-    kernels.empty(1)  # a kernel is loaded when it is first launched, which a capture need not allow
+    kernels.empty(1)  # a kernel is loaded at its first launch, which a capture may not allow
     torch.cuda.synchronize()
     captured = torch.cuda.CUDAGraph()
     with torch.cuda.graph(captured):
@@ -194,7 +194,7 @@ def graph() -> dict[str, Any]:
 
 
 def counting() -> dict[str, Any]:
-    """Kernels of known number, and the live counters within three seconds."""
+    """A known number of kernels, and the live counters within three seconds."""
     import perfprobe
 
     kernels = started()
@@ -223,9 +223,9 @@ def captured(kernels: Kernels) -> torch.cuda.CUDAGraph:
 
 
 def sessions(first: str, second: str, when: str) -> dict[str, Any]:
-    """Two recordings in one process, with a replayed graph in each; records itself.
+    """Two recordings in one process, each with a replayed graph. Records itself.
 
-    when: "before" the graph is captured before both, else in the first.
+    when: "before" captures the graph before both recordings, otherwise in the first.
     """
     import perfprobe
 
@@ -244,7 +244,7 @@ def sessions(first: str, second: str, when: str) -> dict[str, Any]:
 
 
 def triton() -> dict[str, Any]:
-    """A Triton kernel, which is launched through the driver's API."""
+    """A Triton kernel, launched through the driver's API."""
     from tests.gpu.triton_kernel import add_one
 
     data = torch.zeros(4096, device="cuda")
@@ -256,7 +256,7 @@ def triton() -> dict[str, Any]:
 
 
 def nvtx_ranges() -> dict[str, Any]:
-    """Ranges by torch.cuda.nvtx, and every operator as one by emit_nvtx."""
+    """Ranges by torch.cuda.nvtx, and every operator as a range by emit_nvtx."""
     data = torch.zeros(1024, device="cuda")
     with torch.cuda.nvtx.range("by hand"):
         data.add_(1)
@@ -289,7 +289,7 @@ PROGRAMS: dict[str, Callable[..., dict[str, Any]]] = {
 
 
 def main(name: str, truth: str, *arguments: str) -> None:
-    """Run the program, then write down what is known of it."""
+    """Runs the program, then writes what is known about it."""
     found = PROGRAMS[name](*arguments)
     with open(truth, "w", encoding="utf-8") as file:
         json.dump(found, file)

@@ -1,7 +1,7 @@
-"""A client of CUPTI in plain ctypes: what CUPTI itself does, independent of perfprobe's own client.
+"""A CUPTI client in plain ctypes: shows what CUPTI itself does, independently of perfprobe's client.
 
-Its callbacks take the interpreter's lock, so nothing but calls through ctypes, which let go of it, may run
-meanwhile: a program that uses torch could wait for ever.
+Its callbacks take the GIL, so only calls through ctypes, which release it, may run meanwhile. A program with
+torch could wait for ever.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import torch
 from tests.gpu import machine
 
 CONCURRENT_KERNEL, RUNTIME, EXTERNAL_CORRELATION = 10, 5, 39
-CUSTOM2 = 5  # kinds 3 and 4, CUSTOM0 and CUSTOM1, are Kineto's
+CUSTOM2 = 5  # kinds 3 and 4, CUSTOM0 and CUSTOM1, belong to Kineto
 LAUNCH_CALLS = (
     307,
     442,
     652,
-)  # cuLaunchKernel, its per-thread twin and cuLaunchKernelEx, in cupti_driver_cbid.h
+)  # cuLaunchKernel, its per-thread variant and cuLaunchKernelEx, in cupti_driver_cbid.h
 _BUFFER_BYTES = 1 << 20
 
 _ON_REQUEST = ctypes.CFUNCTYPE(
@@ -54,16 +54,18 @@ def library() -> Any:
 
 
 class Client:
-    """Subscribes, counts records by kind, and notes when and on which thread buffers arrive."""
+    """Subscribes, counts records by kind, and notes the time and thread at which buffers arrive."""
 
     def __init__(self) -> None:
         self.cupti = library()
         self.counts: dict[int, int] = {}
         self.arrivals: list[tuple[int, int]] = []  # (native thread, CLOCK_MONOTONIC ns)
-        self.beyond: list[tuple[int, int, int]] = []  # (bytes of a buffer, valid ones, others that are not 0)
+        self.beyond: list[
+            tuple[int, int, int]
+        ] = []  # (bytes of a buffer, valid bytes, further bytes that are not 0)
         self._buffers: dict[int, Any] = {}
         self._subscriber = ctypes.c_void_p()
-        # Kept as long as this lives: CUPTI holds nothing but their addresses.
+        # Kept as long as this object, because CUPTI only has their addresses.
         self._callbacks = (
             _ON_CALLBACK(lambda *_: None),
             _ON_REQUEST(self._request),
@@ -71,7 +73,7 @@ class Client:
         )
 
     def subscribe(self) -> tuple[int, str]:
-        """CUPTI's code, and whom it names as the other client."""
+        """Subscribes; returns CUPTI's code, and the other client that it names."""
         other = ctypes.create_string_buffer(128)
         if not hasattr(self.cupti, "cuptiSubscribe_v2"):
             return self.cupti.cuptiSubscribe(ctypes.byref(self._subscriber), self._callbacks[0], None), ""
@@ -84,37 +86,37 @@ class Client:
         return code, other.value.decode(errors="replace")
 
     def unsubscribe(self) -> int:
-        """CUPTI's code."""
+        """Returns CUPTI's code."""
         return int(self.cupti.cuptiUnsubscribe(self._subscriber))
 
     def register(self) -> int:
-        """CUPTI's code."""
+        """Returns CUPTI's code."""
         return int(self.cupti.cuptiActivityRegisterCallbacks(self._callbacks[1], self._callbacks[2]))
 
     def enable(self, *kinds: int) -> dict[int, int]:
-        """CUPTI's codes by kind."""
+        """Returns CUPTI's codes by kind."""
         return {kind: self.cupti.cuptiActivityEnable(kind) for kind in kinds}
 
     def disable(self, *kinds: int) -> None:
-        """Kinds that were not on are of no matter."""
+        """Errors of kinds that were not enabled do not matter."""
         for kind in kinds:
             self.cupti.cuptiActivityDisable(kind)
 
     def enable_launch_calls(self, on: int) -> list[int]:
-        """The driver's launches alone: CUPTI's code for each."""
+        """Enables only the driver's launches; returns CUPTI's code for each."""
         return [self.cupti.cuptiActivityEnableDriverApi(call, on) for call in LAUNCH_CALLS]
 
     def push(self, number: int) -> int:
-        """CUPTI's code."""
+        """Returns CUPTI's code."""
         return int(self.cupti.cuptiActivityPushExternalCorrelationId(CUSTOM2, ctypes.c_uint64(number)))
 
     def pop(self) -> int:
-        """CUPTI's code."""
+        """Returns CUPTI's code."""
         last = ctypes.c_uint64()
         return int(self.cupti.cuptiActivityPopExternalCorrelationId(CUSTOM2, ctypes.byref(last)))
 
     def flush(self, *, forced: bool) -> int:
-        """CUPTI's code."""
+        """Returns CUPTI's code."""
         return int(self.cupti.cuptiActivityFlushAll(1 if forced else 0))
 
     def _request(self, buffer: Any, size: Any, most_records: Any) -> None:

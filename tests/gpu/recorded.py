@@ -1,4 +1,4 @@
-"""Runs a program of known work, recorded or alone, and brings back what was recorded and what is known."""
+"""Runs a program with known work, recorded or alone, and returns the recording and the truth."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ Rows = dict[str, npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Seen:
-    """A recording, what is known of the program, and what both printed."""
+    """A recording, the truth about the program, and the output of both."""
 
     recording: Recording
     truth: dict[str, Any]
     output: str = ""
 
     def kernels(self, name: str) -> Rows:
-        """The kernels whose name begins so, in the order they started."""
+        """The kernels whose name has this beginning, by start time."""
         return self.named(Kernels, name)
 
     def calls(self, name: str) -> Rows:
-        """The calls of the CUDA API whose name begins so."""
+        """The calls of the CUDA API whose name has this beginning."""
         return self.named(ApiCalls, name)
 
     def named(self, table: type[Table], name: str) -> Rows:
-        """Rows of a table by name, in the order they started; `row` is where they lie."""
+        """Rows of a table by name and start time. `row` is their place in the table."""
         rows = columns(self.recording[table])
         fits = [self.recording[Strings][at].startswith(name) if at >= 0 else False for at in rows["name"]]
         chosen = np.flatnonzero(np.array(fits, dtype=bool))
@@ -59,7 +59,7 @@ class Seen:
         return link(self.recording)
 
     def losses(self) -> list[str]:
-        """What the recording says it lost of GPUs."""
+        """The recording's GPU losses."""
         losses = self.recording[Losses]
         rows = zip(losses.source, losses.reason, losses.count, strict=True)
         return [f"{reason} x{count}" for source, reason, count in rows if source == "gpu"]
@@ -71,7 +71,7 @@ def columns(table: Table) -> Rows:
 
 
 def source(name: str) -> Path:
-    """The file of the program of that name."""
+    """The file of the program with this name."""
     return LOADS if f"\ndef {name}(" in LOADS.read_text(encoding="utf-8") else PROGRAMS
 
 
@@ -82,7 +82,7 @@ def alone(
     environment: Mapping[str, str] | None = None,
     limit_s: float = LIMIT_S,
 ) -> Any:
-    """Run the program without perfprobe: what is known of it."""
+    """Runs the program without perfprobe; returns the truth."""
     truth = room.folder / f"{name}.json"
     words = [sys.executable, "-u", source(name), name, truth, *arguments]
     ended = process.run(words, limit_s, room.folder, environment)
@@ -99,7 +99,7 @@ def record(
     arguments: Sequence[str] = (),
     limit_s: float = LIMIT_S,
 ) -> Seen:
-    """Run the program under `python -m perfprobe --gpu cupti`; options: more of perfprobe's."""
+    """Runs the program under `python -m perfprobe --gpu cupti`. options: further options of perfprobe."""
     path, truth = room.folder / f"{name}.perfprobe", room.folder / f"{name}.json"
     words = [sys.executable, "-u", "-m", "perfprobe", "--gpu", "cupti", "-o", path, *options]
     ended = process.run([*words, source(name), name, truth, *arguments], limit_s, room.folder, environment)
@@ -110,7 +110,7 @@ def record(
 
 
 def read(room: Room, path: Path, truth: dict[str, Any], output: str = "") -> Seen:
-    """A recording; what it says of the GPU and of losses becomes evidence."""
+    """Reads a recording. Its GPU facts and losses become evidence."""
     seen = Seen(storage.read(path), truth, output)
     counts = {kind.table_name: len(seen.recording[kind]) for kind in GPU_EVENTS}
     room.note(recorded=counts, losses=seen.losses(), session=seen.recording.fact("gpu"))
@@ -118,7 +118,7 @@ def read(room: Room, path: Path, truth: dict[str, Any], output: str = "") -> See
 
 
 def spread_ns(values: npt.NDArray[Any]) -> str:
-    """Least, median and most."""
+    """Minimum, median and maximum."""
     if not len(values):
         return "none"
     return f"{values.min():.0f} / {np.median(values):.0f} / {values.max():.0f} ns"

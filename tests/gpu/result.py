@@ -1,4 +1,4 @@
-"""What a check found: one line of JSON each as it ends, and one summary for people."""
+"""Results of checks: one line of JSON each when it ends, and one summary for people."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 PASS, FAIL, SKIP = "pass", "fail", "skip"
 NOT_RUN = "not run: the time was used up"
 MOST_FILES = 8
-MOST_DEPTH = 2  # folders below each other
+MOST_DEPTH = 2  # levels of nested folders
 MOST_FILE_BYTES = 16 << 20
 _MOST_OUTPUT_BYTES = 4 << 20
 
 
 class Skip(Exception):
-    """What is to be checked cannot be had here; the text says why."""
+    """The check is impossible here; the text says why."""
 
 
 class Unmet(Exception):
-    """What was checked is not so; the text says what was seen instead."""
+    """The check failed; the text says what was seen instead."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Result:
     said: dict[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:
-        """For people, such as 'fail  thread_ids  2.1 s  ids differ: ...'."""
+        """A line for people, such as 'fail  thread_ids  2.1 s  ids differ: ...'."""
         return f"{self.status:<5} {self.name:<22} {self.seconds:6.1f} s  {self.reason}".rstrip()
 
 
 class Report:
-    """Files in `folder`: results.jsonl (written as results come), output.txt, and at the end summary.txt."""
+    """The files in `folder`: results.jsonl (written as results come), output.txt, and finally summary.txt."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -53,7 +53,7 @@ class Report:
             (folder / name).write_text("", encoding="utf-8")
 
     def add(self, result: Result, output: str = "") -> None:
-        """Print it and write it down; output: what its process printed."""
+        """Prints the result and writes it. output: the output of its process."""
         self.results.append(result)
         print(result.line(), flush=True)
         with (self.folder / "results.jsonl").open("a", encoding="utf-8") as file:
@@ -63,7 +63,7 @@ class Report:
                 file.write(f"\n===== {result.name}: {result.status}\n{output}\n")
 
     def close(self) -> int:
-        """Write the summary; returns the exit status: 1 where a check failed."""
+        """Writes the summary; returns the exit status: 1 if a check failed."""
         counted = Counter(result.status for result in self.results)
         total = ", ".join(f"{counted[status]} {status}" for status in (PASS, FAIL, SKIP))
         lines = [f"{total}; {time.monotonic() - self._started:.0f} s", ""]
@@ -80,7 +80,7 @@ class Report:
         return 1 if counted[FAIL] else 0
 
     def _left_out(self) -> list[str]:
-        """Removes what would not travel: files too large or too deep, and those beyond the eighth."""
+        """Removes files that cannot be copied back: too large, too deep, or beyond the eighth."""
         files = sorted(path for path in self.folder.rglob("*") if path.is_file())
         too_deep = [path for path in files if len(path.relative_to(self.folder).parts) > MOST_DEPTH + 1]
         files = [path for path in files if path not in too_deep]

@@ -1,4 +1,4 @@
-"""What sessions lose, one after the other, beside long captures and after torch's profiler."""
+"""Checks that sessions lose nothing: one after another, with long captures, and after torch's profiler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.gpu.links import judge_graph
 from tests.gpu.recorded import Seen, spread_ns
 from tests.gpu.result import Skip
 
-_SLACK_NS = 20_000  # times of the device become times of our clock by interpolation
+_SLACK_NS = 20_000  # times of the device are converted to our clock by interpolation
 _OTHER_CLIENT = r"another tool uses CUPTI already.* \(cuptiSubscribe\w*: 39\)"
 _NAMED_CLIENT = r"another tool uses CUPTI already: .+ \(cuptiSubscribe\w*: 39\)"
 _NONE_OF = ("malformed", "unknown_kinds", "untimed", "dropped_records", "beyond_limits", "unread_names")
@@ -24,7 +24,7 @@ _NOT_INITIALISED = 3  # CUDA_ERROR_NOT_INITIALIZED in cuda.h
 
 
 def three_sessions(room: Room) -> None:
-    """Three `profile()` blocks once CUDA is in use, with gaps: each has its kernels, after their launches."""
+    """Three `profile()` blocks after CUDA was used, with gaps: each has its kernels, after their launches."""
     paths = [room.folder / f"block{number}.perfprobe" for number in (1, 2, 3)]
     truth = recorded.alone(room, "three_blocks", *map(str, paths))
     for path in paths:
@@ -33,7 +33,7 @@ def three_sessions(room: Room) -> None:
 
 
 def judge_blocks(sessions: Sequence[Seen], room: Room) -> None:
-    """Every kernel is in its session only, has times, lies in the block, after its call; nothing is lost."""
+    """Every kernel is in its session only, has times, is in the block, after its call. Nothing is lost."""
     for number, (seen, block) in enumerate(zip(sessions, sessions[0].truth["rounds"], strict=True), 1):
         name, kernels = f"block {number}", recorded.columns(seen.recording[Kernels])
         wanted = {"perfprobe_spin": seen.truth["spins"], "perfprobe_empty": seen.truth["empty"]}
@@ -53,7 +53,7 @@ def judge_blocks(sessions: Sequence[Seen], room: Room) -> None:
 
 
 def after_launch(seen: Seen) -> Any:
-    """Of every kernel whose call was recorded: how long after the call's beginning it started."""
+    """For every kernel whose call was recorded: how long after the call's start it started."""
     calls, kernels = (recorded.columns(seen.recording[of]) for of in (ApiCalls, Kernels))
     began_ns = dict(zip(calls["correlation"].tolist(), calls["start_ns"].tolist(), strict=True))
     rows = zip(kernels["correlation"].tolist(), kernels["start_ns"].tolist(), strict=True)
@@ -61,14 +61,14 @@ def after_launch(seen: Seen) -> Any:
 
 
 def no_losses(room: Room) -> None:
-    """Plain recordings lose nothing: the canary arrived, all records were understood, no buffer is lent."""
+    """Plain recordings lose nothing: the canary arrived, all records were decoded, no buffer is missing."""
     for name in ["spins"] if machine.has_standin() else ["spins", "copies", "training"]:
         seen = recorded.record(room, name)
         judge_losses(name, seen.recording.fact("gpu"), seen.losses(), room)
 
 
 def judge_losses(name: str, session: Mapping[str, Any], losses: Sequence[str], room: Room) -> None:
-    """session: the figures that it ended with."""
+    """session: its final figures."""
     lent = session["requested_buffers"] - session["completed_buffers"] - session["refused_buffers"]
     wrong = {figure: session[figure] for figure in _NONE_OF if session[figure]}
     room.note(**{name: f"canary {session['canary']}, {lent} buffers lent, losses {list(losses)}, {wrong}"})
@@ -80,7 +80,7 @@ def judge_losses(name: str, session: Mapping[str, Any], losses: Sequence[str], r
 
 
 def beyond_valid(room: Room) -> None:
-    """CUPTI writes nothing behind the valid bytes of a buffer: only these are cleared between its uses."""
+    """CUPTI writes nothing after a buffer's valid bytes: only these are cleared for the next use."""
     from tests.gpu.clients import started
     from tests.gpu.raw_cupti import CONCURRENT_KERNEL, RUNTIME
 
@@ -96,7 +96,7 @@ def beyond_valid(room: Room) -> None:
 
 
 def judge_rests(buffers: Sequence[tuple[int, int, int]], room: Room) -> None:
-    """buffers: bytes, valid ones, and how many behind these are not 0."""
+    """buffers: size, valid bytes, and how many bytes after these are not 0."""
     partly = [buffer for buffer in buffers if 0 < buffer[1] < buffer[0]]
     written = [buffer for buffer in buffers if buffer[2]]
     room.note(buffers=len(buffers), partly_filled=len(partly), written_beyond=written[:5])
@@ -105,13 +105,13 @@ def judge_rests(buffers: Sequence[tuple[int, int, int]], room: Room) -> None:
 
 
 def long_capture(room: Room) -> None:
-    """Fetching records four times a second does not break the capture of a graph that takes longer."""
+    """Fetching records four times a second does not break a graph capture that takes longer."""
     seen = recorded.record(room, "long_capture")
     judge_capture(seen, room)
 
 
 def judge_capture(seen: Seen, room: Room) -> None:
-    """Records were fetched during the capture, and the replays are whole."""
+    """Records were fetched during the capture, and the replays are complete."""
     flushes, capture_ns = seen.recording.fact("gpu", "flushes"), seen.truth["capture_ns"]
     room.note(flushes=flushes, capture=f"{capture_ns / 1e6:.0f} ms")
     expect(capture_ns > 1e9, f"the capture took {capture_ns / 1e6:.0f} ms only")
@@ -121,7 +121,7 @@ def judge_capture(seen: Seen, room: Room) -> None:
 
 
 def after_profiler(room: Room) -> None:
-    """A block after torch.profiler has used CUPTI: it has every kernel, or says who holds CUPTI."""
+    """A block after torch.profiler used CUPTI: it has every kernel, or names the tool that holds CUPTI."""
     path = room.folder / "after.perfprobe"
     truth = recorded.alone(room, "after_profiler", str(path))
     expect(path.exists(), "the block wrote nothing")
@@ -129,7 +129,7 @@ def after_profiler(room: Room) -> None:
 
 
 def judge_after(seen: Seen, room: Room) -> None:
-    """Kernels, or a loss that names the other client where CUPTI can; never neither."""
+    """There are kernels, or a loss that names the other client if CUPTI can; never neither."""
     found = len(seen.kernels("perfprobe_empty")["row"])
     room.note(kernels=f"{found} of {seen.truth['empty']}", by_torch=seen.truth["seen_by_torch"])
     room.note(losses=seen.losses())
@@ -142,7 +142,7 @@ def judge_after(seen: Seen, room: Room) -> None:
 
 
 def quiet_without_gpu(room: Room) -> None:
-    """`--gpu auto` on a program that uses no GPU: nobody initialises the driver, and not a word is said."""
+    """`--gpu auto` on a program without a GPU: nobody initialises the driver, and nothing is printed."""
     seen = recorded.record(room, "cpu_only", "--gpu", "auto")
     if isinstance(seen.truth["driver"], str):
         raise Skip(f"no driver: {seen.truth['driver']}")
@@ -150,9 +150,9 @@ def quiet_without_gpu(room: Room) -> None:
 
 
 def judge_quiet(seen: Seen, room: Room) -> None:
-    """The driver's own word that it is not initialised; what perfprobe says has nothing of GPUs.
+    """The driver says that it is not initialised, and perfprobe's lines do not mention GPUs.
 
-    The report's section on the environment may name them: it reads files.
+    The report's section on the environment may name them, because it reads files.
     """
     lines = [line for line in seen.output.splitlines() if line.startswith("perfprobe:")]
     said = [line for line in lines if re.search("GPU|CUDA|CUPTI", line)]

@@ -1,4 +1,4 @@
-"""Recording under strain: many launches, many threads, whole training steps, bad ends, and what it costs."""
+"""Recording under load: many launches, many threads, whole training steps, bad ends, and the cost."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from tests.gpu.links import judge_threads
 from tests.gpu.recorded import Seen
 
 LAUNCHES, FEW_LAUNCHES = 2_000_000, 100_000
-_MOST_GROWTH = 3.0  # of what fetching a launch's records costs, from the first tenth to the last
-_SLACK_NS = 300.0  # a launch: busy machines
+_MOST_GROWTH = 3.0  # of the cost of fetching a launch's records, from the first tenth to the last
+_SLACK_NS = 300.0  # per launch, for busy machines
 
 
 def storm(room: Room) -> None:
-    """Two million launches: every one is there, and the last are fetched for what the first cost."""
+    """Two million launches: all are recorded, and fetching the last ones costs as much as the first ones."""
     launches = FEW_LAUNCHES if machine.has_standin() else LAUNCHES
     seen = recorded.record(
         room, "storm", "--python", "off", "--operators", "off", arguments=[str(launches)], limit_s=150
@@ -34,7 +34,7 @@ def storm(room: Room) -> None:
 
 
 def judge_storm(seen: Seen, room: Room) -> None:
-    """CPU time is of all threads but the one that launches: of the first tenth of launches, and the last."""
+    """CPU time of all threads except the launching one: for the first tenth of launches, and the last."""
     launched, found = seen.truth["launches"], len(seen.kernels("perfprobe_empty")["row"])
     each_ns = [ns * len(seen.truth["others_cpu_ns"]) / launched for ns in seen.truth["others_cpu_ns"]]
     early_ns, late_ns = min(each_ns[:3]), min(each_ns[-3:])
@@ -47,7 +47,7 @@ def judge_storm(seen: Seen, room: Room) -> None:
 
 
 def crowd(room: Room) -> None:
-    """Seventy threads that launch at a time, with 64 buffers: all is there, on the thread that made it."""
+    """Seventy threads launch at the same time, with 64 buffers: everything is recorded, on its thread."""
     seen = recorded.record(room, "crowd")
     judge_threads(seen, room)
     judge_crowd(seen, room)
@@ -68,7 +68,7 @@ def whole_step(room: Room) -> None:
 
 
 def judge_step(seen: Seen, room: Room) -> None:
-    """Training went on as it does: kernels of every step, with their launches, on two threads; no losses."""
+    """Training works: kernels of every step, with their launches, on two threads; no losses."""
     truth, gpu = seen.truth, seen.recording
     copies, kernels = recorded.columns(gpu[Copies]), recorded.columns(gpu[Kernels])
     pinned = (copies["kind"] == CopyKind.HOST_TO_DEVICE) & (copies["source"] == MemoryKind.PINNED)
@@ -95,16 +95,16 @@ def judge_step(seen: Seen, room: Room) -> None:
 
 
 def endings(room: Room) -> None:
-    """However a program ends, it ends as without perfprobe, and what was recorded can be read."""
+    """However a program ends, it ends as without perfprobe, and its recording is readable."""
     from tests.gpu.loads import ENDINGS
 
     chosen = [how for how in ENDINGS if how != "asserted" or not machine.has_standin()]
-    with ThreadPoolExecutor(2) as pool:  # nothing is timed
+    with ThreadPoolExecutor(2) as pool:  # no times are measured
         judge_endings(list(pool.map(lambda how: ended(room, how), chosen)), room)
 
 
 def ended(room: Room, how: str) -> dict[str, Any]:
-    """The program alone and recorded: statuses (None hung), and kernels (None where it cannot be read)."""
+    """The program alone and recorded: exit statuses (None: hung), and kernels (None: unreadable)."""
     path, truth = room.folder / f"{how}.perfprobe", room.folder / "ends.json"
     program = [recorded.LOADS, "ends", truth, how]
     alone = process.run([sys.executable, *program], 20, room.folder)
@@ -120,7 +120,7 @@ def ended(room: Room, how: str) -> dict[str, Any]:
 
 
 def judge_endings(rows: Sequence[Mapping[str, Any]], room: Room) -> None:
-    """A device assert may take the last kernels with it: CUPTI gives none out any more."""
+    """After a device assert the last kernels may be missing, because CUPTI delivers no more."""
     for row in rows:
         how = row["how"]
         room.note(**{how: f"status {row['recorded']}, alone {row['alone']}, {row['kernels']} kernels"})
@@ -134,7 +134,7 @@ def judge_endings(rows: Sequence[Mapping[str, Any]], room: Room) -> None:
 
 
 def pageable_wait(room: Room) -> None:
-    """A copy to pageable memory behind 30 ms of kernels is a wait of the program, on the copy's line."""
+    """A copy to pageable memory after 30 ms of kernels is a wait, on the copy's line."""
     path = room.folder / "pageable-report.json"
     truth = recorded.record(room, "pageable", "--json", str(path)).truth
     judge_pageable(json.loads(path.read_text(encoding="utf-8"))["tables"]["gpu_waits"], truth, room)
@@ -155,7 +155,7 @@ BOTH_OF_THEIRS = "torch.profiler CPU+CUDA"
 
 
 def launch_bound(room: Room) -> None:
-    """What recording costs a kernel in a loop that only launches, beside torch.profiler."""
+    """The cost of recording a kernel in a loop that only launches, compared with torch.profiler."""
     from benchmarks.overhead import gpu
 
     names = (*OURS, *THEIRS, BOTH_OF_THEIRS)
@@ -163,7 +163,7 @@ def launch_bound(room: Room) -> None:
 
 
 def judge_launch_bound(found: Mapping[str, Any], room: Room) -> None:
-    """Medians of blocks; ours must not cost more than torch's own profiler that records the same."""
+    """Medians of blocks. perfprobe must not cost more than torch's profiler recording the same."""
     failed = {name: of for name, of in found.items() if isinstance(of, str)}
     expect(not failed, f"not measured: {failed}")
     added_ns = {}

@@ -1,4 +1,4 @@
-"""The checks of `make gpu-check`, as tests: on a machine without a driver each is skipped."""
+"""The checks of `make gpu-check` as tests. Without a driver each is skipped."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.gpu.result import FAIL, SKIP, Report
 @pytest.mark.parametrize(
     "each", [each for each in CHECKS if not each.with_standin], ids=lambda each: each.name
 )
-def test_with_a_gpu(each: Check, tmp_path: Path) -> None:
+def test_a_check_passes_on_a_gpu(each: Check, tmp_path: Path) -> None:
     missing = machine.driver_lack()
     if missing is not None:
         pytest.skip(missing)

@@ -1,4 +1,4 @@
-"""The harness of `make gpu-check`, with checks that pass, fail, hang and crash; needs no GPU."""
+"""The harness of `make gpu-check`, with checks that pass, fail, hang and crash. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def run(out: Path, *arguments: str) -> tuple[int, dict[str, dict[str, Any]]]:
 
 @pytest.fixture
 def with_gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """A machine whose driver answers."""
+    """A machine with a working driver."""
     monkeypatch.setattr(machine, "driver_lack", lambda: None)
     return monkeypatch
 
 
-def test_however_a_check_ends_the_others_run(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_all_checks_run_however_one_ends(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
     names = ["crashes", "exits", "raises", "fails", "skips", "passes"]
     with_gpu.setattr(check, "CHECKS", [fake("hangs", 5.0), *map(fake, names)])
     status, found = run(tmp_path)
@@ -56,7 +56,7 @@ def test_however_a_check_ends_the_others_run(with_gpu: pytest.MonkeyPatch, tmp_p
     assert (found["skips"]["reason"], found["passes"]["said"]) == ("no ncu here", {"kernels": 3})
 
 
-def test_what_stays_is_in_the_folder(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_files_to_keep_are_in_the_folder(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with_gpu.setattr(check, "CHECKS", [fake("passes"), fake("crashes")])
     run(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -68,7 +68,7 @@ def test_what_stays_is_in_the_folder(with_gpu: pytest.MonkeyPatch, tmp_path: Pat
     assert "kernels: 3" in summary
 
 
-def test_when_the_time_is_used_up_the_rest_is_not_run(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_checks_beyond_the_deadline_do_not_run(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
     with_gpu.setattr(check, "CHECKS", [fake("hangs", 600.0), fake("passes")])
     status, found = run(tmp_path, "--deadline", "14")
     assert status == 1
@@ -86,9 +86,7 @@ def test_without_a_driver_every_check_is_skipped(monkeypatch: pytest.MonkeyPatch
     assert {line["reason"] for line in found.values()} == {"no driver: libcuda.so.1 is missing"}
 
 
-def test_with_the_standin_only_the_checks_that_can_use_it_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_with_the_standin_only_suitable_checks_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(machine, "driver_lack", lambda: "no driver")
     monkeypatch.setenv("PERFPROBE_CUPTI", "/standin.so")
     monkeypatch.setenv("PERFPROBE_ASSUME_DRIVER", "1")
@@ -98,7 +96,7 @@ def test_with_the_standin_only_the_checks_that_can_use_it_run(
     assert [line["status"] for line in found.values()] == [PASS, SKIP]
 
 
-def test_interrupted_it_still_writes_the_summary(tmp_path: Path) -> None:
+def test_the_summary_is_written_after_an_interrupt(tmp_path: Path) -> None:
     program = (
         "from tests.gpu import check, machine; from tests.gpu.listed import Check\n"
         "machine.driver_lack = lambda: None\n"
@@ -117,7 +115,7 @@ def test_interrupted_it_still_writes_the_summary(tmp_path: Path) -> None:
     assert (tmp_path / "summary.txt").read_text().startswith("1 pass, 0 fail, 0 skip")
 
 
-def test_files_that_would_not_travel_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_or_deep_files_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(result, "MOST_FILE_BYTES", 1000)
     report = Report(tmp_path)
     report.add(Result("one", PASS))
@@ -138,17 +136,19 @@ def test_files_that_would_not_travel_are_left_out(tmp_path: Path, monkeypatch: p
     assert "left out, too deep: deep.json" in summary
 
 
-def test_all_that_needs_a_gpu_is_a_check() -> None:
-    """`make gpu-check` runs its list and no test: one that is marked elsewhere would run nowhere."""
+def test_everything_that_needs_a_gpu_is_a_check() -> None:
+    """`make gpu-check` runs its list and no tests, so a test marked elsewhere would never run."""
     marked = [path for path in (ROOT / "tests").rglob("test_*.py") if "@pytest.mark.gpu" in path.read_text()]
     others = [path for path in marked if path.name not in ("test_checks.py", "test_harness.py")]
     assert others == []
     assert not any("pytest" in each.function for each in CHECKS)
 
 
-def test_by_hand_every_source_is_linked() -> None:
+def test_the_build_by_hand_links_every_source() -> None:
     of_observer = {*(ROOT / "csrc/torch").glob("*.cpp"), ROOT / "csrc/bindings/observer_module.cpp"}
-    sources = {path for path in (ROOT / "csrc").rglob("*.cpp")} - of_observer  # its unit includes these
+    sources = {
+        path for path in (ROOT / "csrc").rglob("*.cpp")
+    } - of_observer  # included in its translation unit
     by_target = byhand.linked(ROOT)
     assert set().union(*by_target.values()) == sources
     cmake = (ROOT / "csrc/CMakeLists.txt").read_text()
@@ -157,7 +157,7 @@ def test_by_hand_every_source_is_linked() -> None:
 
 
 @pytest.mark.parametrize("each", CHECKS, ids=lambda each: each.name)
-def test_every_check_that_is_listed_exists(each: Check) -> None:
+def test_every_listed_check_exists(each: Check) -> None:
     module, name = each.function.split(":")
     tree = (ROOT / (module.replace(".", "/") + ".py")).read_text()
     assert f"def {name}(room: Room) -> None:" in tree
@@ -170,8 +170,8 @@ def test_a_group_ends_in_less_than_ten_minutes(group: str) -> None:
     assert all(each.limit_s >= 1.5 * each.usual_s for each in CHECKS)
 
 
-def test_the_groups_are_those_that_were_planned() -> None:
-    """A is what the first minutes on a GPU are for: what is recorded at all, and how well."""
+def test_the_groups_are_as_planned() -> None:
+    """Group A is for the first minutes on a GPU: what is recorded at all, and how well."""
     of = {each.name: each.group for each in CHECKS}
     asked_for = """environment spin_truth monotonic_clock lines copies thread_ids counters fixtures
         second_session graph_replay kineto_counts profiler_holds_cupti profiler_beside_us buffer_delivery
@@ -190,8 +190,8 @@ def test_a_group_runs_its_own_checks(with_gpu: pytest.MonkeyPatch, tmp_path: Pat
     assert set(run(tmp_path / "all")[1]) == {"passes", "skips"}
 
 
-def test_each_group_has_a_time_of_its_own(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What the first one used up is not taken from the second."""
+def test_each_group_has_its_own_deadline(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Time used by the first group is not subtracted from the second."""
     late = [replace(fake("hangs", 600.0), group="A"), replace(fake("skips"), group="A")]
     with_gpu.setattr(check, "CHECKS", [*late, replace(fake("passes"), group="B")])
     _, found = run(tmp_path, "--deadline", "13")
@@ -202,7 +202,7 @@ def test_each_group_has_a_time_of_its_own(with_gpu: pytest.MonkeyPatch, tmp_path
 
 
 def package(folder: Path, *built: str) -> Path:
-    """A perfprobe that says which one it is, with these extension modules."""
+    """A perfprobe that prints which one it is, with these extension modules."""
     (folder / "perfprobe").mkdir(parents=True)
     (folder / "perfprobe" / "__init__.py").write_text(f"WHICH = {folder.name!r}\n")
     for name in built:
@@ -212,13 +212,13 @@ def package(folder: Path, *built: str) -> Path:
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The interpreter without this one's packages: an editable install comes before every path."""
+    """The interpreter without this environment's packages: an editable installation takes precedence."""
     monkeypatch.setattr(sys, "executable", vars(sys).get("_base_executable", sys.executable))
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_site_comes_before_everything(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Of this tree only the checks and the benchmarks are on the path: its perfprobe may not be built."""
+def test_a_site_takes_precedence(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Only this tree's checks and benchmarks are on the path, as its perfprobe may not be built."""
     site = package(tmp_path / "unpacked", "_core.so", "_observer.so")
     with_gpu.setattr(check, "CHECKS", [fake("which")])
     assert check.main(["--out", str(tmp_path / "out"), "--site", str(site)]) == 0
@@ -228,17 +228,17 @@ def test_a_site_comes_before_everything(with_gpu: pytest.MonkeyPatch, tmp_path: 
 
 
 @pytest.mark.usefixtures("bare")
-def test_a_perfprobe_that_comes_before_the_site_is_reported(tmp_path: Path) -> None:
+def test_a_perfprobe_that_takes_precedence_over_the_site_is_reported(tmp_path: Path) -> None:
     site, other = (package(tmp_path / name, "_core.so", "_observer.so") for name in ("site", "other"))
     found = check.found_in(site, {"PYTHONPATH": f"{other}:{site}"}, tmp_path)
     assert (found.status, found.reason) == (FAIL, f"not in {site}: {other}/perfprobe/__init__.py")
 
 
 @pytest.mark.usefixtures("bare")
-def test_without_a_site_the_tree_does_not_hide_what_is_installed(tmp_path: Path) -> None:
+def test_without_a_site_the_tree_does_not_hide_an_installed_perfprobe(tmp_path: Path) -> None:
     installed = package(tmp_path / "installed")
     paths = check.environment(None, tmp_path / "path")["PYTHONPATH"].split(os.pathsep)
-    paths.append(str(installed))  # as site-packages lies behind PYTHONPATH
+    paths.append(str(installed))  # as site-packages comes after PYTHONPATH
     program = "import perfprobe, tests.gpu.child; print(perfprobe.WHICH)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     ended = subprocess.run(
@@ -261,7 +261,7 @@ def test_without_a_site_the_tree_does_not_hide_what_is_installed(tmp_path: Path)
         ([], "name a folder"),
     ],
 )
-def test_what_cannot_be_is_a_line_and_status_2(
+def test_wrong_arguments_are_reported_with_status_2(
     words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ["--out", str(tmp_path)] if words else []
@@ -271,7 +271,7 @@ def test_what_cannot_be_is_a_line_and_status_2(
     assert said in capsys.readouterr().err
 
 
-def test_the_list_names_every_check_and_what_needs_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_names_every_check_and_its_need_of_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
     told = {line.split()[0]: line for line in lines if line.startswith("  ")}

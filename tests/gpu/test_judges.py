@@ -1,4 +1,4 @@
-"""What the checks make of recordings: of right ones, and of ones with something missing. Needs no GPU."""
+"""Judgements of the checks about correct recordings, and about faulty ones. Needs no GPU."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def spins(folder: Path, *, lost: int = 0, longer_ns: int = 500, later_ns: int = 
     return Seen(program.recording(folder), {"rounds": rounds, "empty": 2})
 
 
-def test_spins(tmp_path: Path, room: Room) -> None:
+def test_correct_spins_pass(tmp_path: Path, room: Room) -> None:
     exact.judge_spins(spins(tmp_path), room)
     assert room.said["spins"] == "7 of 7"
 
@@ -75,23 +75,23 @@ def test_spins(tmp_path: Path, room: Room) -> None:
         ({"longer_ns": -9000}, "off by"),
     ],
 )
-def test_spins_that_are_wrong(fault: dict[str, int], words: str, tmp_path: Path, room: Room) -> None:
+def test_wrong_spins_fail(fault: dict[str, int], words: str, tmp_path: Path, room: Room) -> None:
     with pytest.raises(Unmet, match=words):
         exact.judge_spins(spins(tmp_path, **fault), room)
 
 
-def test_clock(tmp_path: Path, room: Room) -> None:
+def test_a_correct_clock_passes(tmp_path: Path, room: Room) -> None:
     exact.judge_clock(spins(tmp_path), room)
 
 
 @pytest.mark.parametrize("later_ns", [-40_000, 60_000, 3_600 * 1000 * MS])
-def test_a_clock_of_its_own(later_ns: int, tmp_path: Path, room: Room) -> None:
+def test_another_clock_fails(later_ns: int, tmp_path: Path, room: Room) -> None:
     with pytest.raises(Unmet, match="outside of the program's own clock"):
         exact.judge_clock(spins(tmp_path, later_ns=later_ns), room)
 
 
 def copied(folder: Path, **fault: int) -> Seen:
-    """Two copies to the device and a fill, each in one of the checked ways."""
+    """Two copies to the device and a fill, in each of the checked ways."""
     program = Program()
     for number in range(2):
         fields = {"source": MemoryKind.PINNED, "size_bytes": 2048, **fault}
@@ -100,13 +100,13 @@ def copied(folder: Path, **fault: int) -> Seen:
     return Seen(program.recording(folder), {"to device, pinned": [2, 2048], "fill": [1, 512]})
 
 
-def test_copies(tmp_path: Path, room: Room) -> None:
+def test_correct_copies_pass(tmp_path: Path, room: Room) -> None:
     exact.judge_copies(copied(tmp_path), room)
     assert room.said["to device, pinned"].startswith("2 of 2, 4.1 GB/s")
 
 
 @pytest.mark.parametrize("fault", [{"size_bytes": 2047}, {"source": MemoryKind.PAGEABLE}])
-def test_copies_that_are_wrong(fault: dict[str, int], tmp_path: Path, room: Room) -> None:
+def test_wrong_copies_fail(fault: dict[str, int], tmp_path: Path, room: Room) -> None:
     with pytest.raises(Unmet, match="to device, pinned: 0 of 2"):
         exact.judge_copies(copied(tmp_path, **fault), room)
 
@@ -114,7 +114,9 @@ def test_copies_that_are_wrong(fault: dict[str, int], tmp_path: Path, room: Room
 @pytest.mark.parametrize(
     ("starts", "stream", "words"), [((0, 5), 9, ""), ((0, 100), 9, "overlap"), ((0, 5), 7, "not on 2")]
 )
-def test_streams(starts: tuple[int, int], stream: int, words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_streams(
+    starts: tuple[int, int], stream: int, words: str, tmp_path: Path, room: Room
+) -> None:
     program = Program()
     for number in range(5):
         first, second = (start * MS + number * 4 * MS for start in starts)
@@ -124,7 +126,7 @@ def test_streams(starts: tuple[int, int], stream: int, words: str, tmp_path: Pat
 
 
 def verdict(judge: Callable[[], Any], words: str) -> None:
-    """That it finds nothing, or what is told."""
+    """The fault that was found, or that nothing was found."""
     if not words:
         judge()
         return
@@ -141,7 +143,9 @@ def verdict(judge: Callable[[], Any], words: str) -> None:
         ({"void add<int>(int*)": [2, 900], "Memset": [1, 9]}, "by torch.profiler 900 ns"),
     ],
 )
-def test_kineto(theirs: dict[str, Any], words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_counts_by_kineto(
+    theirs: dict[str, Any], words: str, tmp_path: Path, room: Room
+) -> None:
     program = Program()
     for number in range(2):
         program.kernel("void add<int>(int*)", number * 1000, number * 1000 + 100, number)
@@ -153,7 +157,7 @@ def test_kineto(theirs: dict[str, Any], words: str, tmp_path: Path, room: Room) 
 @pytest.mark.parametrize(
     ("launches", "words"), [({"1001": 2, "1002": 1}, ""), ({"1001": 1, "1002": 2}, "thread 1001: 2")]
 )
-def test_threads(launches: dict[str, int], words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_threads(launches: dict[str, int], words: str, tmp_path: Path, room: Room) -> None:
     program = Program()
     program.thread(1)
     program.thread(2)
@@ -172,7 +176,7 @@ def test_threads(launches: dict[str, int], words: str, tmp_path: Path, room: Roo
         ([(1, 10), (1, 10), (2, 10), (2, 11)], "cannot be distinguished"),
     ],
 )
-def test_graphs(kernels: list[tuple[int, int]], words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_graphs(kernels: list[tuple[int, int]], words: str, tmp_path: Path, room: Room) -> None:
     program = Program()
     program.thread(1)
     for correlation in (1, 2):
@@ -192,12 +196,12 @@ def test_graphs(kernels: list[tuple[int, int]], words: str, tmp_path: Path, room
         ((4, 3, 1), "1 kernels of graphs are under calls that launched none"),
     ],
 )
-def test_graphs_with_wrong_numbers(links: tuple[int, int, int], words: str, room: Room) -> None:
+def test_judgement_of_graphs_with_wrong_ids(links: tuple[int, int, int], words: str, room: Room) -> None:
     verdict(lambda: judge_wrong_numbers(*links, 4, room), words)
 
 
 def test_links_of_graphs_are_counted(tmp_path: Path) -> None:
-    """Of two launches, 1 and 2; nobody has made 50."""
+    """Of two launches, 1 and 2. Launch 50 does not exist."""
     program = Program()
     program.thread(1)
     for correlation in (1, 2):
@@ -208,7 +212,7 @@ def test_links_of_graphs_are_counted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("line", "words"), [(5, ""), (6, "aten::mm on")])
-def test_lines(line: int, words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_lines(line: int, words: str, tmp_path: Path, room: Room) -> None:
     program = Program()
     program.thread(1)
     at = {
@@ -244,7 +248,9 @@ def test_lines(line: int, words: str, tmp_path: Path, room: Room) -> None:
         ({"calls": 2, "ns": 300}, 1, "the program read"),
     ],
 )
-def test_counters(counted: dict[str, int], live: int, words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_counters(
+    counted: dict[str, int], live: int, words: str, tmp_path: Path, room: Room
+) -> None:
     copy = {"calls": 1, "bytes": 1024, "ns": 50}
     counters = {"kernels": counted, "copies": {"host_to_device": copy}, "fills": dict.fromkeys(copy, 0)}
     program = Program(gpu={"counters": counters})

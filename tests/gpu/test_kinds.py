@@ -1,4 +1,4 @@
-"""The benchmark that switches kinds of CUPTI's records off and on again, on the stand-in."""
+"""The benchmark that disables and enables kinds of CUPTI records, with the stand-in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="the benchmark is torch's")
 
 
-def test_calls_that_are_left_out_stay_left_out(standin: Path) -> None:
+def test_excluded_calls_stay_excluded(standin: Path) -> None:
     from benchmarks.overhead.gpu import KINDS
     from benchmarks.overhead.gpu_child import ROUNDS, RUNTIME, kinds_ns
 
@@ -20,7 +20,7 @@ def test_calls_that_are_left_out_stay_left_out(standin: Path) -> None:
     for kind in KINDS.values():
         assert cupti.cuptiActivityEnable(kind) == 0
     cupti.cuptiActivityEnableRuntimeApi(get_device[1], 0)
-    seen: list[tuple[int, int]] = []  # bits of the kinds that are on; whether the call is recorded
+    seen: list[tuple[int, int]] = []  # bits of the enabled kinds; whether the call is recorded
 
     def block() -> float:
         seen.append((cupti.standin_kinds(), cupti.standin_is_traced(*get_device)))

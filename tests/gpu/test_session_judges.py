@@ -1,4 +1,4 @@
-"""What the checks of sessions make of recordings: of whole ones, and of ones with something missing."""
+"""Judgements of the session checks about complete recordings, and about faulty ones."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def block(folder: Path, number: int, fault: str = "") -> Seen:
         ("loss", "block 2: lost .*late x1"),
     ],
 )
-def test_blocks(fault: str, words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_blocks(fault: str, words: str, tmp_path: Path, room: Room) -> None:
     found = []
     for number, wrong in enumerate(("", fault, "")):
         folder = tmp_path / str(number)
@@ -85,7 +85,7 @@ GOOD: dict[str, Any] = {
         ({}, ["dropped x3"], "lost .*dropped x3"),
     ],
 )
-def test_losses(fault: dict[str, Any], losses: list[str], words: str, room: Room) -> None:
+def test_judgement_of_losses(fault: dict[str, Any], losses: list[str], words: str, room: Room) -> None:
     verdict(lambda: sessions.judge_losses("spins", {**GOOD, **fault}, losses, room), words)
 
 
@@ -97,7 +97,9 @@ def test_losses(fault: dict[str, Any], losses: list[str], words: str, room: Room
         ([(1024, 1024, 0), (1024, 0, 0)], "none of 2 buffers is filled in part"),
     ],
 )
-def test_rests(buffers: list[tuple[int, int, int]], words: str, room: Room) -> None:
+def test_judgement_of_bytes_after_the_valid_ones(
+    buffers: list[tuple[int, int, int]], words: str, room: Room
+) -> None:
     verdict(lambda: sessions.judge_rests(buffers, room), words)
 
 
@@ -110,7 +112,7 @@ def test_rests(buffers: list[tuple[int, int, int]], words: str, room: Room) -> N
         (6, 1500, 3, "3 graph kernels, 4 ran"),
     ],
 )
-def test_captures(
+def test_judgement_of_captures(
     flushes: int, capture_ms: int, kernels: int, words: str, tmp_path: Path, room: Room
 ) -> None:
     program = Program(gpu={"flushes": flushes})
@@ -137,7 +139,7 @@ NAMED = "no GPU was recorded: another tool uses CUPTI already: Kineto (cuptiSubs
         (0, "", False, "no word of the other client"),
     ],
 )
-def test_after_another_profiler(
+def test_judgement_after_another_profiler(
     kernels: int, loss: str, can_name: bool, words: str, tmp_path: Path, room: Room
 ) -> None:
     program = Program()
@@ -158,7 +160,9 @@ def test_after_another_profiler(
         (3, "", "no GPU was recorded", "losses"),
     ],
 )
-def test_quiet(driver: int, output: str, loss: str, words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_programs_without_a_gpu(
+    driver: int, output: str, loss: str, words: str, tmp_path: Path, room: Room
+) -> None:
     program = Program()
     program.losses = [("gpu", loss, 1, "")] if loss else []
     seen = Seen(program.recording(tmp_path), {"driver": driver}, output)

@@ -1,6 +1,6 @@
-"""The checks that need no GPU, run against the stand-in for libcupti: each passes, as `--list` says.
+"""The checks that need no GPU pass with the stand-in for libcupti, as `--list` says.
 
-Those of `QUICK`, which no other test runs; all, in a minute or two, where PERFPROBE_WHOLE_CHECK is set.
+Only those of `QUICK`, which no other test runs. With PERFPROBE_WHOLE_CHECK all run, in a minute or two.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ QUICK = {"three_sessions", "beyond_valid", "pageable_wait", "crowd"}
 
 
 @pytest.mark.slow
-def test_what_is_said_to_need_no_gpu_passes_without(
+def test_checks_that_need_no_gpu_pass_without_one(
     tmp_path: Path, standin: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in environment(standin).items():
@@ -30,7 +30,7 @@ def test_what_is_said_to_need_no_gpu_passes_without(
     is_whole = os.environ.get("PERFPROBE_WHOLE_CHECK")
     own = [each for each in CHECKS if each.with_standin and (is_whole or each.name in QUICK)]
 
-    # They sleep more than they work, and the stand-in has a device for each process.
+    # They mostly sleep, and the stand-in has a separate device for each process.
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda each: check.run_one(each, report, tmp_path, check.end_in(300), installed), own))
     report.close()

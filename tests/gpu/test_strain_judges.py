@@ -1,4 +1,4 @@
-"""What the checks of recording under strain make of evidence: of good, and of bad."""
+"""Judgements of the load checks about good and bad evidence."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ def launched(count: int, loss: str = "") -> Program:
         (20, 1000, "dropped", "lost .*dropped"),
     ],
 )
-def test_storms(kernels: int, late_ns: int, loss: str, words: str, tmp_path: Path, room: Room) -> None:
-    """Ten parts of two launches; one slow part in the middle is not growth."""
+def test_judgement_of_many_launches(
+    kernels: int, late_ns: int, loss: str, words: str, tmp_path: Path, room: Room
+) -> None:
+    """Ten parts of two launches. One slow part in the middle is no growth."""
     parts = [2000, 2000, 2000, 90_000, 2000, 2000, 2000, *[2 * late_ns] * 3]
     seen = Seen(launched(kernels, loss).recording(tmp_path), {"launches": 20, "others_cpu_ns": parts})
     verdict(lambda: strain.judge_storm(seen, room), words)
@@ -51,7 +53,7 @@ def test_storms(kernels: int, late_ns: int, loss: str, words: str, tmp_path: Pat
     ("kernels", "loss", "words"),
     [(5, "", ""), (4, "", "4 kernels recorded, 5 ran"), (5, "refused", "lost .*refused")],
 )
-def test_crowds(kernels: int, loss: str, words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_many_threads(kernels: int, loss: str, words: str, tmp_path: Path, room: Room) -> None:
     seen = Seen(launched(kernels, loss).recording(tmp_path), {"launches": {"1001": 2, "1002": 3}})
     verdict(lambda: strain.judge_crowd(seen, room), words)
 
@@ -76,7 +78,9 @@ GOOD: dict[str, Any] = {"steps": STEPS, "losses": [2.3, 2.2], "workers": 2, "com
         ("", {"steps": 3}, "10 kernels in 3 steps"),
     ],
 )
-def test_whole_steps(fault: str, truth: dict[str, Any], words: str, tmp_path: Path, room: Room) -> None:
+def test_judgement_of_training_steps(
+    fault: str, truth: dict[str, Any], words: str, tmp_path: Path, room: Room
+) -> None:
     program = Program()
     program.thread(1)
     program.thread(2)
@@ -108,7 +112,7 @@ def test_whole_steps(fault: str, truth: dict[str, Any], words: str, tmp_path: Pa
         ({"kernels": 3}, "left: 3 kernels recorded"),
     ],
 )
-def test_endings(fault: dict[str, Any], words: str, room: Room) -> None:
+def test_judgement_of_endings(fault: dict[str, Any], words: str, room: Room) -> None:
     left = {"how": "left", "alone": 7, "recorded": 7, "kernels": 1001, **fault}
     asserted = {"how": "asserted", "alone": 1, "recorded": 1, "kernels": 0}
     verdict(lambda: strain.judge_endings([asserted, left], room), words)
@@ -125,13 +129,15 @@ def test_endings(fault: dict[str, Any], words: str, room: Room) -> None:
         ([(7, 1)], 1, "nothing lay before it"),
     ],
 )
-def test_pageable_waits(waits: list[tuple[int | None, int]], took_ms: int, words: str, room: Room) -> None:
+def test_judgement_of_pageable_waits(
+    waits: list[tuple[int | None, int]], took_ms: int, words: str, room: Room
+) -> None:
     rows = [{"line": line, "total_ns": ms * MS} for line, ms in waits]
     truth = {"took_ns": took_ms * MS, "marks": {"PAGEABLE": 7, "STANDIN": 3}}
     verdict(lambda: strain.judge_pageable(rows, truth, room), words)
 
 
-def test_what_is_compared_is_measured() -> None:
+def test_compared_observers_are_measured() -> None:
     assert {*strain.OURS, *strain.THEIRS, strain.BOTH_OF_THEIRS} <= set(OBSERVERS)
 
 
@@ -152,6 +158,6 @@ def loops(added_ns: int) -> dict[str, Any]:
         (loops(1000), "took more than 60 s", "not measured: .*took more than 60 s"),
     ],
 )
-def test_launch_bound_loops(ours: Any, theirs: Any, words: str, room: Room) -> None:
+def test_judgement_of_launch_bound_loops(ours: Any, theirs: Any, words: str, room: Room) -> None:
     found = {**dict.fromkeys(strain.OURS, ours), **dict.fromkeys(strain.THEIRS, theirs)}
     verdict(lambda: strain.judge_launch_bound({**found, strain.BOTH_OF_THEIRS: theirs}, room), words)

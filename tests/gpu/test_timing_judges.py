@@ -1,4 +1,4 @@
-"""What the checks of the device's clock make of evidence: of good, and of bad."""
+"""Judgements of the checks of the device's clock about good and bad evidence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def room(tmp_path: Path) -> Room:
         (2, 3.0, 2, "2 us: the GPU waited for the host in 2 blocks"),
     ],
 )
-def test_spins(asked_us: float, read_us: float, starved: int, words: str, room: Room) -> None:
+def test_judgement_of_spins(asked_us: float, read_us: float, starved: int, words: str, room: Room) -> None:
     row = {"asked_us": asked_us, "read_us": read_us, "starved": starved, "calls": 30}
     verdict(lambda: timing.judge_spins([row], room), words)
 
@@ -49,7 +49,7 @@ STARVED = "9.100 at most: the GPU waited for the host between the calls"
         ({"script": "nothing"}, "the script says nothing of the device"),
     ],
 )
-def test_bench(fault: dict[str, Any], words: str, room: Room) -> None:
+def test_judgement_of_bench_times(fault: dict[str, Any], words: str, room: Room) -> None:
     verdict(lambda: timing.judge_bench([{**GOOD, **fault}], room), words)
 
 

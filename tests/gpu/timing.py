@@ -1,4 +1,4 @@
-"""The clock that `perfprobe bench` times GPUs by, and what bench and its scripts make of it."""
+"""Checks the clock by which `perfprobe bench` times GPUs, and the times of bench and its scripts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from tests.gpu import process
 from tests.gpu.child import Room, expect
 
 SPINS_US = (2, 5, 20, 100)
-_THREADS = 25  # as torch has on a server: what the host's clocks take grows with them
+_THREADS = 25  # as torch has on a server; the cost of the host's clocks grows with them
 _SHORTER_US, _LONGER_US = (
     0.5,
     3.0,
-)  # a spin by cycles is no shorter; starting a kernel takes a microsecond or two
-_BETWEEN = 2.0  # times of a product by different ways: clocks of GPUs move
+)  # a spin by cycles is not shorter; starting a kernel takes a microsecond or two
+_BETWEEN = 2.0  # factor between times of a product measured in different ways: GPU clocks vary
 _CALLS = {
     "mm": ("aten::mm", "f32[1024,1024]@cuda:0", "f32[1024,1024]@cuda:0"),
     "add": ("aten::add.Tensor", "f32[4096]@cuda:0", "f32[4096]@cuda:0", "alpha=1"),
@@ -41,7 +41,7 @@ def device_clock(room: Room) -> None:
 
 
 def read_spins(torch: Any) -> list[dict[str, float]]:
-    """By length: us of a spin as asked for, what five blocks read, and how many of them were starved."""
+    """By length: the requested us of a spin, the times of five blocks, and how many blocks were starved."""
     from perfprobe.bench.clocks import DeviceClock, HostClock
     from perfprobe.bench.subjects import Arguments, Subject
 
@@ -60,7 +60,7 @@ def read_spins(torch: Any) -> list[dict[str, float]]:
 
 
 def _cycles_a_us(torch: Any) -> float:
-    """Of the device's clock as it runs now: from spins so long that their start is of no matter."""
+    """Cycles per us of the device's clock at present, from spins so long that their start does not matter."""
     cycles, rates = 20_000_000, []
     for _ in range(5):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -73,7 +73,7 @@ def _cycles_a_us(torch: Any) -> float:
 
 
 def judge_spins(found: Sequence[Mapping[str, float]], room: Room) -> None:
-    """Each as long as asked for, and a microsecond or two for starting a kernel."""
+    """Each is as long as requested, plus a microsecond or two for starting a kernel."""
     for row in found:
         text = (
             f"reads {row['read_us']:.2f} us, {row['calls']:.0f} calls a block, {row['starved']:.0f} starved"
@@ -89,13 +89,13 @@ def judge_spins(found: Sequence[Mapping[str, float]], room: Room) -> None:
 
 
 def bench_on_gpu(room: Room) -> None:
-    """`perfprobe bench` and an emitted script time calls on the GPU as events around many of them do."""
+    """`perfprobe bench` and an emitted script time calls on the GPU like events around many calls."""
     rows = [timed(room, name, words) for name, words in _CALLS.items()]
     judge_bench(rows, room)
 
 
 def timed(room: Room, name: str, words: Sequence[str]) -> dict[str, Any]:
-    """The us of a call by bench, by its script and by a replayed graph of calls, which no host slows down."""
+    """The us per call by bench, by its script, and by a replayed graph of calls, which no host slows down."""
     bench = [sys.executable, "-m", "perfprobe", "bench", *words]
     measured = process.run([*bench, "--quick", "--json"], 60, room.folder)
     print(measured.output, flush=True)
@@ -122,20 +122,20 @@ def timed(room: Room, name: str, words: Sequence[str]) -> dict[str, Any]:
 
 
 def device_line(output: str) -> str:
-    """What the script says of the device's time."""
+    """The device's time that the script prints."""
     lines = [line for line in output.splitlines() if line.startswith("device us/call ")]
     return lines[0].removeprefix("device us/call ") if lines else "nothing"
 
 
 def graph_us(name: str) -> float:
-    """Of a call: 100 of them in one CUDA graph, which is replayed."""
+    """The us per call: 100 calls in one CUDA graph, which is replayed."""
     import torch
 
     shape = (1024, 1024) if name == "mm" else (4096,)
     left, right = torch.randn(shape, device="cuda"), torch.randn(shape, device="cuda")
     call = torch.mm if name == "mm" else torch.add
     with torch.cuda.stream(torch.cuda.Stream()):
-        call(left, right)  # what a first call sets up must not come in a capture
+        call(left, right)  # set-up of a first call must not be in a capture
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
@@ -144,7 +144,7 @@ def graph_us(name: str) -> float:
     found = []
     for _ in range(7):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        graph.replay()  # the next begins when it ends: the host is ahead
+        graph.replay()  # the next begins when this ends: the host is ahead
         first.record()
         graph.replay()
         last.record()
@@ -154,7 +154,7 @@ def graph_us(name: str) -> float:
 
 
 def judge_bench(rows: Sequence[Mapping[str, Any]], room: Room) -> None:
-    """Both by the GPU's clock, and within a factor of two of the graph; the script not starved."""
+    """Both are by the GPU's clock and within a factor of two of the graph. The script is not starved."""
     for row in rows:
         room.note(**{row["name"]: {key: value for key, value in row.items() if key != "name"}})
     for row in rows:
@@ -165,7 +165,7 @@ def judge_bench(rows: Sequence[Mapping[str, Any]], room: Room) -> None:
         script_us = float(row["script"]) if row["script"].replace(".", "", 1).isdigit() else None
         expect(script_us is not None, f"{name}: the script says {row['script']} of the device")
         for what, us in (("bench", row["bench_us"]), ("the script", script_us)):
-            # A kernel in a graph starts within half a microsecond, one by one it takes up to two more.
+            # In a graph a kernel starts within half a microsecond; launched alone it takes up to two more.
             fits = graph_us / _BETWEEN <= us <= graph_us * _BETWEEN + 2.0
             expect(fits, f"{name}: {what} reads {us:.2f} us, a graph of such calls {graph_us:.2f} us")
 

@@ -18,12 +18,12 @@ _PARTS = ("_core*.so", "_observer*.so")
 
 
 def site(folder: Path) -> Path:
-    """Where in the build folder the finished package lies."""
+    """The folder of the finished package in the build folder."""
     return folder / "site"
 
 
 def build(root: Path, folder: Path, end_s: float) -> tuple[Result, str]:
-    """The first way that works, and what all of them printed; end_s: of time.monotonic()."""
+    """Returns the first way that works, and the output of all. end_s: in time.monotonic()."""
     begin = time.monotonic()
     said: dict[str, str] = {}
     output = ""
@@ -51,25 +51,25 @@ def build(root: Path, folder: Path, end_s: float) -> tuple[Result, str]:
 
 
 def lacking(package: Path) -> str:
-    """What is missing in the built package; "" where it is complete."""
+    """What is missing in the built package; "" if it is complete."""
     missing = [part for part in _PARTS if not list(package.glob(part))]
     return f"nothing was built as {', '.join(missing)}" if missing else ""
 
 
 def build_notes(folder: Path) -> dict[str, str]:
-    """What the build itself wrote down of the parts it left out."""
+    """The reasons that the build itself wrote for parts it left out."""
     path = site(folder) / "perfprobe" / "_build.json"
     return {"_build.json": " ".join(path.read_text(encoding="utf-8").split())} if path.exists() else {}
 
 
 def lacking_modules(*names: str) -> str:
-    """Which of these cannot be imported, as a reason; "" where all can."""
+    """Which of these modules cannot be imported, as a reason; "" if all can."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     return f"no {', '.join(missing)} here" if missing else ""
 
 
 def environment() -> dict[str, str]:
-    """For every way: the observer is wanted, and as many compilers at a time as there are processors."""
+    """For every way of building: the observer is required, and one compiler runs per processor."""
     return {
         "PERFPROBE_OBSERVER": "ON",
         "CMAKE_BUILD_PARALLEL_LEVEL": str(len(os.sched_getaffinity(0))),
@@ -77,7 +77,7 @@ def environment() -> dict[str, str]:
 
 
 def with_pip(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
-    """As a user installs it, but for the network."""
+    """As a user installs it, except for the network."""
     missing = lacking_modules("pip", "scikit_build_core", "pybind11")
     if missing:
         return missing
@@ -87,7 +87,7 @@ def with_pip(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
 
 
 def with_cmake(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
-    """CMake alone; the package's Python files are copied beside what it installs."""
+    """With only CMake. The package's Python files are copied to its output."""
     missing = lacking_modules("pybind11")
     if missing or shutil.which("cmake") is None:
         return missing or "no cmake here"
@@ -108,6 +108,6 @@ def with_cmake(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
 
 
 def copy_package(root: Path, to: Path) -> None:
-    """The package's own files, without what an earlier build may have left in it."""
+    """The package's own files, without files of an earlier build."""
     ignored = shutil.ignore_patterns("*.so", "__pycache__", "_build.json", "_observer_stamp.json")
     shutil.copytree(root / "perfprobe", to / "perfprobe", ignore=ignored)

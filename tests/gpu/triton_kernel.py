@@ -1,4 +1,4 @@
-"""A Triton kernel; a module of its own, for Triton reads the source of what it compiles."""
+"""A Triton kernel. It is in its own module, because Triton reads the source of what it compiles."""
 
 # ruff: noqa: N803
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The machine, its ceilings, what recording costs, and the tools as a whole."""
+"""The machine, its ceilings, the cost of recording, and the tools as a whole."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def environment(room: Room) -> None:
 
 
 def ceilings(room: Room) -> None:
-    """The triad and the multiply-adds give numbers that a GPU can have."""
+    """The triad and the multiply-adds give numbers that are possible for a GPU."""
     from perfprobe import native
 
     kernels = native.cuda_kernels()
@@ -68,7 +68,7 @@ def ceilings(room: Room) -> None:
 
 
 def machine_ceilings(room: Room) -> None:
-    """`perfprobe machine` measures the GPU by its events: nothing is faster than a GPU can be."""
+    """`perfprobe machine` measures the GPU by events: nothing is faster than a GPU can be."""
     words = [sys.executable, "-m", "perfprobe", "machine", "--device", "cuda:0", "--again", "--json"]
     home = {"XDG_CACHE_HOME": str(room.folder)}
     ended = process.run(words, 110, room.folder, home)
@@ -125,7 +125,7 @@ def report(room: Room) -> None:
 
 
 def overhead(room: Room) -> None:
-    """What recording costs on a launch-bound loop, beside torch.profiler."""
+    """The cost of recording in a launch-bound loop, compared with torch.profiler."""
     path = room.out / "overhead.json"
     words = [sys.executable, "-u", "-m", "benchmarks.overhead", "--part", "gpu", "--rounds", "2"]
     ended = process.run([*words, "--scale", "0.2", "--json", path], 170, room.folder)
@@ -135,7 +135,7 @@ def overhead(room: Room) -> None:
 
 
 def fixtures(room: Room) -> None:
-    """CUPTI's buffers as they come, and what is known of the programs: for tests without a GPU."""
+    """CUPTI's buffers unchanged, and the truth about the programs: for tests without a GPU."""
     known: dict[str, Any] = {}
     for name in ["spins"] if machine.has_standin() else ["spins", "lines", "moves"]:
         path = room.out / f"{name}.cupti"
@@ -149,7 +149,7 @@ def fixtures(room: Room) -> None:
 
 
 def rows_of(seen: recorded.Seen) -> dict[str, Any]:
-    """The recording as decoded, and the operators of the same run: [name, start, end, thread]."""
+    """The decoded recording, and the operators of the same run: [name, start, end, thread]."""
     strings, os_thread = seen.recording[Strings], seen.recording[Threads].os_thread
     kernels = seen.recording[Kernels]
     decoded = zip(
@@ -191,13 +191,13 @@ class _EventAttributes(ctypes.Structure):
 
 
 def perf_events(room: Room) -> None:
-    """Which hardware and software counters of the processor may be read here; nothing fails."""
+    """Which hardware and software counters of the processor are readable here. Never fails."""
     opened = {name: open_event(*event) for name, event in _EVENTS.items()}
     room.note(paranoid=_text("/proc/sys/kernel/perf_event_paranoid"), **opened)
 
 
 def open_event(kind: int, config: int) -> str:
-    """'ok', or the error's name."""
+    """'ok', or the name of the error."""
     attributes = _EventAttributes(type=kind, size=112, config=config, flags=1 | 1 << 5 | 1 << 6)
     libc: Any = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.syscall(298, ctypes.byref(attributes), 0, -1, -1, 0)  # perf_event_open on x86-64

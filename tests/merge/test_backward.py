@@ -28,7 +28,7 @@ def linked(trace: Trace) -> LinkedOperators:
 
 
 def lines(trace: Trace) -> dict[str, tuple[int | None, int | None, str, str]]:
-    """For each operator name: own line, forward line, phase and the reason for having no line."""
+    """By operator name: own line, forward line, phase, and the reason why a line is missing."""
     rows = linked(trace)
     found = {}
     for at in range(len(rows)):
@@ -43,7 +43,7 @@ def lines(trace: Trace) -> dict[str, tuple[int | None, int | None, str, str]]:
 
 
 class Training(Program):
-    """One forward thread (torch's id 1), rows by hand."""
+    """One forward thread (torch's id 1), with rows by hand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ def test_a_backward_row_has_the_line_of_its_forward_call(tmp_path: Path) -> None
     }
 
 
-def test_of_operators_with_one_number_the_last_started_made_the_node(tmp_path: Path) -> None:
+def test_the_last_started_operator_with_a_number_made_the_node(tmp_path: Path) -> None:
     program = Training()
     program.forward("size_without_node", 10, 0)
     inner = op("mm", 25, 30, stack=program.at(12), sequence=0)
@@ -100,7 +100,7 @@ def test_of_operators_with_one_number_the_last_started_made_the_node(tmp_path: P
     assert found["linear"][2] == "OTHER"
 
 
-def test_why_there_is_no_forward_line(tmp_path: Path) -> None:
+def test_reasons_for_a_missing_forward_line(tmp_path: Path) -> None:
     program = Training()
     program.forward("mm", 10, 0)
     program.run(op("without_python", 100, 110, sequence=1))
@@ -121,7 +121,7 @@ def test_why_there_is_no_forward_line(tmp_path: Path) -> None:
     assert all(row[:2] == (None, None) for row in found.values() if row[2] == "BACKWARD")
 
 
-def test_python_that_runs_in_backward_keeps_its_line_beside_the_forward_line(tmp_path: Path) -> None:
+def test_python_in_backward_has_its_own_and_the_forward_line(tmp_path: Path) -> None:
     program = Training()
     program.forward("Scale", 10, 0)
     program.backward(
@@ -138,12 +138,12 @@ def test_python_that_runs_in_backward_keeps_its_line_beside_the_forward_line(tmp
 def test_double_backward_follows_the_nodes_to_the_first_forward_call(tmp_path: Path) -> None:
     program = Training()
     program.forward("tanh", 10, 0)
-    # create_graph: what runs in backward makes nodes of its own.
+    # create_graph: operators in backward make nodes too.
     program.backward("tanh_backward", 0, sequence=1)
     program.backward("third", 1, sequence=2)
     program.backward("TanhBackwardBackward0", 1, scope=1)
     program.backward("Third", 2, scope=1)
-    # A node of Python's that ran in backward: its line is there.
+    # For a Python node that ran in backward, its line is known.
     own = program.stack("train.py:99 step", ENGINE, "train.py:50 backward")
     program.backward("sin", 0, sequence=3, stack=own)
     program.backward("SinBackward0", 3, scope=1)
@@ -153,7 +153,7 @@ def test_double_backward_follows_the_nodes_to_the_first_forward_call(tmp_path: P
     assert found["SinBackward0"] == (50, 50, "BACKWARD", "NONE")
 
 
-def test_the_stack_of_the_forward_call_is_that_of_its_line(tmp_path: Path) -> None:
+def test_the_forward_stack_belongs_to_the_forward_line(tmp_path: Path) -> None:
     program = Training()
     program.forward("tanh", 10, 0)
     program.backward("tanh_backward", 0, sequence=1)
@@ -171,7 +171,7 @@ def test_the_stack_of_the_forward_call_is_that_of_its_line(tmp_path: Path) -> No
     program.backward("not known yet in backward", -1, node_thread=0)
     assert forward_stacks(link(program.recording(tmp_path))) == {
         "tanh_backward": program.at(10),
-        "TanhBackwardBackward0": program.at(10),  # not the engine's, where tanh_backward ran
+        "TanhBackwardBackward0": program.at(10),  # not the engine's, in which tanh_backward ran
         "sin of a backward()": program.at(10),
         "SinBackward0": own,
         "NoLineBackward0": other,
@@ -182,14 +182,14 @@ def test_the_stack_of_the_forward_call_is_that_of_its_line(tmp_path: Path) -> No
     }
 
 
-def test_nodes_that_refer_in_a_circle_end(tmp_path: Path) -> None:
+def test_circular_references_of_nodes_end(tmp_path: Path) -> None:
     program = Training()
     program.backward("a", 1, sequence=0)
     program.backward("b", 0, sequence=1)
     assert lines(link(program.recording(tmp_path)))["a"] == (None, None, "BACKWARD", "FORWARD_NOT_RECORDED")
 
 
-def test_each_thread_counts_for_itself(tmp_path: Path) -> None:
+def test_numbers_are_per_thread(tmp_path: Path) -> None:
     program = Training()
     other = program.thread(2)
     program.forward("mm", 10, 0)
@@ -200,7 +200,7 @@ def test_each_thread_counts_for_itself(tmp_path: Path) -> None:
     assert (found["first"][0], found["second"][0]) == (10, 20)
 
 
-def test_modules_of_backward(tmp_path: Path) -> None:
+def test_backward_has_the_modules_of_forward(tmp_path: Path) -> None:
     program = Training()
     attn = program.module("attn", "Attention", program.module("", "Net"))
     forward = program.stack(
@@ -217,7 +217,7 @@ def test_modules_of_backward(tmp_path: Path) -> None:
     assert lines(trace)["SinBackward0"][:2] == (50, 50)
 
 
-def test_forward_is_what_has_a_module_or_what_backward_refers_to(tmp_path: Path) -> None:
+def test_operators_in_a_module_or_with_a_node_are_forward(tmp_path: Path) -> None:
     program = Training()
     net = program.module("", "Net")
     program.run(op("in_module", 1, 2, stack=program.stack(("model.py:5 forward", net))))
@@ -239,7 +239,7 @@ def test_forward_is_what_has_a_module_or_what_backward_refers_to(tmp_path: Path)
     }
 
 
-def test_later_nodes_of_a_call_are_its_own(tmp_path: Path) -> None:
+def test_later_nodes_of_a_call_belong_to_it(tmp_path: Path) -> None:
     program = Training()
     program.forward("mul_", 10, 4)
     program.forward("sum", 11, 7)
@@ -259,7 +259,7 @@ def test_later_nodes_of_a_call_are_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("far", [2**62, 2**63 - 1, 2**31])
-def test_numbers_out_of_all_bounds_take_no_memory(tmp_path: Path, far: int) -> None:
+def test_huge_numbers_do_not_allocate_memory(tmp_path: Path, far: int) -> None:
     program = Training()
     program.forward("mm", 10, 5)
     program.forward("far", 11, far)
@@ -270,7 +270,7 @@ def test_numbers_out_of_all_bounds_take_no_memory(tmp_path: Path, far: int) -> N
     assert found["Far"] == (None, None, "BACKWARD", "FORWARD_NOT_RECORDED")
 
 
-def test_a_recording_that_begins_late_in_the_program(tmp_path: Path) -> None:
+def test_a_recording_that_starts_late_in_the_program(tmp_path: Path) -> None:
     program = Training()
     program.forward("mm", 10, 50_000_000)
     program.backward("MmBackward0", 50_000_000, scope=1)
@@ -278,7 +278,7 @@ def test_a_recording_that_begins_late_in_the_program(tmp_path: Path) -> None:
 
 
 def slow_forward_line(rows: list[Op], sequence: int, thread: int) -> int | None:
-    """Of the rows with the number on the thread, or with the next lower one, the last to start."""
+    """The last started row with this number on the thread, or else with the next lower number."""
     calls = [
         row for row in rows if row.fields["sequence"] <= sequence and row.fields["torch_thread"] == thread
     ]

@@ -16,7 +16,7 @@ GENERATED = "/cache/ab/cab.py:90 Runner.call"
 
 
 def traced(folder: Path, *frames: str) -> Phase:
-    """The phase of an operator with this stack, and that its signature is left out exactly while tracing."""
+    """The phase of an operator with this stack. Checks that its signature is left out only while tracing."""
     program = Program(roots={"inductor": ["/cache"]})
     program.thread(1)
     stack = program.stack("/home/me/train.py:3 main", *frames)
@@ -27,14 +27,14 @@ def traced(folder: Path, *frames: str) -> Phase:
     return phase
 
 
-def test_what_runs_below_a_compiler_is_tracing(tmp_path: Path) -> None:
+def test_operators_below_a_compiler_are_tracing(tmp_path: Path) -> None:
     convert = f"{TORCH}/_dynamo/convert_frame.py:1633 _compile"
     assert traced(tmp_path, convert, f"{TORCH}/_subclasses/fake_tensor.py:7 dispatch") == Phase.COMPILE
     assert traced(tmp_path, f"{TORCH}/_inductor/compile_fx.py:2558 compile_fx_backward") == Phase.COMPILE
 
 
-@pytest.mark.parametrize("owner", ["", "CachingAutotuner."])  # as Python 3.10 names it, and newer ones
-def test_what_tries_kernels_out_is_compiling(owner: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("owner", ["", "CachingAutotuner."])  # names in Python 3.10, and in newer versions
+def test_autotuning_is_compiling(owner: str, tmp_path: Path) -> None:
     heuristics = f"{TORCH}/_inductor/runtime/triton_heuristics.py"
     run = f"{heuristics}:1407 {owner}run"
     for method in ("benchmark_all_configs", "coordinate_descent_tuning", "_combo_sequential_autotune"):
@@ -47,7 +47,7 @@ def test_what_tries_kernels_out_is_compiling(owner: str, tmp_path: Path) -> None
     assert traced(tmp_path, f"{tuner}run", kernel) == Phase.OTHER
 
 
-def test_what_was_compiled_is_not(tmp_path: Path) -> None:
+def test_compiled_code_is_not_compiling(tmp_path: Path) -> None:
     assert traced(tmp_path, f"{TORCH}/_dynamo/eval_frame.py:10 compile_wrapper", GENERATED) == Phase.OTHER
     assert traced(tmp_path, f"{TORCH}/_inductor/compile_fx.py:9 run", GENERATED) == Phase.OTHER
     assert traced(tmp_path, "/home/me/_dynamo/convert_frame.py:9 mine") == Phase.OTHER
@@ -66,7 +66,7 @@ def findings(program: Program, folder: Path) -> Findings:
     return find(trace, Hotspots)
 
 
-def test_what_a_kernel_was_made_from(tmp_path: Path) -> None:
+def test_kernels_name_their_operators(tmp_path: Path) -> None:
     place = {"file": "/home/me/train.py", "line": 10, "function": "step"}
     made = {"inductor::cpp_fused_add_0": {"operators": ["add", "relu"], "lines": [place]}}
     found = findings(compiled_program(made), tmp_path)
@@ -88,13 +88,13 @@ def test_what_a_kernel_was_made_from(tmp_path: Path) -> None:
         {"inductor::cpp_fused_add_0": {"lines": [{"file": "a", "line": "b", "function": 1}]}},
     ],
 )
-def test_meta_of_any_shape_is_no_reason_to_fail(tmp_path: Path, meta: Any) -> None:
+def test_malformed_meta_causes_no_error(tmp_path: Path, meta: Any) -> None:
     found = findings(compiled_program(meta), tmp_path)
     kernel = document(found)["tables"]["hotspots"][0]
     assert (kernel["made_from"], kernel["made_from_lines"]) == (None, None)
     assert "fused_add_0" in render(found, width=80)
 
 
-def test_a_row_without_a_name_was_made_from_nothing(tmp_path: Path) -> None:
+def test_a_row_without_a_name_has_no_operators(tmp_path: Path) -> None:
     trace = findings(compiled_program({"aten::mul": {"operators": ["add"]}}), tmp_path).trace
     assert trace.made_from(-1) == ([], [])

@@ -1,4 +1,4 @@
-"""Which operator launched what, by hand and against a slow twin."""
+"""Which operator launched which GPU work, compared with hand counts and a slow twin."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def lines(trace: Trace) -> list[int | None]:
 
 
 def gpu_times(trace: Trace) -> dict[str, tuple[int, int]]:
-    """gpu_ns and gpu_self_ns by the operator's name."""
+    """gpu_ns and gpu_self_ns by operator name."""
     rows = LinkedOperators.concat(list(trace.operators()))
     strings = trace.recording[Strings]
     columns = zip(rows.name.tolist(), rows.gpu_ns.tolist(), rows.gpu_self_ns.tolist(), strict=True)
     return {strings[name]: (total_ns, self_ns) for name, total_ns, self_ns in columns}
 
 
-def test_without_gpus_nothing_is_linked_and_nothing_measured(tmp_path: Path) -> None:
+def test_without_gpus_there_are_no_links_and_no_times(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("mm", 0, 10))
@@ -56,7 +56,7 @@ def test_without_gpus_nothing_is_linked_and_nothing_measured(tmp_path: Path) -> 
 
 
 def training() -> Program:
-    """A step: a copy, a forward operator with one within, its backward on another thread, a wait."""
+    """A step: a copy, a forward operator with an inner one, its backward on another thread, a wait."""
     program = Program()
     program.thread(1)
     program.thread(2)
@@ -99,7 +99,7 @@ def test_a_step_by_hand(tmp_path: Path) -> None:
     }
 
 
-def test_the_call_of_the_runtime_goes_before_the_drivers_and_the_driver_alone_will_do(tmp_path: Path) -> None:
+def test_runtime_calls_take_precedence_over_driver_calls(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.api_call("cuLaunchKernel", 12, 14, 1)
@@ -116,7 +116,7 @@ def test_the_call_of_the_runtime_goes_before_the_drivers_and_the_driver_alone_wi
     assert gpu_times(trace) == {"mm": (5, 5), "triton_": (6, 6)}
 
 
-def test_a_graph_is_no_operators_own(tmp_path: Path) -> None:
+def test_work_of_a_graph_has_no_operator(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     line = program.stack("a.py:5 main")
@@ -124,7 +124,7 @@ def test_a_graph_is_no_operators_own(tmp_path: Path) -> None:
     program.api_call("cudaGraphLaunch", 10, 20, 1)
     program.api_call("cudaLaunchKernel", 30, 40, 2)
     program.kernel("node", 50, 60, 1, graph=3, graph_node=8)
-    program.kernel("node", 60, 70, 1)  # of a library that does not tell the graph
+    program.kernel("node", 60, 70, 1)  # of a library that does not report the graph
     program.kernel("own", 70, 75, 2)
     trace = link(program.recording(tmp_path))
     assert links_of(trace).graph_launch.tolist() == [True, False]
@@ -133,7 +133,7 @@ def test_a_graph_is_no_operators_own(tmp_path: Path) -> None:
 
 
 def replays(**gpu: object) -> Program:
-    """Two graph launches on lines 5 and 6 and a plain one; their kernels, with numbers that may be wrong."""
+    """Two graph launches on lines 5 and 6 and a plain launch; their kernels, some with wrong ids."""
     program = Program(gpu=gpu)
     program.thread(1)
     for at, line in enumerate((5, 6, 7)):
@@ -142,8 +142,10 @@ def replays(**gpu: object) -> Program:
             "cudaLaunchKernel" if line == 7 else "cudaGraphLaunch", 100 * at + 10, 100 * at + 20, at
         )
     program.kernel("first", 50, 60, 0, graph=3, graph_node=8)
-    program.kernel("second", 150, 160, 0, graph=3, graph_node=8)  # of line 6: the number is that of line 5
-    program.kernel("third", 170, 180, 2, graph=3, graph_node=9)  # and here that of a plain launch
+    program.kernel(
+        "second", 150, 160, 0, graph=3, graph_node=8
+    )  # belongs to line 6, but has the id of line 5
+    program.kernel("third", 170, 180, 2, graph=3, graph_node=9)  # has the id of a plain launch
     program.kernel("plain", 250, 260, 2)
     program.copy(CopyKind.HOST_TO_DEVICE, 170, 180, 0, graph=3)
     return program
@@ -186,7 +188,7 @@ def test_graphs_of_later_sessions_have_no_line_where_their_numbers_are_wrong(tmp
 def test_a_graph_launch_with_a_wrong_number_takes_no_kernel_of_another_call(tmp_path: Path) -> None:
     program = Program(gpu={"session": 3, **FAULTS})
     program.thread(1)
-    program.api_call("cudaGraphLaunch", 10, 20, 1)  # the number of the call below
+    program.api_call("cudaGraphLaunch", 10, 20, 1)  # the id of the call below
     program.api_call("cudaLaunchKernel", 30, 40, 1)
     program.kernel("plain", 50, 60, 1)
     trace = link(program.recording(tmp_path))
@@ -194,7 +196,7 @@ def test_a_graph_launch_with_a_wrong_number_takes_no_kernel_of_another_call(tmp_
     assert lost(trace) == []
 
 
-def test_ranges_are_no_operators_but_have_what_ran_in_them(tmp_path: Path) -> None:
+def test_ranges_are_not_operators_but_have_gpu_time(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(
@@ -213,11 +215,11 @@ def test_an_external_id_takes_precedence_over_times(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("a", 0, 100, op("b", 10, 50)), op("c", 200, 300))
-    program.api_call("cudaLaunchKernel", 20, 30, 1)  # in b, and said to be
-    program.api_call("cudaLaunchKernel", 60, 70, 2)  # in a, said to be b's
-    program.api_call("cudaLaunchKernel", 110, 120, 3)  # in none, said to be c's
-    program.api_call("cudaLaunchKernel", 80, 90, 4)  # of an operator that was not recorded
-    program.api_call("cudaLaunchKernel", 210, 220, 5)  # nothing is said
+    program.api_call("cudaLaunchKernel", 20, 30, 1)  # inside b, and its id says b
+    program.api_call("cudaLaunchKernel", 60, 70, 2)  # inside a, its id says b
+    program.api_call("cudaLaunchKernel", 110, 120, 3)  # outside, its id says c
+    program.api_call("cudaLaunchKernel", 80, 90, 4)  # its id is of an operator that was not recorded
+    program.api_call("cudaLaunchKernel", 210, 220, 5)  # without an id
     for correlation, started_ns in ((1, 10), (2, 10), (3, 200), (4, 77)):
         program.row("external_ids", correlation, started_ns, anew=True)
     for correlation in range(1, 6):
@@ -228,7 +230,7 @@ def test_an_external_id_takes_precedence_over_times(tmp_path: Path) -> None:
     assert gpu_times(trace) == {"a": (2 + 4 + 16, 16), "b": (6, 6), "c": (8 + 32, 40)}
 
 
-def test_a_wait_has_the_line_of_the_range_set_around_it(tmp_path: Path) -> None:
+def test_a_wait_has_the_line_of_the_range_around_it(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     users, own = program.stack("a.py:3 main"), program.stack("a.py:4 main")
@@ -239,11 +241,11 @@ def test_a_wait_has_the_line_of_the_range_set_around_it(tmp_path: Path) -> None:
     for correlation, start_ns in enumerate((20, 60, 220), 1):
         program.api_call("cudaDeviceSynchronize", start_ns, start_ns + 10, correlation)
     trace = link(program.recording(tmp_path))
-    assert lines(trace) == [4, None, 3]  # another range says nothing about a call, an operator all
+    assert lines(trace) == [4, None, 3]  # other ranges say nothing about a call; an operator does
     assert launchers(trace) == ["", "", "outer"]
 
 
-def test_calls_outside_of_operators_have_the_line_that_the_sampler_saw(tmp_path: Path) -> None:
+def test_calls_outside_operators_have_the_line_of_samples(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     again = program.row("threads", 1001, -1, program.string(""))
@@ -253,8 +255,8 @@ def test_calls_outside_of_operators_have_the_line_that_the_sampler_saw(tmp_path:
     program.api_call("cudaDeviceSynchronize", 100, 200, 1)
     program.api_call("cudaDeviceSynchronize", 300, 310, 2)  # too short for a look
     program.api_call("cudaDeviceSynchronize", 400, 500, 3, stack=own)
-    program.api_call("cudaDeviceSynchronize", 620, 680, 4)  # an operator's
-    program.api_call("cudaDeviceSynchronize", 800, 900, 5)  # seen, but not read
+    program.api_call("cudaDeviceSynchronize", 620, 680, 4)  # inside an operator
+    program.api_call("cudaDeviceSynchronize", 800, 900, 5)  # the look failed
     program.sample(90, 150, "a.py:3 main", thread=again)
     program.sample(150, 190, "a.py:4 main", thread=again)
     program.sample(190, 305, "a.py:5 main", thread=2)
@@ -267,7 +269,7 @@ def test_calls_outside_of_operators_have_the_line_that_the_sampler_saw(tmp_path:
     assert links_of(trace).sites.gap.tolist() == [0, 8, 0, Gap.NO_PYTHON, 8]
 
 
-def test_rows_of_threads_that_are_one_thread_are_one(tmp_path: Path) -> None:
+def test_several_rows_of_one_thread_are_merged(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     again = program.row("threads", 1001, -1, program.string(""))
@@ -279,11 +281,11 @@ def test_rows_of_threads_that_are_one_thread_are_one(tmp_path: Path) -> None:
     assert launchers(link(program.recording(tmp_path))) == ["mm", "", ""]
 
 
-def test_what_has_no_times_counts_for_nothing(tmp_path: Path) -> None:
+def test_rows_without_times_are_ignored(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("mm", 0, 100))
-    program.api_call("cudaLaunchKernel", 20, -1, 1)  # open when the recording ended
+    program.api_call("cudaLaunchKernel", 20, -1, 1)  # still open at the end of the recording
     program.kernel("k", -1, -1, 1)
     program.kernel("k", 50, 30, 1)
     program.kernel("k", 50, 60, 1)
@@ -306,7 +308,7 @@ def random_ops(
         begin = min(at + chance.randint(1, 30), end_ns)
         at = chance.randint(begin, min(begin + (end_ns - start_ns) // 2, end_ns))
         inside = random_ops(chance, stacks, begin, at, depth + 1) if depth < 4 else ()
-        # One name for each operator: the twin distinguishes them by it.
+        # Each operator has a unique name, by which the twin distinguishes them.
         yield op(f"op{chance.random()}", begin, at, *inside, **random_fields(chance, stacks))
 
 
@@ -317,7 +319,7 @@ def all_ops(ops: list[Op]) -> Iterator[Op]:
 
 
 def random_program(chance: random.Random) -> tuple[Program, dict[str, tuple[int, int]], list[str]]:
-    """A program, the times that its operators must have on GPUs, and the operator around each call."""
+    """A program, the GPU times that its operators must have, and the operator around each call."""
     program = Program()
     inside = ("b.py:6 call", program.module("layer", "Layer", program.module("", "Net")))
     engine = ("a.py:9 main", ENGINE)
@@ -350,7 +352,7 @@ def random_program(chance: random.Random) -> tuple[Program, dict[str, tuple[int,
 
 @pytest.mark.parametrize("batch_rows", [1, 50, 100_000])
 @pytest.mark.parametrize("seed", range(3))
-def test_as_by_looking_at_all(
+def test_links_agree_with_a_search_of_all_operators(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, batch_rows: int
 ) -> None:
     monkeypatch.setattr(storage, "BATCH_ROWS", batch_rows)
@@ -363,7 +365,7 @@ def test_as_by_looking_at_all(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_sites_are_the_rows_of_their_operators(tmp_path: Path, seed: int) -> None:
+def test_sites_have_the_values_of_their_operators(tmp_path: Path, seed: int) -> None:
     program, _, launcher = random_program(random.Random(seed))
     trace = link(program.recording(tmp_path))
     sites = links_of(trace).sites

@@ -21,7 +21,7 @@ def phases(folder: Path, program: Program, block_rows: int = 100) -> dict[str, s
 
 
 def program_with(scope: int = 0, number: int = 3) -> Program:
-    """An operator that enters Python twice, in another that does, then its node in backward."""
+    """An operator that enters Python twice, inside another one that does, then its node in backward."""
     program = Program()
     program.thread(1)
     stacks = [program.stack(*frames) for frames in ((MAIN,), (MAIN, APPLY), (MAIN, APPLY, FORWARD, DEEPER))]
@@ -35,7 +35,7 @@ def program_with(scope: int = 0, number: int = 3) -> Program:
 
 
 @pytest.mark.parametrize("block_rows", [1, 100])
-def test_python_in_a_forward_operator_and_what_runs_one_are_forward(tmp_path: Path, block_rows: int) -> None:
+def test_python_around_and_inside_forward_operators_is_forward(tmp_path: Path, block_rows: int) -> None:
     found = phases(tmp_path, program_with(), block_rows)
     assert found == {
         **dict.fromkeys(("deeper", "setup", "apply", "last", "outer"), "FORWARD"),
@@ -49,7 +49,7 @@ def test_nothing_is_forward_without_a_node(tmp_path: Path) -> None:
     assert set(found.values()) == {"OTHER", "BACKWARD"}
 
 
-def test_a_range_hands_no_phase_on(tmp_path: Path) -> None:
+def test_ranges_do_not_pass_on_a_phase(tmp_path: Path) -> None:
     found = phases(tmp_path, program_with(scope=USER_SCOPE))
     assert {name for name, phase in found.items() if phase == "FORWARD"} == set()
 
@@ -60,7 +60,7 @@ def test_batches_that_cut_an_operator_do_no_harm(tmp_path: Path, monkeypatch: py
     assert found["apply"] == "FORWARD"
 
 
-def test_stacks_of_any_depth_end(tmp_path: Path) -> None:
+def test_very_deep_stacks_are_handled(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     deep = program.stack(*(f"a.py:{line} f" for line in range(1, 20_000)))

@@ -1,4 +1,4 @@
-"""The innermost interval around points in time, against a look at every interval."""
+"""The innermost interval around points in time, compared with a search of all intervals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Interval = tuple[int, int, int]  # thread, start, end
 
 
 def nested(chance: random.Random, thread: int, start_ns: int, end_ns: int, depth: int) -> list[Interval]:
-    """Intervals within others, in the order in which they end."""
+    """Nested intervals, in the order in which they end."""
     found: list[Interval] = []
     at = start_ns
     while at < end_ns and chance.random() < 0.95:
@@ -48,7 +48,7 @@ def found_in_batches(points: list[tuple[int, int]], intervals: list[Interval], b
 
 @pytest.mark.parametrize("batch", [1, 2, 7, 64, 5000])
 @pytest.mark.parametrize("seed", range(6))
-def test_as_by_looking_at_all(seed: int, batch: int) -> None:
+def test_results_agree_with_a_search_of_all_intervals(seed: int, batch: int) -> None:
     chance = random.Random(seed)
     lanes = [nested(chance, thread, 0, 2000, 0) for thread in (3, 9, -1)]
     intervals: list[Interval] = []
@@ -65,11 +65,11 @@ def test_as_by_looking_at_all(seed: int, batch: int) -> None:
     assert sum(at >= 0 for at in wanted) > 100
 
 
-def test_intervals_that_end_before_they_start_are_around_nothing_else() -> None:
+def test_intervals_that_end_before_they_start_contain_nothing() -> None:
     intervals = [(1, 10, 5), (1, 0, 20), (1, 30, -1), (1, 22, 40), (1, 39, 41), (1, 3, 2)]
     assert found_in_batches([(1, 7), (1, 12), (1, 35), (1, 21)], intervals, 9) == [1, 1, 3, -1]
 
 
-def test_nothing_to_find() -> None:
+def test_without_intervals_nothing_is_found() -> None:
     assert found_in_batches([], [(1, 0, 5)], 1) == []
     assert found_in_batches([(1, 3)], [], 1) == [-1]

@@ -51,7 +51,7 @@ def test_operators_can_be_read_again(tmp_path: Path) -> None:
     assert first == [rows.self_ns.tolist() for rows in trace.operators()]
 
 
-def test_a_killed_recording_says_until_when(tmp_path: Path) -> None:
+def test_a_killed_recording_says_when_it_ended(tmp_path: Path) -> None:
     program = Program(start={"monotonic_ns": 1_000_000_000})
     program.thread(1)
     program.run(op("b", 2_000_000_000, 3_000_000_000), depth=1)
@@ -68,7 +68,7 @@ def test_a_killed_recording_says_until_when(tmp_path: Path) -> None:
     }
 
 
-def test_a_killed_recording_may_miss_ranges_that_were_open(tmp_path: Path) -> None:
+def test_open_ranges_of_a_killed_recording_are_a_loss(tmp_path: Path) -> None:
     program = Program(recording={"ranges": True})
     program.end_ns = None
     (reason,) = read_all(program.recording(tmp_path))[1]
@@ -86,7 +86,7 @@ def test_a_killed_recording_may_miss_ranges_that_were_open(tmp_path: Path) -> No
         (None, "missing: they had not been written yet"),
     ],
 )
-def test_a_killed_recording_says_until_when_calls_were_counted(
+def test_a_killed_recording_says_when_counting_ended(
     facts: dict[str, int] | None, said: str, tmp_path: Path
 ) -> None:
     program = Program(start={"monotonic_ns": 1_000_000_000}, recording={"python": "both"})
@@ -99,7 +99,7 @@ def test_a_killed_recording_says_until_when_calls_were_counted(
     )
 
 
-def test_a_cut_file_says_where(tmp_path: Path) -> None:
+def test_a_truncated_file_says_where_reading_stopped(tmp_path: Path) -> None:
     path = tmp_path / "cut.perfprobe"
     data = two_threads().encode()
     path.write_bytes(data[:-1])
@@ -112,7 +112,7 @@ def test_a_cut_file_says_where(tmp_path: Path) -> None:
     )
 
 
-def test_what_is_damaged_is_counted(tmp_path: Path) -> None:
+def test_damaged_rows_are_counted(tmp_path: Path) -> None:
     program = two_threads()
     program.operators[0]["stack"] = 9
     program.operators[1]["end_ns"] = -1
@@ -125,7 +125,7 @@ def test_what_is_damaged_is_counted(tmp_path: Path) -> None:
     assert (rows.self_ns >= 0).all()
 
 
-def test_an_empty_recording(tmp_path: Path) -> None:
+def test_an_empty_recording_gives_an_empty_trace(tmp_path: Path) -> None:
     rows, losses = read_all(Program().recording(tmp_path))
     assert len(rows) == 0
     assert losses == {}

@@ -40,11 +40,11 @@ def test_models_of_one_class_are_distinguished(tmp_path: Path) -> None:
     assert models(tmp_path, 2) == ["Net", "Net.fc", "own0", "Net#2", "Net#2.fc", "own1"]
 
 
-def test_models_that_are_made_again_all_the_time_are_not(tmp_path: Path) -> None:
+def test_repeatedly_made_models_are_not_distinguished(tmp_path: Path) -> None:
     assert {text for text in models(tmp_path, 9) if not text.startswith("own")} == {"Net", "fc"}
 
 
-def test_a_module_made_again_has_the_id_of_the_first(tmp_path: Path) -> None:
+def test_a_module_that_is_made_again_has_the_id_of_the_first(tmp_path: Path) -> None:
     program = Program()
     for _ in range(2):
         program.row("modules", -1, program.string(""), program.string("Net"), anew=True)
@@ -53,7 +53,7 @@ def test_a_module_made_again_has_the_id_of_the_first(tmp_path: Path) -> None:
     assert same.tolist() == [0, 0]
 
 
-def test_a_long_chain_of_modules_stays_short(tmp_path: Path) -> None:
+def test_the_path_of_a_long_chain_of_modules_is_limited(tmp_path: Path) -> None:
     program = Program()
     parent = program.module("", "Net")
     for _ in range(300):
@@ -72,7 +72,7 @@ WRAPPERS = [
 
 
 @pytest.mark.parametrize(("kind", "name"), WRAPPERS)
-def test_what_torch_puts_around_a_model_is_not_in_its_paths(tmp_path: Path, kind: str, name: str) -> None:
+def test_torchs_wrappers_are_not_in_paths(tmp_path: Path, kind: str, name: str) -> None:
     program = Program()
     outer = program.module("", kind)
     net = program.module(name, "Net", outer)
@@ -84,7 +84,7 @@ def test_what_torch_puts_around_a_model_is_not_in_its_paths(tmp_path: Path, kind
     assert same.tolist() == [0, 0, 2, 3]
 
 
-def test_several_around_one_another_and_around_parts(tmp_path: Path) -> None:
+def test_nested_wrappers_and_wrappers_around_parts(tmp_path: Path) -> None:
     program = Program()
     compiled = program.module("_orig_mod", "DataParallel", program.module("", "OptimizedModule"))
     net = program.module("module", "Net", compiled)
@@ -97,13 +97,13 @@ def test_several_around_one_another_and_around_parts(tmp_path: Path) -> None:
     assert same.tolist() == [0, 0, 0, 3, 4, 4, 6]
 
 
-def test_a_part_of_the_programs_own_that_is_called_module_is_in_its_paths(tmp_path: Path) -> None:
+def test_a_part_of_the_program_named_module_is_in_paths(tmp_path: Path) -> None:
     program = Program()
     program.module("fc", "Linear", program.module("module", "Net", program.module("", "AveragedModel")))
     assert module_paths(program.recording(tmp_path)).texts == ["AveragedModel", "module", "module.fc"]
 
 
-def test_a_model_and_another_one_that_is_compiled_are_distinguished(tmp_path: Path) -> None:
+def test_a_model_and_another_compiled_model_are_distinguished(tmp_path: Path) -> None:
     program = Program()
     plain = program.module("", "Net")
     compiled = program.module("_orig_mod", "Net", program.module("", "OptimizedModule"))

@@ -12,7 +12,7 @@ Row: TypeAlias = tuple[int, int, int, int, int]  # thread, depth, start, end, se
 
 
 def random_tree(rng: random.Random, start_ns: int, depth: int) -> Op:
-    """An operator with random ones inside; times may touch and durations may be 0."""
+    """An operator with random ones inside. Times may be equal, and durations may be 0."""
     at, inside = start_ns + rng.randrange(3), []
     for _ in range(rng.randrange(4) if depth < 6 else 0):
         inside.append(random_tree(rng, at, depth + 1))
@@ -38,7 +38,7 @@ def random_rows(rng: random.Random, thread: int) -> list[Row]:
 
 
 def self_times(nesting: Nesting, rows: list[Row]) -> list[tuple[Row, int]]:
-    """One batch, given as a batch is: grouped by thread."""
+    """One batch, grouped by thread as batches are."""
     rows = sorted(rows, key=lambda row: row[0])
     thread, depth, start_ns, end_ns, _ = (np.array(column) for column in zip(*rows, strict=True))
     ids = (thread.astype(np.int32), depth.astype(np.int32))
@@ -46,7 +46,7 @@ def self_times(nesting: Nesting, rows: list[Row]) -> list[tuple[Row, int]]:
 
 
 def interleaved(rng: random.Random, threads: list[list[Row]]) -> list[Row]:
-    """As blocks of a file are."""
+    """Interleaved like the blocks of a file."""
     rows: list[Row] = []
     left = [list(part) for part in threads]
     while any(left):
@@ -70,7 +70,7 @@ def test_self_times_equal_those_by_recursion(batch: int, threads: int) -> None:
 
 
 def slow_parents(thread: list[int], depth: list[int]) -> list[int]:
-    """By the definition: the next later row of the thread one level up."""
+    """By the definition: the next later row of the thread that is one level up."""
     found = []
     for row, level in enumerate(depth):
         later = range(row + 1, len(depth))
@@ -90,18 +90,18 @@ def test_parents_equal_the_definition() -> None:
         assert parents(thread, depth).tolist() == slow_parents(thread.tolist(), depth.tolist())
 
 
-def test_parents_of_nothing() -> None:
+def test_an_empty_table_has_no_parents() -> None:
     assert parents(np.empty(0, np.int32), np.empty(0, np.int32)).tolist() == []
 
 
-def test_by_hand() -> None:
-    #  mm 0-100, in it a 10-40 (in it b 20-30) and c 50-60
+def test_nesting_by_hand() -> None:
+    # mm 0-100, containing a 10-40 (containing b 20-30) and c 50-60
     nesting = Nesting()
     rows = [(0, 2, 20, 30, 10), (0, 1, 10, 40, 20), (0, 1, 50, 60, 10), (0, 0, 0, 100, 60)]
     assert [self_ns for _, self_ns in self_times(nesting, rows)] == [10, 20, 10, 60]
 
 
-def test_operators_in_one_that_never_ended_are_counted() -> None:
+def test_operators_inside_an_unended_one_are_counted() -> None:
     nesting = Nesting()
     self_times(nesting, [(0, 2, 20, 30, 10), (0, 1, 10, 40, 20)])
     self_times(nesting, [(0, 1, 50, 60, 10), (0, 3, 61, 62, 1), (1, 0, 0, 9, 9)])

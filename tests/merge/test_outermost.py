@@ -12,7 +12,7 @@ from tests.build import Op, Program, op
 
 
 def tree(chance: random.Random, clock: list[int], depth: int = 0) -> Op:
-    """Operators within operators and ranges, of random shape; times do not repeat."""
+    """Random operators nested in operators and ranges. No two times are equal."""
     clock[0] += 1
     start_ns = clock[0]
     inside = [tree(chance, clock, depth + 1) for _ in range(chance.randrange(4) if depth < 5 else 0)]
@@ -48,7 +48,7 @@ def test_roots_of_two_threads(tmp_path: Path, seed: int) -> None:
     assert not is_cut.any()
 
 
-def test_what_a_batch_cuts_is_marked(tmp_path: Path) -> None:
+def test_operators_cut_by_a_batch_are_marked(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("whole", 1, 4, op("inside", 2, 3)), op("cut", 5, 9, op("before", 6, 7)))
@@ -58,7 +58,7 @@ def test_what_a_batch_cuts_is_marked(tmp_path: Path) -> None:
     assert is_cut.tolist() == [False, False, True]
 
 
-def test_no_rows() -> None:
+def test_without_rows_there_are_no_roots() -> None:
     outermost, is_cut = find_outermost(Operators.empty())
     assert (len(outermost), len(is_cut)) == (0, 0)
     assert outermost.dtype == np.intp

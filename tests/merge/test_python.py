@@ -35,7 +35,7 @@ def name(recording: Recording, python: PythonCode, code: int) -> str | None:
 
 
 def rows(recording: Recording, python: PythonCode, table: Any) -> dict[Any, tuple[int, ...]]:
-    """The figures of a table of cProfile's by the names of its functions."""
+    """The figures of a cProfile table by the names of functions."""
     columns = table.columns()
     keys = [key for key in ("caller", "callee", "code") if key in columns]
     found = {}
@@ -46,14 +46,14 @@ def rows(recording: Recording, python: PythonCode, table: Any) -> dict[Any, tupl
     return found
 
 
-def test_a_function_is_one_whoever_recorded_it(tmp_path: Path) -> None:
+def test_a_function_from_several_sources_is_one_row(tmp_path: Path) -> None:
     program = Program(roots={"stdlib": "/lib", "site": "/env/site-packages"})
     program.thread(1)
     program.thread(2)
     stacks = [
         program.stack("a.py:20/18 main", "a.py:3/2 work"),
         program.stack("a.py:21/18 main", "a.py:4/2 work"),
-        program.stack("a.py:21/18 main", "a.py:4/4 work"),  # another function of that name
+        program.stack("a.py:21/18 main", "a.py:4/4 work"),  # another function with this name
         program.stack("/lib/json.py:5 dumps"),
     ]
     program.run(op("mm", 0, 9, stack=stacks[0]))
@@ -107,7 +107,7 @@ def test_a_function_is_one_whoever_recorded_it(tmp_path: Path) -> None:
         ("<method 'sort' of 'numpy.ndarray' objects>", Origin.LIBRARY),
     ],
 )
-def test_whose_a_function_is(tmp_path: Path, function: str, origin: Origin) -> None:
+def test_the_origin_of_a_function(tmp_path: Path, function: str, origin: Origin) -> None:
     program = Program(roots={"stdlib": "/lib"})
     program.thread(1)
     program.counted(function, 1, 2, 3)
@@ -116,7 +116,7 @@ def test_whose_a_function_is(tmp_path: Path, function: str, origin: Origin) -> N
 
 
 def chains(recording: Recording, python: PythonCode, stacks: list[int]) -> list[list[str | None]]:
-    """The functions on each stack, outermost first, None for what takes no part."""
+    """The functions on each stack, outermost first; None for hidden frames."""
     found = []
     for innermost in stacks:
         chain: list[str | None] = []
@@ -128,7 +128,7 @@ def chains(recording: Recording, python: PythonCode, stacks: list[int]) -> list[
     return found
 
 
-def test_the_launcher_and_perfprobe_take_no_part(tmp_path: Path) -> None:
+def test_frames_of_the_launcher_and_perfprobe_are_hidden(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     runpy, action = "/lib/runpy.py:88/65 _run_code", f"{HOME}/cli/run.py:71/70 prepare.<locals>.action"
@@ -136,7 +136,9 @@ def test_the_launcher_and_perfprobe_take_no_part(tmp_path: Path) -> None:
         program.stack(*LAUNCHER, action, RUNNER, "a.py:9 <module>", "a.py:5/4 main"),
         program.stack(*LAUNCHER, action, RUNNER, runpy, "a.py:9 <module>"),  # -m
         program.stack(*LAUNCHER, action, RUNNER, "a.py:9 <module>", HOOK, "t.py:1 <module>"),
-        program.stack(*LAUNCHER, action, RUNNER, "a.py:9 <module>", runpy, "b.py:1 <module>"),  # its own
+        program.stack(
+            *LAUNCHER, action, RUNNER, "a.py:9 <module>", runpy, "b.py:1 <module>"
+        ),  # the program's own use of runpy
         program.stack(*LAUNCHER, f"{HOME}/session.py:80 Session.start", "/lib/json.py:5 dumps"),
         program.stack(f"{HOME}/cli/run.py:90 Finish.__call__", "/lib/json.py:5 dumps"),
         program.stack("/lib/threading.py:5 run", "a.py:5/4 main"),
@@ -167,7 +169,7 @@ def test_a_block_in_a_script_has_no_launcher(tmp_path: Path) -> None:
     ]
 
 
-def test_cprofile_s_rows_of_perfprobe_are_left_out(tmp_path: Path) -> None:
+def test_rows_of_perfprobe_in_cprofile_are_left_out(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     runner = program.counted(f"{HOME}/collect/runner.py:31 run", 1, 5, 99)
@@ -181,14 +183,14 @@ def test_cprofile_s_rows_of_perfprobe_are_left_out(tmp_path: Path) -> None:
     assert rows(recording, python, python.counted_calls) == {(None, "a.py:1 main"): (1, 1, 10, 90)}
 
 
-def test_what_stands_for_other_stacks_is_no_function(tmp_path: Path) -> None:
+def test_the_row_for_other_stacks_is_no_function(tmp_path: Path) -> None:
     program = Program()
     program.row("stacks", -1, -1, -1)
     program.stack("a.py:1 main")
     assert code_of(program.recording(tmp_path)).of_stack.tolist() == [-1, 0, -1]
 
 
-def test_without_python(tmp_path: Path) -> None:
+def test_without_python_functions_there_is_no_table(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("mm", 0, 9))

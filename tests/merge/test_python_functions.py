@@ -1,4 +1,4 @@
-"""Where autograd runs Python: that time is Python's; compiled nodes are compiled in their first call."""
+"""Time in Python code called by autograd belongs to Python. Compiled nodes compile in their first call."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPILER = "/env/site-packages/torch/_inductor/compile_fx.py:2000 compile_fx"
 
 
 def times(program: Program, folder: Path, block_rows: int = 3600) -> dict[str, list[tuple[int, int, str]]]:
-    """Self time, Python's time and phase of the calls of each name, as they ended."""
+    """Self time, Python time and phase of calls by name, in the order of their ends."""
     trace = link(program.recording(folder, block_rows))
     rows = LinkedOperators.concat(list(trace.operators()))
     found: dict[str, list[tuple[int, int, str]]] = {}
@@ -34,7 +34,7 @@ def times(program: Program, folder: Path, block_rows: int = 3600) -> dict[str, l
     return found
 
 
-def test_what_no_operator_took_of_a_function_is_pythons(tmp_path: Path) -> None:
+def test_time_of_a_function_outside_operators_is_python_time(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     main, inside = program.stack("train.py:5 main"), program.stack("train.py:5 main", APPLY)
@@ -75,7 +75,7 @@ def test_names_of_nodes_in_python(name: str) -> None:
 
 
 @pytest.mark.parametrize("block_rows", [1, 3600])
-def test_a_node_that_compiles_what_it_runs_is_compile(
+def test_a_node_that_compiles_has_the_phase_compile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_rows: int
 ) -> None:
     monkeypatch.setattr(storage, "BATCH_ROWS", block_rows)
@@ -93,7 +93,7 @@ def test_a_node_that_compiles_what_it_runs_is_compile(
         fake = op("aten::traced", start_ns + 50, start_ns + 60, **{**node, "stack": compiler})
         inside = [fake, kernel] if traced else [kernel]
         program.run(op("CompiledFunctionBackward", start_ns, start_ns + 900, *inside, scope=1, **node))
-    # A node of the program's own that runs compiled code for the first time does other things, too.
+    # A node of the program that runs compiled code for the first time also does other work.
     fake = op("aten::traced", 3010, 3020, **{**node, "stack": compiler})
     program.run(op("OwnBackward", 3000, 3100, fake, scope=1, **node))
     found = times(program, tmp_path, block_rows)
@@ -103,7 +103,7 @@ def test_a_node_that_compiles_what_it_runs_is_compile(
     assert found["CompiledFunction"][0][2] == "forward"
 
 
-def test_the_report_says_where_that_python_is(tmp_path: Path) -> None:
+def test_the_report_shows_the_place_of_python_time(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     inside = program.stack("train.py:5 main", APPLY)
@@ -122,7 +122,7 @@ def test_the_report_says_where_that_python_is(tmp_path: Path) -> None:
     )
 
 
-def test_a_row_in_which_a_hook_called_operators_is_pythons(tmp_path: Path) -> None:
+def test_a_row_with_a_hook_that_calls_operators_has_python_time(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     engine = program.stack("train.py:6 main", ENGINE)

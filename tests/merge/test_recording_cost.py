@@ -1,4 +1,4 @@
-"""The recorder's own part of CPU times, against counts made by hand and by brute force."""
+"""The recorder's own part of CPU times, compared with counts by hand and by brute force."""
 
 import random
 from pathlib import Path
@@ -37,21 +37,21 @@ def recording_ns(folder: Path, **meta: Any) -> dict[str, int]:
     return dict(zip(names, rows.recording_ns.tolist(), strict=True))
 
 
-def test_own_part_and_all_of_those_inside(tmp_path: Path) -> None:
+def test_the_cost_of_an_operator_and_of_those_inside(tmp_path: Path) -> None:
     found = recording_ns(tmp_path, recording={"cpu_time": "all"}, cost=COST)
     assert found == {"leaf": 10, "middle": 110, "short": 4, "outer": 310, "alone": 10}
 
 
 @pytest.mark.parametrize("cpu_time", ["outermost", "off"])
-def test_not_known_unless_all_are_timed(cpu_time: str, tmp_path: Path) -> None:
+def test_the_cost_is_unknown_unless_all_operators_are_timed(cpu_time: str, tmp_path: Path) -> None:
     assert set(recording_ns(tmp_path, recording={"cpu_time": cpu_time}, cost=COST).values()) == {-1}
 
 
-def test_not_known_where_the_cost_was_not_measured(tmp_path: Path) -> None:
+def test_the_cost_is_unknown_if_it_was_not_measured(tmp_path: Path) -> None:
     assert set(recording_ns(tmp_path, recording={"cpu_time": "all"}).values()) == {-1}
 
 
-def test_many_calls_on_two_threads_by_brute_force() -> None:
+def test_many_calls_on_two_threads_agree_with_brute_force() -> None:
     chance = random.Random(5)
     rows: list[tuple[int, int, int]] = []  # thread, depth, operators inside
 

@@ -1,4 +1,4 @@
-"""Operators of DDP's reducer: in the engine's row around AccumulateGrad, and once backward is done."""
+"""Operators of DDP's reducer: in the engine's row around AccumulateGrad, and after backward is done."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REDUCTION = "GRADIENT_REDUCTION"
 
 
 class Training(Program):
-    """Backward of one parameter, made by hand as torch 2.13 does it."""
+    """Backward of one parameter by hand, as in torch 2.13."""
 
     def __init__(self, *made_at: int) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class Training(Program):
 
 
 def places(trace: Trace) -> dict[str, list[tuple[int | None, str, str | None]]]:
-    """Line, gap and module of the calls of each name in backward."""
+    """Line, gap and module of the backward calls by name."""
     rows = LinkedOperators.concat(list(trace.operators()))
     found: dict[str, list[tuple[int | None, str, str | None]]] = {}
     for at in range(len(rows)):
@@ -76,7 +76,7 @@ def places(trace: Trace) -> dict[str, list[tuple[int | None, str, str | None]]]:
 
 
 @pytest.mark.parametrize("block_rows", [1, 2, 3600])
-def test_the_reducers_operators_are_at_the_line_that_made_it(
+def test_operators_of_the_reducer_have_the_line_that_made_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_rows: int
 ) -> None:
     monkeypatch.setattr(storage, "BATCH_ROWS", block_rows)
@@ -91,7 +91,7 @@ def test_the_reducers_operators_are_at_the_line_that_made_it(
     found = places(link(program.recording(tmp_path, block_rows)))
     assert found["torch::distributed::reducer::mul_out"] == [(32, REDUCTION, "head")] * 2
     assert [row[:2] for row in found["aten::mul"]] == [(32, REDUCTION)] * 2
-    if block_rows > 2:  # of a range whose inside alone a batch has it is not known that it is a parameter's
+    if block_rows > 2:  # if a batch has only the inside of a range, it is not known that it is a parameter's
         assert {row[2] for row in found["aten::mul"]} == {"head"}
     assert found["c10d::allreduce_"] == [(32, REDUCTION, None)]
     assert found[EVALUATE] == [(32, REDUCTION, "head")] * 2 + [(None, "NODE_WITHOUT_FORWARD", "head")]
@@ -103,7 +103,9 @@ def test_the_reducers_operators_are_at_the_line_that_made_it(
 
 
 @pytest.mark.parametrize("made_at", [(), (32, 33)])
-def test_without_one_such_line_it_is_that_of_backward(tmp_path: Path, made_at: tuple[int, ...]) -> None:
+def test_without_a_unique_line_they_have_the_line_of_backward(
+    tmp_path: Path, made_at: tuple[int, ...]
+) -> None:
     program = Training(*made_at)
     own = op("aten::div", 150, 160, **{**program.node, "stack": program.hook})  # a communication hook
     program.run(program.accumulate(100, program.copies(130), own, program.reduces(165)))
@@ -119,7 +121,7 @@ def test_without_ddp_what_follows_accumulate_grad_is_not_reduction(tmp_path: Pat
     assert found["c10d::allreduce_"] == [(None, "NODE_WITHOUT_FORWARD", "head")]
 
 
-def test_its_share_of_backward_is_told_by_name(tmp_path: Path) -> None:
+def test_the_share_of_reduction_in_backward_is_named(tmp_path: Path) -> None:
     program = Training(32)
     program.run(program.accumulate(100, program.copies(130), program.reduces(140)), *program.finishes(400))
     spots = hotspots(link(program.recording(tmp_path)))

@@ -1,4 +1,4 @@
-"""Backward over several processes that talk through torch's RPC."""
+"""Backward over several processes that communicate through torch's RPC."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.found import find
 AUTOGRAD = "torch::distributed::autograd::"
 
 
-def test_the_call_is_no_operator_and_what_hands_on_gradients_is_named(tmp_path: Path) -> None:
+def test_rpc_calls_are_not_operators_and_gradient_transfer_is_named(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     line = program.stack("main.py:56 train")

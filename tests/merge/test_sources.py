@@ -1,4 +1,4 @@
-"""Matching of the two sources against sequences whose matches are known because every name is unique."""
+"""Matching of the two sources, with sequences whose matches are known because every name is unique."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Row = dict[str, int]
 def made(
     folder: Path, program: Program, autograd: list[Row], windows: list[tuple[int, int, int, int]]
 ) -> tuple[Trace, Sources]:
-    """The recording of a program's operators beside these rows and windows of the autograd profiler."""
+    """The recording of a program with these rows and windows of the autograd profiler."""
     blocks = program.blocks()
     if autograd:
         blocks.append(table_block("autograd_operators", {n: [r[n] for r in autograd] for n in autograd[0]}))
@@ -41,7 +41,7 @@ def made(
 
 
 def shifted(program: Program, thread: int = 0, by_ns: int = 1) -> list[Row]:
-    """The program's rows as the profiler sees them, on a thread row of its own."""
+    """The program's rows as seen by the profiler, on a separate thread row."""
     rows = [dict(row) for row in program.operators]
     for row in rows:
         row.update(thread=thread, start_ns=row["start_ns"] + by_ns, end_ns=row["end_ns"] + by_ns)
@@ -57,7 +57,7 @@ def differences(sources: Sources) -> dict[tuple[str, str], int]:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_matches_are_found_among_what_one_side_misses(seed: int, tmp_path: Path) -> None:
+def test_matches_are_found_if_one_side_misses_calls(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
     program = Program()
     program.thread(7)
@@ -77,7 +77,7 @@ def test_matches_are_found_among_what_one_side_misses(seed: int, tmp_path: Path)
     assert differences(found) == {(ONLY_OBSERVER, ""): 400 - len(kept), (ONLY_AUTOGRAD, ""): 20}
 
 
-def test_times_and_memory_of_the_same_call_even_where_names_repeat(tmp_path: Path) -> None:
+def test_times_and_memory_are_matched_even_if_names_repeat(tmp_path: Path) -> None:
     program = Program()
     program.thread(7)
     for step in range(50):
@@ -94,7 +94,7 @@ def test_times_and_memory_of_the_same_call_even_where_names_repeat(tmp_path: Pat
     assert (found.both, found.apart_ns, found.unexplained) == (100, 1, 0)
 
 
-def test_reasons(tmp_path: Path) -> None:
+def test_reasons_of_differences(tmp_path: Path) -> None:
     program = Program()
     program.thread(7)
     program.thread(8)
@@ -118,7 +118,7 @@ def test_reasons(tmp_path: Path) -> None:
     assert found.unexplained == 0
 
 
-def test_disagreements_without_a_reason(tmp_path: Path) -> None:
+def test_differences_without_a_reason(tmp_path: Path) -> None:
     program = Program()
     program.thread(7)
     square, long = program.signature("f32[2,2]"), program.signature("f32[4]")
@@ -131,7 +131,7 @@ def test_disagreements_without_a_reason(tmp_path: Path) -> None:
     rows.append({**rows[-1], "name": program.string("extra"), "start_ns": 200, "end_ns": 210})
     program.losses.append(("operators", "operators dropped: out of memory", 1, ""))
     _, found = made(tmp_path, program, rows, [(100, 300, 0, 4)])
-    # Seen from the profiler, a row of depth 0 takes the one before it out of `outer`, too.
+    # For the profiler, a row of depth 0 also means that the previous one is not inside `outer`.
     assert differences(found) == {(SIGNATURE, ""): 1, (NESTING, ""): 2, (ONLY_AUTOGRAD, DROPPED): 1}
 
 
@@ -153,7 +153,7 @@ def test_disagreements_without_a_reason(tmp_path: Path) -> None:
         ("f32[2] p=float", "f32[2]", None),
     ],
 )
-def test_signatures_agree(observer: str, autograd: str, reason: str | None) -> None:
+def test_when_signatures_agree(observer: str, autograd: str, reason: str | None) -> None:
     assert agreement.reason(observer, autograd) == reason
 
 

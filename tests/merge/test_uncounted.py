@@ -12,7 +12,7 @@ REASON = "calls on 1 of 3 threads: `threading` did not start them"
 
 
 def program(python: str = "3.11.7", **meta: Any) -> Program:
-    """The main thread, one of `threading` that only waits, and one that nothing counted."""
+    """The main thread, one of `threading` that only waits, and one whose calls nobody counted."""
     made = Program(versions={"python": python}, program={"pid": 1001}, **meta)
     rows = [made.thread(number) for number in (1, 2, 3)]
     made.counted("main.py:1 main", 1, 5, 5)
@@ -34,11 +34,11 @@ def program(python: str = "3.11.7", **meta: Any) -> Program:
     ],
     ids=["3.11", "3.10", "3.12", "started when counting had ended", "before"],
 )
-def test_threads_that_were_not_counted(made: Program, reasons: list[str], tmp_path: Path) -> None:
+def test_uncounted_threads_are_named(made: Program, reasons: list[str], tmp_path: Path) -> None:
     assert [reason for loss in uncounted(made.recording(tmp_path)) for reason in loss.reason] == reasons
 
 
-def test_two_rows_of_one_thread(tmp_path: Path) -> None:
+def test_two_rows_of_one_thread_are_merged(tmp_path: Path) -> None:
     made = program()
     same = made.row("threads", 1003, -1, made.string("again"), anew=True)
     made.counted("main.py:9 raw", 1, 5, 5, thread=same)

@@ -51,11 +51,11 @@ def recording(folder: Path, roots: dict[str, Any], cwd: str = "/home/me") -> Rec
         ("/src/perfprobe_demo/train.py", Origin.USER),
     ],
 )
-def test_whose_code_a_file_is(tmp_path: Path, file: str, origin: Origin) -> None:
+def test_files_belong_to_the_user_or_a_library(tmp_path: Path, file: str, origin: Origin) -> None:
     assert Folders(recording(tmp_path, ROOTS)).origin(file) is origin
 
 
-def test_without_known_folders_the_names_of_folders_tell(tmp_path: Path) -> None:
+def test_without_known_folders_names_of_folders_decide(tmp_path: Path) -> None:
     folders = Folders(Program().recording(tmp_path))
     assert folders.origin("/a/site-packages/torch/x.py") is Origin.TORCH
     assert folders.origin("/a/site-packages/x.py") is Origin.LIBRARY
@@ -72,24 +72,26 @@ def test_without_known_folders_the_names_of_folders_tell(tmp_path: Path) -> None
         ("/", f"{SITE}/einops/einops.py", Origin.LIBRARY),
     ],
 )
-def test_the_programs_own_folder_is_the_users(tmp_path: Path, script: str, file: str, origin: Origin) -> None:
+def test_files_in_the_programs_folder_are_the_users(
+    tmp_path: Path, script: str, file: str, origin: Origin
+) -> None:
     assert Folders(recording(tmp_path, {**ROOTS, "script": script})).origin(file) is origin
 
 
-def test_python_that_was_written_at_run_time_is_a_librarys(tmp_path: Path) -> None:
+def test_generated_python_files_belong_to_a_library(tmp_path: Path) -> None:
     roots = {**ROOTS, "script": "/tmp", "written": ["/tmp/gat_propagate_x1.py"]}
     folders = Folders(recording(tmp_path, roots))
     assert folders.origin("/tmp/gat_propagate_x1.py") is Origin.LIBRARY
     assert folders.origin("/tmp/train.py") is Origin.USER
 
 
-def test_hostile_roots_do_no_harm(tmp_path: Path) -> None:
+def test_hostile_roots_cause_no_error(tmp_path: Path) -> None:
     odd = recording(tmp_path, {"site": 3, "torch": [None, {}, "/t"], "stdlib": "", "script": [[]]})
     assert Folders(odd).origin("/t/x.py") is Origin.TORCH
 
 
 def shown(folder: Path, *stacks: list[str]) -> list[str]:
-    """The user's line of each stack, "-" for none."""
+    """The user line of each stack, "-" for none."""
     program = Program(roots=ROOTS)
     ids = [program.stack(*stack) for stack in stacks]
     trace = link(program.recording(folder))
@@ -97,7 +99,7 @@ def shown(folder: Path, *stacks: list[str]) -> list[str]:
     return [f"{line.file}:{line.line} {line.function}" if line else "-" for line in lines]
 
 
-def test_the_users_line_is_the_innermost_of_the_user(tmp_path: Path) -> None:
+def test_the_user_line_is_the_innermost_line_of_the_user(tmp_path: Path) -> None:
     user, library = "/home/me/project/a.py:5 f", f"{SITE}/einops/e.py:6 g"
     stdlib, torch = "/usr/lib/python3.12/functools.py:7 h", f"{SITE}/torch/x.py:8 t"
     ours = "/src/perfprobe/collect/runner.py:9 run"
@@ -112,7 +114,7 @@ def test_the_users_line_is_the_innermost_of_the_user(tmp_path: Path) -> None:
     ) == [user, library, stdlib, torch, ours, f"{SITE}/torch/y.py:9 innermost"]
 
 
-def test_a_line_inside_the_engine_is_one_below_its_innermost_call(tmp_path: Path) -> None:
+def test_lines_inside_the_engine_are_below_its_innermost_call(tmp_path: Path) -> None:
     program = Program(roots=ROOTS)
     main, hook, torch = "/p/a.py:1 main", "/p/a.py:2 hook", f"{SITE}/torch/x.py:8 t"
     outside = program.stack(main, ENGINE, torch)
@@ -126,12 +128,12 @@ def test_a_line_inside_the_engine_is_one_below_its_innermost_call(tmp_path: Path
     assert [trace.line(int(trace.sites.frame[s])).line for s in (outside, inside)] == [1, 2]  # type: ignore[union-attr]
 
 
-def test_equal_lines_are_one(tmp_path: Path) -> None:
+def test_equal_lines_are_merged(tmp_path: Path) -> None:
     program = Program()
     first = program.stack("a.py:1 f")
     again = program.row(
         "frames", program.string("a.py"), program.string("f"), 99, 1
-    )  # the code was made anew
+    )  # a new code object of the same code
     program.row("stacks", -1, again, -1)
     trace = link(program.recording(tmp_path))
     assert trace.sites.frame.tolist() == [first, first]
@@ -151,16 +153,16 @@ def test_modules_of_stacks(tmp_path: Path) -> None:
     assert inside == ["attn", None, "attn"]
 
 
-def test_recomputation_is_a_checkpoint_or_a_module_inside_the_engines_call(tmp_path: Path) -> None:
+def test_checkpoints_and_modules_inside_the_engine_are_recomputation(tmp_path: Path) -> None:
     program = Program(roots=ROOTS)
     main, part, torch = "/p/a.py:1 main", "/p/a.py:2 part", f"{SITE}/torch/x.py:8 t"
     net = program.module("", "Net")
     recomputed = {
         program.stack(main, ENGINE, CHECKPOINT, part, torch): True,
         program.stack(main, ENGINE, CHECKPOINT): True,
-        program.stack(CHECKPOINT, part): True,  # an engine's own thread
+        program.stack(CHECKPOINT, part): True,  # on a thread of the engine
         program.stack(main, ENGINE, (MODULE_CALL, net), part): True,
-        program.stack(main, ENGINE, CHECKPOINT, part, ENGINE): False,  # backward within the recomputation
+        program.stack(main, ENGINE, CHECKPOINT, part, ENGINE): False,  # backward inside the recomputation
         program.stack(main, ENGINE, CHECKPOINT, ENGINE, part): False,
         program.stack(main, CHECKPOINT, (MODULE_CALL, net), (ENGINE, net), part): False,
         program.stack(main, ENGINE, part): False,
@@ -170,7 +172,7 @@ def test_recomputation_is_a_checkpoint_or_a_module_inside_the_engines_call(tmp_p
     assert {stack: bool(trace.sites.is_recompute[stack]) for stack in recomputed} == recomputed
 
 
-def test_data_loading_is_what_torchs_own_loader_calls(tmp_path: Path) -> None:
+def test_code_called_by_torchs_loader_is_data_loading(tmp_path: Path) -> None:
     program = Program(roots=ROOTS)
     main, item = "/p/a.py:1 main", "/p/a.py:2 item"
     net = program.module("", "Resize")

@@ -1,4 +1,4 @@
-"""What tensors take up in memory, by looking at every address."""
+"""The memory that tensors occupy, computed from every address."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ import torch
 
 
 def addresses(tensor: torch.Tensor) -> torch.Tensor:
-    """Of every element, in elements from the start of the tensor."""
+    """The address of every element, in elements from the tensor's start."""
     span = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     places = torch.arange(max(span, 1))
     return places.as_strided(tensor.shape, tensor.stride()).reshape(-1)
 
 
 def distinct_bytes(tensor: torch.Tensor) -> int:
-    """All elements that differ in their address."""
+    """The bytes of all elements with different addresses."""
     return len(addresses(tensor).unique()) * tensor.element_size()
 
 
 def line_bytes(tensor: torch.Tensor) -> int:
-    """All lines of 64 bytes, of a tensor that starts with one."""
+    """The bytes of all 64-byte lines, for a tensor that starts at one."""
     return len((addresses(tensor) * tensor.element_size() // 64).unique()) * 64
 
 
 def tensors(value: Any) -> Iterable[torch.Tensor]:
-    """All tensors of nested lists, in their order."""
+    """All tensors in nested lists, in order."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, list | tuple):

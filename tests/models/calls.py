@@ -1,4 +1,4 @@
-"""Real calls of many operators, with what they must read where that is not simply all of their tensors."""
+"""Real calls of many operators, with the bytes that they must read if that is not the size of all tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BF16 = torch.bfloat16
 
 @dataclass(frozen=True)
 class Case:
-    """reads: bytes, None for the distinct bytes of all tensors; writes: of all results."""
+    """reads: bytes; None for the distinct bytes of all tensors. writes: bytes of all results."""
 
     operator: Any
     arguments: tuple[Any, ...]
@@ -24,7 +24,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """As recordings have it."""
+        """The name as in recordings."""
         return str(self.operator).removesuffix(".default").replace("aten.", "aten::", 1)
 
 

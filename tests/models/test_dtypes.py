@@ -1,4 +1,4 @@
-"""Names and numbers of dtypes, in Python and in the observer, against torch."""
+"""Names and numbers of dtypes, in Python and in the observer, compared with torch."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SHORT = {torch.uint8: "u8", torch.int64: "i64", torch.bfloat16: "bf16", torch.fl
 }  # fmt: skip
 
 
-def number(x: torch.Tensor) -> int:  # as TorchScript has it
+def number(x: torch.Tensor) -> int:  # in TorchScript
     return x.dtype
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is")
-def test_numbers_are_those_of_torch() -> None:
+def test_numbers_agree_with_torch() -> None:
     numbered = torch.jit.script(number)
     found = {name: name_of_number(numbered(tensor)) for name, tensor in zip(NAMES, tensors(), strict=True)}
     assert len(found) > 40
@@ -35,13 +35,13 @@ def test_numbers_are_those_of_torch() -> None:
 
 
 def tensors() -> list[torch.Tensor]:
-    """One of each dtype."""
+    """A tensor of each dtype."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return [torch.empty(2, dtype=kind) for kind in NAMES.values()]
 
 
-def test_every_name_is_told_from_every_other_and_comes_back() -> None:
+def test_names_are_unique_and_can_be_read_back() -> None:
     assert {short_name(str(kind).removeprefix("torch.")): kind for kind in SHORT} == {
         short: kind for kind, short in SHORT.items()
     }
@@ -49,13 +49,13 @@ def test_every_name_is_told_from_every_other_and_comes_back() -> None:
     assert len({short_name(name) for name in NAMES}) == len(NAMES)
 
 
-def test_bytes_are_those_of_torch() -> None:
+def test_sizes_agree_with_torch() -> None:
     whole = {name: kind.itemsize for name, kind in NAMES.items() if not _is_part(name)}
     assert dict(ITEM_BYTES) == whole
 
 
 def _is_part(name: str) -> bool:
-    """Whether one element is not a number of its own bytes."""
+    """Whether one element is less than a whole number of bytes or needs several values."""
     return name.startswith(("q", "bits", "float4")) or name in [
         f"{sign}int{bits}" for sign in ("u", "") for bits in range(1, 8)
     ]
@@ -71,7 +71,7 @@ def test_the_observer_names_tensors_of_every_dtype(tmp_path: Path) -> None:
 def test_the_observer_names_arguments_of_every_dtype(tmp_path: Path) -> None:
     def run() -> None:
         for kind in NAMES.values():
-            with suppress(RuntimeError):  # what cannot be made is recorded all the same
+            with suppress(RuntimeError):  # calls that fail are recorded too
                 torch.empty(2, dtype=kind)
 
     rows = [row for row in record(tmp_path / "run.perfprobe", run) if row.name == "aten::empty"]

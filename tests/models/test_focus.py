@@ -1,4 +1,4 @@
-"""In which texts of each kind of rows a pattern is looked for: rows that differ in one of them."""
+"""Which texts of each kind of row a focus pattern searches, with rows that differ in only one of them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.build import Program
 from tests.report.calling import table
 
 FAR = "meant"
-# What the columns of each kind of rows say of the ids of `Made`.
+# What the columns of each kind of row say about the ids of `Made`.
 LINE, STRING = f"/p/{FAR}.py:7 in run", FAR
 SITE = {"frame": LINE, "forward_frame": LINE, "phase": "backward"}
 OPERATOR = {"name": STRING, "overload": f".{FAR}", "signature": FAR, "module": FAR, **SITE}
@@ -48,7 +48,7 @@ IDS = {"kind": CopyKind.HOST_TO_DEVICE, "phase": Phase.BACKWARD}
 
 @dataclass
 class Made:
-    """A trace of which one id of each kind has the text, others have another one."""
+    """A trace in which one id of each kind has the text and the others have another."""
 
     trace: Trace
     code: Code
@@ -77,7 +77,7 @@ def made(tmp_path: Path) -> Made:
 
 
 def differing(kind: type[Table], ids: Mapping[str, int]) -> tuple[list[str], Table]:
-    """A row for each column, that alone with the id, and a last one without any."""
+    """For each column a row that has the id only there, and a last row without it."""
     names = [name for name in kind.dtypes if name in ids]
     plain = {"phase": int(Phase.FORWARD)} if "phase" in kind.dtypes else {}
     plain |= {"kind": 77} if "kind" in kind.dtypes else {}
@@ -85,7 +85,7 @@ def differing(kind: type[Table], ids: Mapping[str, int]) -> tuple[list[str], Tab
 
 
 @pytest.mark.parametrize("kind", SOUGHT, ids=lambda kind: str(kind.__name__))
-def test_a_pattern_is_looked_for_in_these_texts_and_in_no_others(kind: type[Table], made: Made) -> None:
+def test_a_pattern_searches_exactly_these_texts(kind: type[Table], made: Made) -> None:
     names, rows = differing(kind, made.ids)
     for text in {text for texts in TEXTS.values() for text in texts.values()}:
         found = Focus(made.trace, f"^{re.escape(text)}$", made.code).matching(rows)
@@ -94,11 +94,11 @@ def test_a_pattern_is_looked_for_in_these_texts_and_in_no_others(kind: type[Tabl
     assert set(names) - set(TEXTS[kind]) == others.get(kind, set())
 
 
-def test_all_kinds_of_rows_are_here() -> None:
+def test_every_kind_of_row_is_tested() -> None:
     assert set(TEXTS) == set(SOUGHT)
 
 
-def test_what_has_no_text_is_not_even_found_by_an_empty_pattern(made: Made) -> None:
+def test_an_empty_pattern_does_not_match_missing_texts(made: Made) -> None:
     for kind in (RangeRows, FunctionCalls, FunctionRows):
         assert Focus(made.trace, "", made.code).matching(table(kind, [{}])).tolist() == [False]
 
@@ -112,7 +112,7 @@ def test_copies_of_any_kind_have_a_direction(kind: int, text: str, made: Made) -
     ]
 
 
-def test_each_text_is_looked_at_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_text_is_searched_once(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     looked: Counter[str] = Counter()
 
     class Counting:
@@ -131,7 +131,7 @@ def test_each_text_is_looked_at_once(made: Made, monkeypatch: pytest.MonkeyPatch
     assert looked[LINE] == 2  # a line and a function
 
 
-def test_texts_that_no_row_has_are_not_looked_at(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unused_texts_are_not_searched(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     class Refusing:
         def search(self, text: str) -> None:
             raise AssertionError(text)
@@ -140,6 +140,6 @@ def test_texts_that_no_row_has_are_not_looked_at(made: Made, monkeypatch: pytest
     assert not Focus(made.trace, "x").matching(table(RangeRows, [{}, {}])).any()
 
 
-def test_a_pattern_that_is_none_is_refused(made: Made) -> None:
+def test_an_invalid_pattern_is_refused(made: Made) -> None:
     with pytest.raises(UsageError):
         Focus(made.trace, "(")

@@ -1,4 +1,4 @@
-"""The reader of signature texts, on texts of every kind and on what no recorder writes."""
+"""The reader of signatures, with texts of every kind and texts that no recorder writes."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ PAIR = List("", (Scalar("", "1"), Scalar("", "2")))
         ("f32[2,3", (Scalar("", "f32[2"), Scalar("", "3"))),
     ],
 )  # fmt: skip
-def test_texts(text: str, items: tuple[Item, ...]) -> None:
+def test_signatures_are_read(text: str, items: tuple[Item, ...]) -> None:
     assert parse(text) == items
     assert parse(render(items)) == items
 
 
 @pytest.mark.parametrize("text", ["(", ")", "(1", "1)", "((1)", "(" * 9 + ")" * 9, "x" * (1 << 19), 'a="b'])
-def test_what_is_no_signature(text: str) -> None:
+def test_invalid_signatures_are_refused(text: str) -> None:
     found = parse(text)
     assert found is None or found == (Scalar("a", '"b'),)
 
 
-def test_noise_is_read_or_refused_and_never_raises() -> None:
+def test_random_text_is_read_or_refused_and_never_raises() -> None:
     random.seed(7)
     for _ in range(20_000):
         parse("".join(random.choices('f32[]{}(),- "\\=@:a.1\n٣', k=random.randrange(30))))
@@ -62,7 +62,7 @@ def test_noise_is_read_or_refused_and_never_raises() -> None:
 
 
 def drawn(depth: int) -> Item:
-    """Any input that a recorder may meet."""
+    """Random inputs that a recorder may see."""
     numbers = tuple(random.randrange(1 << 40) for _ in range(random.randrange(4)))
     named = random.choice(["", "dim", "memory_format"])
     kind = random.randrange(4 if depth else 3)
@@ -77,14 +77,14 @@ def drawn(depth: int) -> Item:
     return List(named, tuple(drawn(depth - 1) for _ in range(random.randrange(4))), random.random() < 0.5)
 
 
-def test_what_is_written_is_read_back() -> None:
+def test_written_signatures_are_read_back() -> None:
     random.seed(7)
     for _ in range(5_000):
         items = tuple(drawn(4) for _ in range(random.randrange(5)))
         assert parse(render(items)) == items
 
 
-def test_recorded_texts_are_written_as_they_were(tmp_path: Path) -> None:
+def test_recorded_texts_are_written_unchanged(tmp_path: Path) -> None:
     layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     optimizer = torch.optim.Adam(layer.parameters())
 
@@ -102,7 +102,7 @@ def test_recorded_texts_are_written_as_they_were(tmp_path: Path) -> None:
         assert render(items) == text
 
 
-def test_recorded_texts_come_back_as_they_were_called(tmp_path: Path) -> None:
+def test_recorded_texts_give_the_inputs_of_the_call(tmp_path: Path) -> None:
     convolution = nn.Conv2d(3, 6, 3, stride=2)
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""Distinct elements and lines against every address, one by one."""
+"""Numbers of distinct elements and lines, compared with a check of every address."""
 
 from __future__ import annotations
 
@@ -82,12 +82,14 @@ def test_a_large_tensor_takes_no_time() -> None:
 @pytest.mark.parametrize(
     "operand",
     [
-        Operand("f32", (1 << 20, 1 << 20), (7, 5)),  # no rule, and too many addresses to look at
+        Operand(
+            "f32", (1 << 20, 1 << 20), (7, 5)
+        ),  # no rule applies, and there are too many addresses to check
         Operand("c64", (4,)),
         Operand("quint8", (4,)),
         Operand("f32", (4, 4), (1,)),
     ],
 )
-def test_what_is_not_counted(operand: Operand) -> None:
+def test_uncountable_layouts_give_none(operand: Operand) -> None:
     with pytest.raises(NoModel):
         print(operand.bytes, operand.line_bytes)

@@ -1,4 +1,4 @@
-"""What reports print of inputs can be typed."""
+"""Inputs printed by reports can be typed."""
 
 import random
 from pathlib import Path
@@ -21,7 +21,7 @@ def test_transposed_matrices_have_the_strides_that_torch_gives_them(sizes: tuple
     assert written_out(f"f32[{text}].T@cuda:0 dim=1") == f"f32[{text}]{{{strides}}}@cuda:0 dim=1"
 
 
-def test_what_is_printed_is_what_was_recorded() -> None:
+def test_printed_inputs_are_read_as_recorded() -> None:
     generator = random.Random(1)
     for _ in range(300):
         sizes = [generator.randint(2, 9) for _ in range(generator.randint(2, 4))]
@@ -31,7 +31,7 @@ def test_what_is_printed_is_what_was_recorded() -> None:
         assert written_out(shorten.signature(text)) == text
 
 
-def test_inputs_as_reports_print_them_are_typed() -> None:
+def test_inputs_can_be_typed_as_reports_print_them() -> None:
     ((wanted, _),) = by_hand("mm", ["f32[1024,1024].T", "f32[1024,8]"], 1).calls
     assert wanted.signature == "f32[1024,1024]{1,1024} f32[1024,8]"
     ((wanted, _),) = by_hand("cat", ["(5x", "f32[9,4])", "dim=0"], 1).calls
@@ -56,7 +56,7 @@ def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]
     return texts
 
 
-def test_inputs_that_reports_cut_short_are_those_of_the_newest_recording(recorded: tuple[str, ...]) -> None:
+def test_shortened_inputs_come_from_the_newest_recording(recorded: tuple[str, ...]) -> None:
     for text, name in zip(recorded, ("cat", "aten::cat", "split_with_sizes"), strict=True):
         ((wanted, _),) = by_hand(name, [shorten.signature(text)], 1).calls
         assert wanted.signature == text
@@ -64,9 +64,7 @@ def test_inputs_that_reports_cut_short_are_those_of_the_newest_recording(recorde
     assert wanted.signature == recorded[0]
 
 
-def test_inputs_that_are_cut_short_to_several_calls_or_none(
-    recorded: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_ambiguous_or_unknown_shortened_inputs_are_refused(recorded: tuple[str, ...], tmp_path: Path) -> None:
     for typed, said in (
         ("(…) dim=0", "2 calls of run.perfprobe"),
         ("(9: i64[2], …)", "no call of run.perfp"),

@@ -1,4 +1,4 @@
-"""Verdicts written by hand for measurements made by hand."""
+"""Verdicts by hand for measurements made by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second judge, written from the rules' text, and what must hold for any measurement."""
+"""A second implementation of the verdicts, from the text of the rules, and invariants for any measurement."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ NEEDS: dict[str, tuple[tuple[str, ...], Callable[[Estimate], bool]]] = {
 }
 
 
-def test_a_modifier_needs_a_change_that_is_clear() -> None:
+def test_a_modifier_needs_a_clear_change() -> None:
     seen = set()
     for measurement in MEASUREMENTS:
         for modifier in judge(measurement).modifiers:
@@ -149,7 +149,7 @@ def test_a_modifier_needs_a_change_that_is_clear() -> None:
     assert seen == {*NEEDS, "nested copy_"}
 
 
-def test_a_change_across_the_edge_says_nothing() -> None:
+def test_an_unclear_change_gives_no_modifier() -> None:
     across = Estimate(1.2, 1.1, 1.3)
     for kind, word in (
         ("contiguous", "layout"),
@@ -165,7 +165,7 @@ def test_a_change_across_the_edge_says_nothing() -> None:
 ORDER = ["inefficient", "below ceiling", "memory-bound", "model error"]
 
 
-def test_nearer_to_the_limit_is_never_a_worse_verdict() -> None:
+def test_a_call_nearer_to_the_limit_never_has_a_worse_verdict() -> None:
     draw = random.Random(3)
     for _ in range(200):
         spread = draw.uniform(0, 0.25)

@@ -1,4 +1,4 @@
-"""Which samples show a thread that waits."""
+"""Which samples show a waiting thread."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from tests.build import Program
 @pytest.mark.parametrize(
     ("held_up", "waits"),
     [
-        (None, [True, True, False, True]),  # 1 %, 10 %, 30 % of the time, not known
-        (0.5, [True, False, False, True]),  # it could run for half of the time only
+        (None, [True, True, False, True]),  # 1 %, 10 %, 30 % of the time; not known
+        (0.5, [True, False, False, True]),  # it could only run half of the time
         (0.99, [False, False, False, True]),
-        (7.0, [False, False, False, True]),  # nonsense
+        (7.0, [False, False, False, True]),  # invalid
     ],
 )
-def test_a_thread_that_hardly_ran_though_it_could_waited(
+def test_a_thread_that_hardly_ran_was_waiting(
     tmp_path: Path, held_up: float | None, waits: list[bool]
 ) -> None:
     meta = {"start": {"monotonic_ns": 0}, "stop": {"monotonic_ns": 1000}}
@@ -31,6 +31,6 @@ def test_a_thread_that_hardly_ran_though_it_could_waited(
     assert stood_still(recording, cpu_ns, time_ns).tolist() == waits
 
 
-def test_where_no_cpu_time_is_known_nothing_is_said(tmp_path: Path) -> None:
+def test_without_cpu_time_no_sample_counts_as_waiting(tmp_path: Path) -> None:
     recording = Program().recording(tmp_path)
     assert stood_still(recording, np.array([-1, -1]), np.array([5, 5])).tolist() == [False, False]

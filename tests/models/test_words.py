@@ -1,4 +1,4 @@
-"""The words of reports: each that a section can print is explained, and nothing else is."""
+"""Every word that a section can print is explained, and no others are."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOT = Path(perfprobe.__file__).resolve().parent
 SECTION = ROOT / "report/section"
 DOCS = ROOT.parent / "docs"
 _MAKERS = {"Column", "figures", "timed", "times"}
-# The tables whose columns a file makes; for a file that is not here, the section of its name.
+# The tables whose columns a file makes. For other files, the section with the file's name.
 _OF_FILE = {
     "operator_columns": ("operators",),
     "efficiency_columns": ("operators",),
@@ -70,7 +70,7 @@ def test_every_column_that_a_section_makes_is_explained(path: Path) -> None:
     titles = set(titles_of(ast.parse(path.read_text(encoding="utf-8"))))
     if path.parent.name == "peers":
         pytest.skip("columns of other profilers are explained by their own documents")
-    if titles and path.stem != "described":  # that one's are the fields of a table
+    if titles and path.stem != "described":  # that file's columns are the fields of a table
         tables = _OF_FILE.get(path.stem, (path.stem,))
         explained = {title for table in tables for title in words.COLUMNS[table]}
         assert sorted(titles - explained) == [], f"of {tables}, in perfprobe/models/words"
@@ -93,7 +93,7 @@ def test_every_label_of_the_first_screen_is_explained() -> None:
     assert labels == set(FIRST_SCREEN)
 
 
-def test_every_modifier_and_reason_stands_in_the_code() -> None:
+def test_every_explained_modifier_and_reason_is_in_the_code() -> None:
     code = "".join(
         path.read_text(encoding="utf-8")
         for path in [*ROOT.rglob("*.py"), *(ROOT.parent / "csrc").rglob("*.cpp")]
@@ -128,12 +128,12 @@ def test_every_phase_has_a_place_in_the_glossary() -> None:
         assert text in PHASE_TEXTS.values()
 
 
-def test_a_word_has_all_its_meanings_whatever_its_case() -> None:
+def test_look_up_ignores_case_and_finds_all_meanings() -> None:
     assert {word.of for word in words.explained("SELF")} == {"operators", "lines"}
     assert [word.kind for word in words.explained("Hot operators")] == ["section"]
 
 
-def test_what_a_report_prints_is_found_with_all_that_follows() -> None:
+def test_words_are_found_as_reports_print_them() -> None:
     (word,) = words.explained("poorly parallel: 1.1x on 2 threads")
     assert word.kind == "modifier of a verdict"
     (mark,) = words.explained("<25 ns")
@@ -146,7 +146,7 @@ def test_a_field_of_a_table_is_explained_as_it_is_declared() -> None:
     assert "Unit: ns." in word.text
 
 
-def test_an_unknown_word_has_near_ones() -> None:
+def test_similar_words_are_suggested() -> None:
     with pytest.raises(UsageError, match="no such word: medain; near: median, mean"):
         words.explained("medain")
 

@@ -1,7 +1,7 @@
-"""FLOPs from recorded signatures, against torch's two counters and against multiply-adds counted one by one.
+"""FLOPs from recorded signatures, compared with torch's two counters and with counted multiply-adds.
 
-The one-by-one count is torch's own arithmetic: where all inputs are 1, each output is the number of
-multiply-adds behind it.
+Multiply-adds are counted by torch's arithmetic: if all inputs are 1, each output is the number of
+multiply-adds that made it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def operator(row: Row) -> str:
 
 
 def counted(path: Path, run: Callable[[], Any]) -> dict[str, int]:
-    """The sum over all recorded calls of each operator that has a model."""
+    """The sum over all recorded calls of each operator that has a work model."""
     sums: dict[str, int] = {}
     for row in record(path / "run.perfprobe", run):
         count = flops(operator(row), row.signature)
@@ -77,7 +77,7 @@ def test_matrix_products_as_torch_counts_them(case: str, tmp_path: Path) -> None
         (lambda: torch._int_mm(torch.ones(32, 32).char(), torch.ones(32, 32).char()), "aten::_int_mm"),
     ],
 )
-def test_what_torch_does_not_count(run: Callable[[], Any], name: str, tmp_path: Path) -> None:
+def test_operators_that_torch_does_not_count(run: Callable[[], Any], name: str, tmp_path: Path) -> None:
     sums = counted(tmp_path, run)
     assert sums[name] == of_kind(sums, "mm", "mv", "dot") == 2 * int(run().sum())
 
@@ -113,7 +113,7 @@ def test_convolutions_as_torch_counts_them(case: str, onednn: bool, tmp_path: Pa
 
 
 @pytest.mark.parametrize("groups", [1, 2, 6])
-def test_convolutions_one_by_one(groups: int, tmp_path: Path) -> None:
+def test_convolutions_equal_counted_multiply_adds(groups: int, tmp_path: Path) -> None:
     image = torch.ones(2, 6, 9, 8, requires_grad=True)
     weight = torch.ones(12, 6 // groups, 3, 2, requires_grad=True)
     settings: dict[str, Any] = {"stride": (2, 1), "dilation": (1, 2), "groups": groups}
@@ -128,7 +128,7 @@ def test_convolutions_one_by_one(groups: int, tmp_path: Path) -> None:
     assert of_kind(sums, "conv") == 2 * int(result.sum())
 
 
-def test_only_the_gradients_asked_for(tmp_path: Path) -> None:
+def test_only_requested_gradients_count(tmp_path: Path) -> None:
     weight = torch.ones(6, 3, 3, 3, requires_grad=True)
     sums = counted(tmp_path, lambda: conv2d(torch.ones(2, 3, 8, 8), weight).sum().backward())
     assert sums["aten::convolution_backward"] == sums["aten::mkldnn_convolution"]
@@ -151,7 +151,7 @@ def test_attention_as_torch_counts_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("queries", "keys"), [(16, 16), (16, 12), (5, 9)])
-def test_causal_attention_multiplies_what_is_not_masked(queries: int, keys: int, tmp_path: Path) -> None:
+def test_causal_attention_counts_only_unmasked_pairs(queries: int, keys: int, tmp_path: Path) -> None:
     sums = counted(tmp_path, lambda: attend(4, queries, keys, is_causal=True).sum().backward())
     pairs = int(torch.ones(queries, keys).tril().sum())  # the mask in the documentation of torch's function
     assert sums[NAME] == 2 * 2 * 4 * pairs * (8 + 8)
@@ -167,7 +167,7 @@ ELEMENTWISE: dict[str, Callable[[], Any]] = {
 
 
 def torchs_profiler() -> Any:
-    """torch's own count of FLOPs; torch 2.11 warns that it forgets events unless told to keep them."""
+    """torch's own count of FLOPs. torch 2.11 warns that it drops events unless told to keep them."""
     return profile(activities=[ProfilerActivity.CPU], with_flops=True, record_shapes=True, acc_events=True)
 
 
@@ -177,7 +177,7 @@ def test_elementwise_as_torchs_profiler_counts_it(case: str, tmp_path: Path) -> 
         ELEMENTWISE[case]()
     torchs = sum(event.flops for event in profiler.events() if event.name.startswith("aten::"))
     ours = of_kind(counted(tmp_path, ELEMENTWISE[case]), "add", "mul")
-    assert ours == A.numel() == (torchs or ours)  # it does not know the in-place operators
+    assert ours == A.numel() == (torchs or ours)  # torch's counter does not know the in-place operators
 
 
 def test_matrix_products_as_torchs_profiler_counts_them(tmp_path: Path) -> None:
@@ -192,7 +192,7 @@ def test_matrix_products_as_torchs_profiler_counts_them(tmp_path: Path) -> None:
     assert sum(torchs.values()) == of_kind(counted(tmp_path, run), "mm", "conv")
 
 
-def test_a_broadcast_result_and_a_factor_of_its_own(tmp_path: Path) -> None:
+def test_broadcast_results_and_factors_count(tmp_path: Path) -> None:
     column, row = torch.ones(6, 1), torch.ones(4)
     assert counted(tmp_path, lambda: torch.add(column, row, alpha=3)) == {"aten::add": 2 * 6 * 4}
 
@@ -209,9 +209,7 @@ def test_a_broadcast_result_and_a_factor_of_its_own(tmp_path: Path) -> None:
         ("aten::sum", lambda: A.sum(0)),
     ],
 )
-def test_work_is_counted_once_however_an_operator_is_reached(
-    name: str, run: Callable[[], Any], tmp_path: Path
-) -> None:
+def test_nested_operators_are_counted_once(name: str, run: Callable[[], Any], tmp_path: Path) -> None:
     assert counted(tmp_path, run) == {name: A.numel()}
 
 
@@ -242,5 +240,5 @@ def test_work_is_counted_once_however_an_operator_is_reached(
         (NAME, "f32[2,4,8,8] f32[2,4,8,8] f32[2,4,8,8] dropout_p=float is_causal=int"),
     ],
 )
-def test_unknown_is_none_and_never_0(name: str, signature: str) -> None:
+def test_unknown_work_is_none_and_never_0(name: str, signature: str) -> None:
     assert flops(name, signature) is None

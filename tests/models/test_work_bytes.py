@@ -1,4 +1,4 @@
-"""Bytes and lines of real calls, against the addresses of their real operands and results."""
+"""Bytes and lines of real calls, compared with the addresses of their operands and results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.models.calls import CASES, Case
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Case, Row, Any]]:
-    """Every call, as it was recorded, with its results."""
+    """Every call as it was recorded, with its results."""
     path: Path = tmp_path_factory.mktemp("calls") / "run.perfprobe"
     results: list[Any] = []
 
@@ -38,15 +38,13 @@ def model(row: Row) -> Work | None:
 
 
 @pytest.mark.parametrize("place", range(len(CASES)), ids=[case.name for case in CASES])
-def test_reads_and_writes(place: int, recorded: list[tuple[Case, Row, Any]]) -> None:
+def test_reads_and_writes_equal_the_addresses(place: int, recorded: list[tuple[Case, Row, Any]]) -> None:
     case, row, result = recorded[place]
     found = model(row)
     assert found is not None, row.signature
     operands = [*brute.tensors(list(case.arguments)), *brute.tensors(list(case.keywords.values()))]
     reads = sum(map(brute.distinct_bytes, operands)) if case.reads is None else case.reads
-    results = list(brute.tensors(result)) or list(
-        brute.tensors(case.arguments[0])
-    )  # foreach gives nothing back
+    results = list(brute.tensors(result)) or list(brute.tensors(case.arguments[0]))  # foreach returns nothing
     writes = sum(map(brute.distinct_bytes, results)) if case.writes is None else case.writes
     assert (found.read_bytes, found.write_bytes) == (reads, writes), row.signature
     assert found.footprint_bytes <= reads + writes <= found.line_bytes

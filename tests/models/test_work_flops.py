@@ -1,4 +1,4 @@
-"""The operations of one call, with all that it calls, against loops that count and torch's counter."""
+"""The operations of a call including all nested ones, compared with counting loops and torch's counter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BACKWARD = "aten::convolution_backward"
 
 
 def modelled(path: Path, run: Callable[[], Any]) -> Work:
-    """Of the last of the outermost calls."""
+    """The FLOPs of the last outermost call."""
     row = [row for row in record(path / "run.perfprobe", run) if row.depth == 0][-1]
     found = work(operator(row), row.signature)
     assert found is not None
@@ -34,7 +34,7 @@ def modelled(path: Path, run: Callable[[], Any]) -> Work:
 def multiplied(
     image: tuple[int, ...], weight: tuple[int, ...], stride: int, padding: int, dilation: int
 ) -> Any:
-    """Multiply-adds of a convolution in two dimensions, padding included, and places of the image read."""
+    """Multiply-adds of a 2D convolution, including padding, and the places of the image that are read."""
     batch, _, height, width = image
     out, inner, *kernel = weight
     rows = (height + 2 * padding - dilation * (kernel[0] - 1) - 1) // stride + 1
@@ -62,7 +62,7 @@ def multiplied(
         ((4, 1, 3, 3), 2, 0, 2, 2),
     ],
 )
-def test_a_convolution_in_loops(
+def test_a_convolution_equals_counting_loops(
     weight: tuple[int, ...], stride: int, padding: int, dilation: int, groups: int, tmp_path: Path
 ) -> None:
     sizes = (2, 2, 9, 8)
@@ -131,18 +131,20 @@ def test_recurrent_layers_as_torch_counts_their_products(
         (lambda: torch.addbmm(f(3, 5), f(2, 3, 4), f(2, 4, 5)), "aten::addbmm", 0),
         (lambda: scaled_dot_product_attention(f(1, 2, 5, 4), f(1, 2, 5, 4), f(1, 2, 5, 4)), SDPA, 0),
         (lambda: torch.nn.LSTM(3, 4)(f(5, 2, 3)), "aten::lstm", 0),
-        # The gradient of a depthwise weight, 4 channels: counted as if each saw all four.
+        # The gradient of a depthwise weight with 4 channels: counted as if each used all four.
         (lambda: conv2d(f(1, 4, 8, 8), depthwise(), groups=4).sum().backward(), BACKWARD, 4 * 2 * 4 * 36 * 9),
     ],
 )
-def test_where_torchs_counter_is_wrong(run: Callable[[], Any], name: str, wrong: int, tmp_path: Path) -> None:
+def test_calls_that_torchs_counter_counts_wrongly(
+    run: Callable[[], Any], name: str, wrong: int, tmp_path: Path
+) -> None:
     with FlopCounterMode(display=False) as counter:
         run()
     rows = [row for row in record(tmp_path / "run.perfprobe", run) if row.name == name]
     found = work(operator(rows[0]), rows[0].signature)
     assert found is not None
     others = 2 * 4 * 36 * 9 if name == BACKWARD else 0  # forward
-    assert counter.get_total_flops() - others in (wrong, found.flops)  # or torch has fixed it
+    assert counter.get_total_flops() - others in (wrong, found.flops)  # or a newer torch has fixed it
     assert found.flops > 0
 
 
@@ -150,7 +152,7 @@ def depthwise() -> torch.Tensor:
     return f(4, 1, 3, 3).requires_grad_()
 
 
-def test_one_layer_of_onednn_does_what_the_operator_around_it_does(tmp_path: Path) -> None:
+def test_onednn_layers_have_the_work_of_the_operator_around(tmp_path: Path) -> None:
     network = torch.nn.LSTM(3, 4)
     sequence = f(5, 2, 3).requires_grad_()
     rows = record(tmp_path / "run.perfprobe", lambda: network(sequence)[0].sum().backward())
@@ -165,7 +167,7 @@ def test_one_layer_of_onednn_does_what_the_operator_around_it_does(tmp_path: Pat
 
 
 def test_the_kernels_of_a_network_and_their_callers_agree(tmp_path: Path) -> None:
-    """FLOPs counted for rows that are added up are the same as for the call alone."""
+    """The sum of FLOPs over nested rows equals that of the outer call."""
     module = torch.nn.Sequential(
         torch.nn.Conv2d(3, 4, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(144, 5)
     )
@@ -180,7 +182,7 @@ def test_the_kernels_of_a_network_and_their_callers_agree(tmp_path: Path) -> Non
     assert all(count == whole for count, whole in both)
 
 
-def test_every_operator_with_flops_has_a_model_of_its_bytes() -> None:
+def test_every_operator_with_flops_has_a_bytes_model() -> None:
     assert set(FLOPS) <= set(MODELS)
 
 
@@ -216,7 +218,7 @@ NEVER_WITHOUT = [
         ),
     ],
 )
-def test_never_without_a_model(dtype: str, name: str, signature: str) -> None:
+def test_operators_without_a_model_have_no_flops(dtype: str, name: str, signature: str) -> None:
     assert work(name, signature.format(dtype)) is not None
 
 
@@ -237,7 +239,9 @@ def test_never_without_a_model(dtype: str, name: str, signature: str) -> None:
         ("aten::add.Tensor", "f32[6] f32[6] alpha=1", ()),
     ],
 )
-def test_what_arithmetic_limits(name: str, signature: str, elements: tuple[tuple[str, int], ...]) -> None:
+def test_calls_limited_by_arithmetic(
+    name: str, signature: str, elements: tuple[tuple[str, int], ...]
+) -> None:
     found = work(name, signature)
     assert found is not None
     assert found.elements == elements
@@ -271,7 +275,7 @@ def test_what_arithmetic_limits(name: str, signature: str, elements: tuple[tuple
         ),
     ],
 )
-def test_unjudged_is_none(name: str, signature: str) -> None:
+def test_unjudged_calls_have_no_flops(name: str, signature: str) -> None:
     assert work(name, signature) is None
 
 
@@ -297,7 +301,7 @@ PIECES = [
 ]
 
 
-def test_nothing_in_a_recording_makes_it_raise() -> None:
+def test_arbitrary_recordings_raise_no_error() -> None:
     draw = random.Random(1)
     overloads = ["", ".out", ".Tensor", ".input", ".dim", ".other"]
     for name in sorted(MODELS):

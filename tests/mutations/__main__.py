@@ -1,9 +1,9 @@
-"""Damages files of every kind and reads them with every command: a result or one line, in time and memory.
+"""Damages files of every kind and reads them with every command, which must print output or a one-line error.
 
     python -m tests.mutations [--count N] [--seed N] [--recordings FOLDER]
 
-FOLDER may hold recordings (*.perfprobe) of one's own, which are then damaged too. Each kind is read in
-a process of its own, which may take 1 GiB; a file that takes more than 20 s to read counts as a hang.
+FOLDER may contain more recordings (*.perfprobe) to damage. Each kind is read in its own process with at most
+1 GiB. Reading a file for more than 20 s counts as a hang.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_BYTES = 1 << 30
 
 
 def main() -> int:
-    """Returns 1 where anything went wrong."""
+    """Returns 1 if anything went wrong."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutations")
     parser.add_argument("--count", type=int, default=3000, help="of each kind of file")
     parser.add_argument("--seed", type=int, default=1)
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def kinds(recordings: Path) -> list[str]:
-    """The kinds of files there are."""
+    """The kinds of files."""
     own = sorted(path.stem for path in recordings.glob("*.perfprobe"))
     return ["operators", "python", "gpu", "pstats", "measurements", *own]
 

@@ -25,7 +25,7 @@ _EXTREMES = (2**63 - 1, -(2**63), 2**62, -(2**62), 2**53, 2**32, *_SMALL)
 
 
 def recordings(folder: Path) -> dict[str, bytes]:
-    """A recording of each kind by name, as it was written; folder is for what they are made with."""
+    """A recording of each kind by name. folder: for temporary files."""
     recorded = {path.stem: path.read_bytes() for path in folder.glob("*.perfprobe")}
     made = {"operators": training().encode(2), "python": _joined(payloads()), "gpu": _joined(gpu_payloads())}
     return {**recorded, **made}
@@ -36,7 +36,7 @@ def _joined(payloads: list[bytes]) -> bytes:
 
 
 def profile(path: Path) -> bytes:
-    """What cProfile writes."""
+    """A file of cProfile."""
     profiler = cProfile.Profile()
     profiler.runcall(lambda: sorted(range(100), key=lambda number: abs(number - 50)))
     profiler.dump_stats(path)
@@ -44,13 +44,13 @@ def profile(path: Path) -> bytes:
 
 
 def measurements(path: Path, belongs_to: str) -> bytes:
-    """What `perfprobe bench` keeps."""
+    """A file of `perfprobe bench`."""
     measured_file.write(str(path), measured(), belongs_to)
     return path.read_bytes()
 
 
 def harmed(rng: random.Random, data: bytes, *, is_recording: bool) -> bytes:
-    """A damaged copy; of a recording mostly with right checksums: others end the reading at once."""
+    """A damaged copy. Recordings mostly keep correct checksums, as a wrong one ends the reading at once."""
     if not is_recording or rng.random() < 0.2:
         return _harmed_bytes(rng, data)
     found = list(_payloads(data))
@@ -84,14 +84,14 @@ def _harmed_bytes(rng: random.Random, data: bytes) -> bytes:
 
 
 def _extreme(rng: random.Random, payload: bytes) -> bytes:
-    """One column of the block anew, with some values that it was not made for."""
+    """Replaces one column of the block, with some extreme values."""
     try:
         columns = dict(_columns(payload))
         block = Block(payload)
         name = rng.choice([name for name in columns if columns[name][1] != build.TEXT])
         values = np.empty(block.rows, np.int64)
         block.read_into(name, values)
-    except (DamagedError, IndexError, OverflowError, MemoryError):  # damaged before
+    except (DamagedError, IndexError, OverflowError, MemoryError):  # it was damaged already
         return payload
     chosen = rng.sample(range(block.rows), k=rng.randint(1, block.rows))
     extremes = _EXTREMES if name.endswith(("_ns", "_bytes")) else _SMALL
@@ -102,7 +102,7 @@ def _extreme(rng: random.Random, payload: bytes) -> bytes:
 
 
 def _columns(payload: bytes) -> Iterator[tuple[str, tuple[bytes, int]]]:
-    """Of each column the name, all its bytes, and its coding."""
+    """Name, bytes and coding of each column."""
     _, at = _uvarint(payload, 1 + payload[0])
     count, at = _uvarint(payload, at)
     for _ in range(count):

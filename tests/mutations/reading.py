@@ -1,4 +1,4 @@
-"""Reads damaged files with every command that reads."""
+"""Reads damaged files with every command that reads files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FORMATS = ("pstats", "speedscope", "collapsed")
 
 
 class Fault(NamedTuple):
-    """What went wrong, and the seed that shows it again."""
+    """What went wrong, and the seed that reproduces it."""
 
     command: str
     seed: int
@@ -33,7 +33,7 @@ class Fault(NamedTuple):
 
 
 def read_all(kind: str, seeds: Iterable[int], recordings: Path, folder: Path) -> list[Fault]:
-    """Damage a file of this kind once for each seed, and read it with every command."""
+    """Damages a file of this kind once for each seed and reads it with every command."""
     path, whole = _made(kind, recordings, folder)
     faults = []
     for seed in seeds:
@@ -44,7 +44,7 @@ def read_all(kind: str, seeds: Iterable[int], recordings: Path, folder: Path) ->
 
 
 def _made(kind: str, recordings: Path, folder: Path) -> tuple[Path, bytes]:
-    """The file to damage, and what is in it; the commands read `file.perfprobe`."""
+    """The file to damage and its contents. The commands read `file.perfprobe`."""
     path = folder / "file.perfprobe"
     if kind == "pstats":
         return path, files.profile(path)

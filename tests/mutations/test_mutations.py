@@ -1,4 +1,4 @@
-"""Every command on damaged files of every kind; `python -m tests.mutations` does the same by the thousand."""
+"""Every command on damaged files of every kind. `python -m tests.mutations` does the same many more times."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-// The bytes of a block, against hand-made ones and a published check value.
+// The bytes of a block, compared with hand-made ones and a published check value.
 #include "core/block_encoder.h"
 
 #include <cstdint>
@@ -19,7 +19,7 @@ std::string bytes_of(const BlockEncoder& encoder) {
   return {encoder.payload().begin(), encoder.payload().end()};
 }
 
-// The check value of CRC-32/ISO-HDLC, which is zlib's, over the ASCII digits 1 to 9.
+// The check value of CRC-32/ISO-HDLC, which zlib uses, over the ASCII digits 1 to 9.
 void checksum_is_zlibs() {
   const std::string digits = "123456789";
   CHECK_EQUAL(perfprobe::crc32(reinterpret_cast<const uint8_t*>(digits.data()), digits.size()),

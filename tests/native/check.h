@@ -1,5 +1,5 @@
-// The whole test framework: a failed check says where and what, and the program's exit status
-// counts them.
+// The whole test framework: a failed check prints its place and values, and the program's exit
+// status is the number of failures.
 #pragma once
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// Ticks against the kernel's own clock, read around them.
+// Converted ticks, compared with the kernel's clock read before and after.
 #include "core/clock.h"
 
 #include <cstdint>
@@ -18,16 +18,16 @@ void ticks_become_monotonic_nanoseconds() {
     }
     converter.add_pair();
     const int64_t ns = converter.to_ns(ticks);
-    // The first rate comes from one millisecond and is off by 1e-4 at worst; here it serves for
-    // ten.
+    // The first rate comes from one millisecond and has an error of at most 1e-4. Here it is used
+    // for ten milliseconds.
     constexpr int64_t kSlackNs = 20'000;
     outside += ns < before_ns - kSlackNs || ns > after_ns + kSlackNs ? 1 : 0;
   }
-  // A round in which the two reads of a pair were torn apart by the scheduler may miss.
+  // A round may fail if the scheduler interrupted between the two reads of a pair.
   CHECK(outside <= 2);
 }
 
-// Pairs microseconds apart would make the rate a random walk.
+// With pairs microseconds apart the rate would be a random walk.
 void many_pairs_do_not_spoil_the_rate() {
   perfprobe::TickConverter converter;
   const int64_t ns = perfprobe::monotonic_ns();

@@ -1,5 +1,4 @@
-// A wait that ends at its time, when it is woken, or when the rest of the process has used CPU
-// time.
+// A wait ends at its time, when it is woken, or when the rest of the process has used CPU time.
 #include "core/cpu_wait.h"
 
 #include <atomic>
@@ -25,7 +24,7 @@ void use_cpu(int64_t cpu_ns) {
   }
 }
 
-// What `wait` gives on a thread of ours, while this one does `meanwhile`.
+// The result of `wait` on a thread of perfprobe, while this thread runs `meanwhile`.
 bool waited(const std::function<bool(CpuWait&)>& wait, const std::function<void()>& meanwhile) {
   bool result = false;
   std::atomic<bool> has_ended = false;
@@ -54,7 +53,7 @@ void it_ends_at_its_time() {
   CHECK(monotonic_ns() >= due_ns);
 }
 
-// The process uses what it is allowed to, over and over: without `watch` nothing comes of it.
+// The process uses its allowance repeatedly. Without `watch` nothing happens.
 void it_ends_when_the_process_works() {
   const auto watched = [](CpuWait& wait) {
     CHECK(wait.watch(5'000'000));
@@ -85,7 +84,7 @@ void it_ends_when_it_is_woken() {
   CHECK(thread.end());
 }
 
-// Nobody but the waiting thread may see the signal: its default action ends the process.
+// No other thread may get the signal: its default action would end the process.
 void no_other_thread_is_disturbed() {
   sigset_t pending;
   CHECK_EQUAL(sigpending(&pending), 0);

@@ -1,4 +1,4 @@
-// The buffers that CUPTI asks for and hands back, from several threads at once.
+// The buffers that CUPTI requests and returns, from several threads at once.
 #include "gpu/cupti_buffers.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void no_more_than_the_limit() {
   CHECK(std::ranges::all_of(
       given, [](uint8_t* memory) { return reinterpret_cast<uintptr_t>(memory) % 8 == 0; }));
   buffers.complete(given[0], 1);
-  CHECK(buffers.request() == nullptr);  // full ones count until they are read
+  CHECK(buffers.request() == nullptr);  // full buffers count until they are read
   buffers.give_back(buffers.take());
   CHECK(buffers.request() != nullptr);
   CHECK_EQUAL(buffers.figures().most_used, 3);
@@ -38,7 +38,7 @@ void in_the_order_of_completion_and_zeroed() {
   CuptiBuffers buffers;
   uint8_t* first = buffers.request();
   uint8_t* second = buffers.request();
-  std::memset(second, 7, 10'000);  // more than it will say
+  std::memset(second, 7, 10'000);  // more than it reports as valid
   buffers.complete(second, 100);
   buffers.complete(first, 0);
   const CuptiBuffers::Full full = buffers.take();
@@ -57,7 +57,7 @@ void what_is_not_ours_is_left_alone() {
   buffers.complete(nullptr, 0);
   uint8_t* memory = buffers.request();
   buffers.complete(memory, 1);
-  buffers.complete(memory, 1);  // twice
+  buffers.complete(memory, 1);  // returned twice
   CHECK_EQUAL(buffers.figures().foreign, 3);
   CHECK_EQUAL(buffers.figures().completed, 1);
   buffers.complete(nullptr, 0);
@@ -65,7 +65,7 @@ void what_is_not_ours_is_left_alone() {
   CHECK(buffers.take().memory == nullptr);
 }
 
-// Every byte that was written arrives, once.
+// Every written byte arrives once.
 void threads_share_them() {
   constexpr int kThreads = 4;
   constexpr int kEach = 300;

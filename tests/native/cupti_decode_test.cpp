@@ -1,5 +1,4 @@
-// Every field of every record, in every known layout, beside numbers
-// written down by hand.
+// Every field of every record in every known layout, compared with numbers written by hand.
 #include "gpu/cupti_decode.h"
 
 #include <cstdint>
@@ -67,7 +66,7 @@ void calls_and_waits_are_decoded(const Layout& layout) {
             layout);
 }
 
-// CUPTI says 0 where it has no time, and 0 for the end of what has not ended.
+// CUPTI writes 0 if it has no time, and an end of 0 for work that has not ended.
 void what_has_no_times_is_not_timed(const Layout& layout) {
   const uint64_t never[][2] = {{0, 0}, {5000, 0}, {0, 5000}, {5001, 5000}, {~uint64_t{0}, 5000}};
   for (const auto& [start, end] : never) {
@@ -81,7 +80,8 @@ void what_has_no_times_is_not_timed(const Layout& layout) {
   CHECK_EQUAL(at_once.end_ns, 7);
 }
 
-// Cut behind each byte in memory of exactly that size: the sanitizer sees who reads on.
+// Cut after each byte, in memory of exactly that size, so that the sanitizer notices reads beyond
+// it.
 void a_short_record_lacks_fields_only() {
   const Layout& layout = test::kLayouts[0];
   const Bytes whole = test::kernel(layout, nullptr, 5000, 5250);

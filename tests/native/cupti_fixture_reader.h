@@ -1,5 +1,5 @@
 // Reads `.cupti` files (csrc/gpu/cupti_fixture.h) and steps through their buffers as the library
-// did that filled them.
+// that filled them would.
 #pragma once
 
 #include <array>
@@ -21,13 +21,13 @@
 
 namespace perfprobe::test {
 
-// The strides by which `next_by_strides` steps: a NextRecord has no other place to find them.
+// The record lengths for `next_by_strides`. A NextRecord function has no argument for them.
 inline Strides& current_strides() {
   static Strides strides;
   return strides;
 }
 
-// As cuptiActivityGetNextRecord: a record that is not whole is not seen.
+// Like cuptiActivityGetNextRecord: incomplete records are not seen.
 inline uint32_t next_by_strides(uint8_t* buffer, size_t valid_bytes, void** record) {
   const auto kind_at = [&](size_t at) {
     uint32_t kind = 0;
@@ -51,7 +51,7 @@ inline uint32_t next_by_strides(uint8_t* buffer, size_t valid_bytes, void** reco
   return cupti::kSuccess;
 }
 
-// Buffers as they were, but their records point to `texts`.
+// The original buffers, with records that point to `texts`.
 struct CuptiFixture {
   std::string origin;
   uint32_t cupti_version = 0;
@@ -67,7 +67,7 @@ struct CuptiFixture {
 
 class CuptiFixtureReader {
  public:
-  // Throws std::runtime_error when it is not a fixture. What follows a cut is not there.
+  // Throws std::runtime_error if the file is not a fixture. Data after a cut is missing.
   explicit CuptiFixtureReader(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     const std::string all{std::istreambuf_iterator<char>(file), {}};
@@ -87,7 +87,7 @@ class CuptiFixtureReader {
   CuptiFixture fixture;
 
  private:
-  // Bytes that are not there are 0.
+  // Missing bytes are 0.
   template <class T>
   static T value(std::string_view bytes) {
     T result{};

@@ -1,4 +1,4 @@
-// A `.cupti` file holds what was taken, whatever became of the buffers and names since.
+// A `.cupti` file has the original data, even if buffers and names changed later.
 #include "gpu/cupti_fixture.h"
 
 #include <cstdint>

@@ -1,9 +1,10 @@
-// Our constants beside NVIDIA's headers, where they are installed: wrong ones do not compile.
+// Compares our constants with NVIDIA's headers, if they are installed. Wrong constants do not
+// compile.
 #include "gpu/cupti_records.h"
 
 #include <cstdio>
 
-// A wheel of CUPTI alone lacks the other two, which its own header includes.
+// CUPTI's wheel alone does not contain the other two headers, which its own header includes.
 #if __has_include(<cupti_activity.h>) && __has_include(<cuda.h>) && __has_include(<crt/host_defines.h>)
 #include <type_traits>
 
@@ -176,6 +177,6 @@ int main() {
 #else
 int main() {
   std::puts("not checked: no cupti_activity.h was found when this was built");
-  return 77;  // what tests/native/CMakeLists.txt says a skipped test returns
+  return 77;  // the exit code of a skipped test in tests/native/CMakeLists.txt
 }
 #endif

@@ -1,4 +1,4 @@
-// Interning: ids in order, nothing twice, bounds, and nothing lost when the disk refuses.
+// Interning: ids in order, no duplicates, limits, and no loss if the disk refuses.
 #include "core/definitions.h"
 
 #include <string>
@@ -96,7 +96,7 @@ void the_table_finds_what_was_put_in() {
   CHECK_EQUAL(table.find({3, 3}), perfprobe::InternTable::kAbsent);
 }
 
-// Words in another order, another length or another place give another hash.
+// Words with another order, length or place have another hash.
 void hashes_tell_order_and_length() {
   const auto hash = [](std::initializer_list<uint64_t> words) {
     perfprobe::Hasher hasher;

@@ -1,4 +1,4 @@
-// Loops over arrays of any length against the C library, and gathers of any run.
+// Loops over arrays of any length, compared with the C library, and gathers of runs of any length.
 #include "cpu/peak/elements.h"
 
 #include <cmath>
@@ -20,7 +20,7 @@ double exact(const std::string& kind, double x) {
                              : x / (x + 1);
 }
 
-// One number more than there are stays as it was.
+// The element after the last one must not change.
 template <class Real>
 void results_are_those_of_the_library(const perfprobe::ElementKernel& kernel, double error) {
   for (const int64_t count : {0, 1, 3, 8, 15, 16, 17, 33, 1001}) {

@@ -1,4 +1,4 @@
-// Ranges that perfprobe emits, as listeners of our own hear them.
+// Ranges that perfprobe emits, as received by the listening tools of the tests.
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -14,12 +14,12 @@ namespace nvtx = perfprobe::nvtx;
 
 namespace {
 
-// What a listener of its own log heard, since this was asked last, without process and thread.
+// What a listening tool with its own log received since the last call, without process and thread.
 class Listening {
  public:
   Listening(const char* variable, const char* listener, const std::string& log) : log_(log) {
     ::setenv(variable, listener, 1);
-    ::setenv("PERFPROBE_LISTENER_LOG", log_.c_str(), 1);  // read when the listener is loaded
+    ::setenv("PERFPROBE_LISTENER_LOG", log_.c_str(), 1);  // read when the tool is loaded
   }
 
   std::string take_heard() {
@@ -69,7 +69,7 @@ void nvtx_is_not_there() {
 }
 #endif
 
-// perfprobe.range, with no recording.
+// perfprobe.range without a recording.
 void set_own_ranges() {
   CHECK(perfprobe::own_ranges::is_wanted());
   for (int i = 0; i < 2; ++i)

@@ -1,5 +1,5 @@
-// SYNTHETIC records, laid out by hand after cupti_activity.h: what is checked with them is decoding
-// and stepping, never what a GPU delivers.
+// SYNTHETIC records, made by hand after cupti_activity.h. They test decoding and stepping, never
+// what a GPU delivers.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace perfprobe::test {
 
-// Sizes of the records by version of CUPTI, as its own cuptiActivityGetNextRecord steps (12.4, 12.9
-// and 13.0) and as its headers have it (all others).
+// Record lengths by version of CUPTI: as stepped by cuptiActivityGetNextRecord (12.4, 12.9 and
+// 13.0), and as in the headers (all others).
 struct Layout {
   std::string_view version;
   uint32_t kernel, memcpy, memcpy2, memset, overhead, synchronization;
@@ -47,7 +47,7 @@ inline constexpr Layout kLayouts[] = {
     {"of the future", 1024, 512, 512, 512, 256, 128},
 };
 
-// Bytes that are not set are 0xee: a field read from the wrong place is not 0 by luck.
+// Unset bytes are 0xee, so that a field read from the wrong place is not 0 by accident.
 class Bytes {
  public:
   Bytes(uint32_t kind, size_t size) : bytes_(size, 0xee) { put(0, kind); }
@@ -130,7 +130,7 @@ inline Bytes external_id(uint32_t external_kind) {
   return Bytes(39, 24).put(4, external_kind).put<uint64_t>(8, 987).put<uint32_t>(16, 46);
 }
 
-// Records one behind the other.
+// A sequence of records.
 inline std::vector<uint8_t> buffer_of(std::initializer_list<Bytes> records) {
   std::vector<uint8_t> buffer;
   for (const Bytes& record : records)

@@ -1,6 +1,6 @@
-// The reader of other threads' frames against images of memory: whole ones, and ones in which
-// anything may be wrong. What a sanitizer finds ends the test; PERFPROBE_IMAGES says how many
-// images, PERFPROBE_FIRST_IMAGE which comes first.
+// The reader of other threads' frames, with images of memory: correct ones, and ones with arbitrary
+// errors. A sanitizer finding ends the test. PERFPROBE_IMAGES is the number of images,
+// PERFPROBE_FIRST_IMAGE the first one.
 #include "python/foreign_frames.h"
 
 #include <cstdlib>
@@ -33,16 +33,16 @@ extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak))
 
 namespace {
 
-uint64_t number = 0;  // of the image that is being read
+uint64_t number = 0;  // number of the image that is being read
 
 void say_which() {
   std::fprintf(stderr, "image %llu\n", static_cast<unsigned long long>(number));
 }
 
 struct Reached {
-  int64_t stacks = 0;    // that were read whole
-  int64_t refused = 0;   // that were not
-  int64_t named = 0;     // whose code was found to be what it says
+  int64_t stacks = 0;    // stacks that were read completely
+  int64_t refused = 0;   // stacks that were refused
+  int64_t named = 0;     // stacks whose code was verified
   int64_t unlisted = 0;  // images whose list of threads was refused
 };
 
@@ -51,8 +51,8 @@ uint64_t number_of(const char* name, uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// The frames of a thread one by one, without the copies of whole chunks: how many of `frames` are
-// so.
+// Reads the frames of a thread one by one, without copies of whole chunks. Returns how many are
+// equal to `frames`.
 size_t follow(const Memory& memory, const PyThreadState& state,
               const perfprobe::MappedVector<ForeignFrame>& frames) {
   const void* place = nullptr;
@@ -123,7 +123,7 @@ class Reader {
 
 void Reader::whole_images_are_read_as_they_are(Random& random) {
   image_.build(random);
-  SeenCode code(image_);  // one that knows the images before may take one text for another
+  SeenCode code(image_);  // one that knows earlier images may confuse texts
   std::vector<SeenThread> threads;
   CHECK(read_threads(image_, threads));
   CHECK_EQUAL(threads.size(), image_.threads().size());

@@ -1,5 +1,5 @@
-// What is wrong in versions of CUPTI (gpu/cupti_faults.h), played by the stand-in: clocks that do
-// not hold, buffers that come late or not at all, or that are not as clean as they were.
+// Faults of CUPTI versions (gpu/cupti_faults.h), simulated by the stand-in: clocks that are not
+// used, buffers that come late or never, and buffers with leftover data.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -16,7 +16,7 @@ bool is_clock_spoilt() {
   return layout == nullptr || std::string(layout) == "12.9" || std::string(layout) == "13.0";
 }
 
-// Another client has set its clock since: ours is set again, times are repaired.
+// Another client has set its clock: ours is set again, and times are repaired.
 void a_clock_that_was_replaced_is_set_again() {
   record([](Recorder&) { launch_many(1, 1); });
   find<uint32_t(uint64_t (*)())>("cuptiActivityRegisterTimestampCallback")(
@@ -28,7 +28,7 @@ void a_clock_that_was_replaced_is_set_again() {
   CHECK_EQUAL(result.figures.rows.shifted > 0, is_clock_spoilt());
 }
 
-// Below 13.1 it is registered once: what is left behind is ours, for as long as the process lives.
+// Below 13.1 the clock is registered once, and ours stays registered until the process ends.
 void the_clock_is_left_as_the_version_allows() {
   record([](Recorder&) { launch_many(1, 1); });
   const std::string layout = std::getenv("STANDIN_LAYOUT") ? std::getenv("STANDIN_LAYOUT") : "13.0";
@@ -54,7 +54,7 @@ void times_of_an_unknown_clock_are_none() {
   CHECK_EQUAL(result.figures.rows.untimed, 0);
 }
 
-// The buffer with the kernels comes behind the one with the canary.
+// The buffer with the kernels comes after the one with the canary.
 void a_late_buffer_is_waited_for() {
   const Setting setting("STANDIN_LATE", "60");
   const Result result = record([](Recorder&) { launch_many(50, 1); });
@@ -75,7 +75,7 @@ void a_buffer_that_never_comes_is_counted() {
   CHECK_EQUAL(result.figures.buffers.lent(), 0);
 }
 
-// Fields that CUPTI leaves to the zeros it was promised are those of nobody else.
+// Fields that CUPTI leaves as promised zeros must not have old values.
 void buffers_come_back_clean() {
   const Setting setting("STANDIN_SCRIBBLE", "300000");
   for (int i = 0; i < 3; ++i) {

@@ -1,5 +1,5 @@
-// The client of CUPTI against a libcupti that needs no GPU and does wrong what it is told to:
-// counts and times are those of the calls that this program made.
+// The CUPTI client with a stand-in that needs no GPU and simulates faults: counts and times are
+// those of the calls that this program made.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -34,12 +34,12 @@ void everything_is_counted() {
   CHECK_EQUAL(result.totals.copies[2].bytes, 100);
   CHECK_EQUAL(result.totals.fills.bytes, 64);
   CHECK_EQUAL(result.totals.waits[3].calls, 2);
-  // 16 kernels, 2 copies, a fill, 2 waits; calls: 10 + 1 + 1 + 2 + 1 + 2 and not the one that
-  // asked; the canary and its call.
+  // 16 kernels, 2 copies, a fill, 2 waits; calls: 10 + 1 + 1 + 2 + 1 + 2, without the query; the
+  // canary and its call.
   CHECK_EQUAL(result.figures.rows.records, 16 + 3 + 2 + 17 + 2);
   CHECK_EQUAL(result.figures.rows.untimed, 0);
   CHECK_EQUAL(result.figures.dropped_records, 0);
-  CHECK(result.figures.call_cost_ns > 0);  // the stand-in makes a record, which takes its time
+  CHECK(result.figures.call_cost_ns > 0);  // the stand-in makes a record, which takes time
   CHECK(result.figures.is_canary_seen);
   CHECK(!result.figures.is_broken);
   check_left_clean();
@@ -83,11 +83,11 @@ void recordings_follow_each_other() {
     const Result result = record([count](Recorder&) { launch_many(count, 1); });
     CHECK_EQUAL(result.totals.kernels.calls, count);
     CHECK_EQUAL(result.totals.kernels.ns, count * int64_t{kKernelNs});
-    // The version that is played spoils the first ones where the clock was registered again.
+    // This version spoils the first ones if the clock was registered again.
     CHECK_EQUAL(result.figures.rows.shifted, 0);
     CHECK(result.figures.is_canary_seen);
     check_left_clean();
-    launch_many(1, 1);  // of nobody
+    launch_many(1, 1);  // outside of any recording
   }
 }
 
@@ -100,7 +100,7 @@ void many_small_buffers() {
   CHECK_EQUAL(result.figures.dropped_records, 0);
 }
 
-// More at once than there may be buffers: only the newer versions can be refused one.
+// More requests at once than there may be buffers. Only newer versions tolerate a refusal.
 void what_is_refused_is_counted() {
   const Setting setting("STANDIN_BUFFER", "300");
   const Setting kept("STANDIN_SLOW_FLUSH", "1");
@@ -128,7 +128,7 @@ void kernels_without_times_are_counted() {
   CHECK_EQUAL(result.figures.rows.untimed, 25);
 }
 
-// A program may launch while a flush is under way.
+// A program may launch during a flush.
 void a_slow_flush_loses_nothing() {
   const Setting setting("STANDIN_SLOW_FLUSH", "100");
   const Result result = record([](Recorder&) {
@@ -164,7 +164,7 @@ void refusals_are_told_in_words() {
   refused("STANDIN_CLIENT", "CUPTI for Kineto",
           "another tool uses CUPTI already: CUPTI for Kineto (");
   refused("STANDIN_FAIL", "cuptiSubscribe=15", "older than this CUPTI");
-  // Whoever it was has gone, or shares: what cuptiSubscribe_v2 gave is given back.
+  // The other client has ended or shares: what cuptiSubscribe_v2 returned is released.
   refused("STANDIN_FAIL", "cuptiSubscribe=39", "another tool uses CUPTI already (");
   refused("STANDIN_FAIL", "cuptiActivityEnable10=35",
           "administrators (cuptiActivityEnable 10: 35)");
@@ -193,7 +193,7 @@ void a_library_that_is_none_is_refused() {
   setenv("PERFPROBE_CUPTI", STANDIN, 1);
 }
 
-// What the program has mapped comes before anything that is named.
+// The library that the program has mapped takes precedence over a named one.
 void the_mapped_library_comes_first() {
   unsetenv("PERFPROBE_ASSUME_DRIVER");
   setenv("PERFPROBE_CUPTI", "/nowhere/libcupti.so.13", 1);

@@ -1,5 +1,5 @@
-// Buffers of records into rows: what is counted, what a damaged buffer costs, and what is bounded.
-// The rows as they are read again: tests/collect/test_cupti_decoding.py.
+// Buffers of records become rows: what is counted, what a damaged buffer loses, and what is
+// limited. tests/collect/test_cupti_decoding.py checks the rows.
 #include "gpu/gpu_rows.h"
 
 #include <atomic>
@@ -34,7 +34,7 @@ std::string temporary_path(const std::string& name) {
   return folder + "/" + name;
 }
 
-// Recorders are never destroyed; kept here, the leak checker sees that this is meant.
+// Recorders are never destroyed. Kept here, so that the leak checker accepts that.
 Recorder& make_recorder() {
   static auto* const kept = new std::vector<Recorder*>();
   const std::string name = std::to_string(kept->size());
@@ -54,7 +54,7 @@ struct Taken {
   explicit Taken(const Layout& layout, perfprobe::NextRecord next = test::next_by_strides)
       : rows(recorder, (test::current_strides() = layout.strides(), next), callback_name, totals) {}
 
-  // In memory of exactly that size: the sanitizer sees who reads on.
+  // In memory of exactly that size, so that the sanitizer notices reads beyond it.
   void take(const std::vector<uint8_t>& buffer) {
     std::vector<uint8_t> exact(buffer);
     exact.shrink_to_fit();
@@ -75,7 +75,7 @@ void all_is_counted(const Layout& layout) {
   taken.take(one_of_each(layout));
   taken.take(test::buffer_of({test::kernel(layout, kName, 0, 0), test::copy(layout, 1, 0, 0)}));
   taken.rows.write();
-  taken.rows.write();  // nothing is pending: no empty block
+  taken.rows.write();  // nothing is pending, so no empty block is written
   const auto figures = taken.rows.figures();
   CHECK_EQUAL(figures.records, 12);
   CHECK_EQUAL(figures.untimed, 2);
@@ -89,7 +89,7 @@ void all_is_counted(const Layout& layout) {
   CHECK(totals.waits[3] == (perfprobe::GpuTotal{1, 0, 80}));
 }
 
-// A cut buffer loses the record that was cut and no other.
+// A cut buffer loses only the record that was cut.
 void a_buffer_is_cut_at_every_byte() {
   const Layout& layout = test::kLayouts[3];
   const auto whole = one_of_each(layout);
@@ -114,7 +114,8 @@ void a_buffer_is_cut_at_every_byte() {
 void unknown_kinds_are_counted() {
   Layout layout = test::kLayouts[6];
   Taken taken(layout);
-  // One that the library steps over and we do not decode, then one it does not know either.
+  // A record that the library steps over and we do not decode, then one that it does not know
+  // either.
   test::current_strides().bytes[13] = 56;
   const test::Bytes clocks(13, 56);
   const test::Bytes unheard_of(500, 64);
@@ -128,8 +129,7 @@ void unknown_kinds_are_counted() {
   CHECK_EQUAL(taken.rows.figures().malformed, 0);
 }
 
-// Wild pointers, kinds, times and sizes: whatever a byte is made, nothing is read that is not
-// there.
+// Arbitrary pointers, kinds, times and sizes: no invalid memory is read.
 void any_byte_may_be_wrong() {
   const Layout& layout = test::kLayouts[6];
   const auto whole = one_of_each(layout);
@@ -147,7 +147,7 @@ void any_byte_may_be_wrong() {
   taken.rows.write();
 }
 
-// A library that does not tell its strides: nothing is read from its records.
+// If the library's record lengths are unknown, nothing is read from its records.
 void without_strides_nothing_is_decoded() {
   Layout layout = test::kLayouts[6];
   layout.kernel = 0;
@@ -160,7 +160,7 @@ void without_strides_nothing_is_decoded() {
 }
 
 void a_library_gone_astray_is_not_followed() {
-  static size_t step = 0;  // how far the library steps, from the third record on
+  static size_t step = 0;  // how far the library steps from the third record on
   const auto astray = [](uint8_t* buffer, size_t bytes, void** record) -> uint32_t {
     if (*record == nullptr || *record == buffer)
       return test::next_by_strides(buffer, bytes, record);
@@ -183,7 +183,7 @@ void names_are_read_with_care() {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto* pages = static_cast<char*>(
       mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  mprotect(pages + page, page, PROT_NONE);  // kept: else another mapping may come to lie there
+  mprotect(pages + page, page, PROT_NONE);  // kept, so that no other mapping is placed there
   char* at_the_edge = pages + page - 4;
   std::memcpy(at_the_edge, "abc", 4);
   char* over_the_edge = pages + page / 2;
@@ -221,7 +221,7 @@ void all_is_bounded() {
     std::snprintf(&names[i * 8], 8, "k%zu", i % 70'000);
     auto kernel = test::kernel(layout, &names[i * 8], 10, 20);
     kernel.put(52, static_cast<int32_t>(i));
-    // From 3 on: 2 asks for a version, which is not a row.
+    // From 3 on, because 2 is a version query, which makes no row.
     const auto call =
         test::api_call(5, static_cast<uint32_t>(i + 3), static_cast<uint32_t>(i % 20'000));
     const auto both = test::buffer_of({kernel, call});

@@ -5,7 +5,7 @@
 
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
-// All that is asked of Python's library: none is linked.
+// The only functions of Python's library that are used. The library itself is not linked.
 extern "C" {
 PyTypeObject PyCode_Type{};
 PyTypeObject PyUnicode_Type{};
@@ -89,8 +89,7 @@ uintptr_t MemoryImage::take(Region& region, size_t bytes) {
   return address;
 }
 
-// Far from one another, one behind the other without a gap, within the first pages, and up to the
-// last word there is.
+// Far apart, adjacent, within the first pages, and up to the last word of the address space.
 void MemoryImage::place_regions(Random& random) {
   const bool are_close = random.one_in(4);
   uintptr_t next = uintptr_t{0x7F00'0000'0000} + random.up_to(1 << 20) * 4096;
@@ -146,7 +145,7 @@ uintptr_t MemoryImage::add_text(Random& random, const std::string& text) {
   return address;
 }
 
-// A table of locations; any bytes are one.
+// A location table. Any bytes are valid.
 uintptr_t MemoryImage::add_bytes(Random& random) {
   const size_t count = random.up_to(60);
   auto head = empty<PyVarObject>();
@@ -203,7 +202,7 @@ uintptr_t MemoryImage::add_chunk(size_t which, uintptr_t previous) {
   return region.range.start;
 }
 
-// Frames from the outermost inwards, end to end, in one chunk or in several.
+// Frames from the outermost inwards, end to end, in one or several chunks.
 void MemoryImage::add_thread(Random& random) {
   ImageThread thread;
   thread.state = take(regions_[kStates], sizeof(PyThreadState));
@@ -283,8 +282,8 @@ void MemoryImage::link_threads() {
   set_newest_thread(threads_.front().state);
 }
 
-// What stale and half-written memory holds: small numbers of either sign, places just within and
-// just outside of what is there, and anything at all.
+// Values as in stale and half-written memory: small numbers of either sign, addresses just inside
+// and outside of valid memory, and anything else.
 uint64_t MemoryImage::strange(Random& random) const {
   const uint64_t near = 8 * random.up_to(16);
   const AddressRange& range = random.one_of(regions_).range;

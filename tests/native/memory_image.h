@@ -1,5 +1,5 @@
-// An image of a process's memory that holds threads, frames and code objects of Python, in the
-// layout of the Python it is built for; and what may be wrong with them.
+// An image of a process's memory with threads, frames and code objects of Python, in the layout of
+// the Python that this is built for; and errors in it.
 #pragma once
 
 #include <cstdint>
@@ -37,18 +37,18 @@ class Random {
 
 struct ImageThread {
   uintptr_t state = 0;
-  std::vector<std::string> functions;  // of its frames, innermost first
+  std::vector<std::string> functions;  // names of its functions, innermost first
 };
 
 class MemoryImage final : public Memory {
  public:
   MemoryImage();
 
-  // Another image, at other addresses.
+  // Builds another image at other addresses.
   void build(Random& random);
-  // One word becomes another, mostly one that is a pointer.
+  // Replaces one word, mostly a pointer.
   void spoil(Random& random);
-  // From now on something changes now and then between two copies.
+  // From now on something changes occasionally between two copies.
   void change_while_read(Random& random) { changes_ = &random; }
 
   using Memory::read;
@@ -72,7 +72,7 @@ class MemoryImage final : public Memory {
   void place_regions(Random& random);
   [[nodiscard]] std::byte* find(uintptr_t address, size_t bytes) const;
   uintptr_t take(Region& region, size_t bytes);
-  // What is put down; its words that point somewhere are noted for `spoil`.
+  // Writes a value and notes its words that are pointers, for `spoil`.
   template <class T>
   void put(uintptr_t address, const T& value) {
     if (std::byte* place = find(address, sizeof(value)))
@@ -91,14 +91,14 @@ class MemoryImage final : public Memory {
   [[nodiscard]] uint64_t strange(Random& random) const;
 
   mutable std::vector<Region> regions_;
-  std::vector<uintptr_t> pointers_;  // where they are
+  std::vector<uintptr_t> pointers_;  // their addresses
   std::vector<Code> codes_;
   std::vector<ImageThread> threads_;
   size_t chunks_ = 0;
   Random* changes_ = nullptr;
 };
 
-// What takes the place of the interpreter: see memory_image.cpp.
+// Replaces the interpreter: see memory_image.cpp.
 void set_newest_thread(uintptr_t state);
 
 }  // namespace perfprobe::test

@@ -1,4 +1,4 @@
-// A program on the stand-in for libcupti, and its recording.
+// A program with the stand-in for libcupti, and its recording.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ inline const auto has_default_clock =
 inline const auto are_zeros_promised =
     find<decltype(standin_are_zeros_promised)>("standin_are_zeros_promised");
 
-// For one scope: what the stand-in shall do wrong.
+// Sets, for one scope, which fault the stand-in simulates.
 class Setting {
  public:
   Setting(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
@@ -50,7 +50,7 @@ class Setting {
   const char* name_;
 };
 
-// A recorder is never destroyed, so neither is what points to it.
+// A recorder is never destroyed, so the pointers to it are kept too.
 inline std::vector<Recorder*>& recorders() {
   static auto& all = *new std::vector<Recorder*>;
   return all;

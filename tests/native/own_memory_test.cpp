@@ -1,4 +1,4 @@
-// Copies of memory that may be gone, by both ways the kernel offers.
+// Copies of memory that may be unmapped, in both ways that the kernel offers.
 #include "core/own_memory.h"
 
 #include <cstring>
@@ -47,7 +47,7 @@ void what_is_not_mapped_is_refused(const OwnMemory& memory) {
   CHECK(!memory.read(reinterpret_cast<const void*>(~uintptr_t{0}), copy));
 }
 
-// A text across a page's end, one that ends with the last readable byte, and one that does not end.
+// A text across a page boundary, one that ends at the last readable byte, and one without an end.
 void texts_are_read_to_their_end(const OwnMemory& memory) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto* pages = static_cast<char*>(

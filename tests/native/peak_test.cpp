@@ -1,4 +1,4 @@
-// What the sums hold against what was asked for: no instruction is left out, none counts twice.
+// The sums of peak kernels: the compiler removed no instruction, and none counts twice.
 #include "cpu/peak/peak.h"
 
 #include <cstdio>
@@ -23,7 +23,7 @@ void sums_hold_as_many_products_as_were_asked_for() {
   std::fprintf(stderr, "%d kernels were run\n", run);
 }
 
-// By the widths in Intel's manual: lanes x products in a lane, of a number of instructions that
+// By the widths in Intel's manual: lanes x products in a lane, times a number of instructions that
 // hides latency.
 void a_round_is_whole_instructions() {
   for (const perfprobe::PeakKernel& kernel : perfprobe::peak_kernels()) {

@@ -1,5 +1,5 @@
-// Ranges as the program's libraries set them, through the injection library that NVTX loads: what
-// is rough about them, threads, forks, and what comes before and after a recording.
+// Ranges as the program's libraries set them, through the injection library that NVTX loads: wrong
+// nesting, threads, forks, and ranges before and after a recording.
 #include "gpu/range_log.h"
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 #include "gpu/injections/nvtx_abi.h"
 
-// Our own declarations against the real ones.
+// Our declarations, compared with the real ones.
 namespace abi = perfprobe::nvtx;
 static_assert(sizeof(abi::Attributes) == sizeof(nvtxEventAttributes_t));
 static_assert(offsetof(abi::Attributes, message_type) ==
@@ -67,7 +67,7 @@ std::string next_path() {
 
 auto* recorders = new std::vector<Recorder*>;
 
-// Ranges of what `run` does; the recorder is closed, and never destroyed.
+// The ranges of `run`. The recorder is closed but never destroyed.
 template <class Run>
 RangeFigures record(Run run) {
   auto* recorder = new Recorder(next_path(), size_t{4} << 20, kFlushNs);
@@ -93,9 +93,9 @@ void ends_find_their_begins() {
   const RangeFigures figures = record([&] {
     sink().push(kNvtx, -1, name);
     sink().push(kNvtx, domain, name);
-    sink().pop(kNvtx, -1);  // not the innermost: that is another domain's
+    sink().pop(kNvtx, -1);  // not the innermost range, which is in another domain
     sink().pop(kNvtx, domain);
-    sink().pop(kNvtx, domain);  // of nothing
+    sink().pop(kNvtx, domain);  // without a push
     sink().end(kNvtx, sink().start(kNvtx, -1, name));
     sink().end(kNvtx, 12345);
     sink().mark(kNvtx, -1, name);
@@ -116,8 +116,8 @@ void nothing_is_kept_between_recordings() {
   CHECK_EQUAL(rows(figures, kNvtx), 0);
   CHECK_EQUAL(figures.unmatched, 1);
   sink().pop(kNvtx, -1);
-  CHECK_EQUAL(RangeLog::instance().end().rows[0], 0);  // ended already
-  CHECK_EQUAL(sink().name("between"), name);           // for the life of the process
+  CHECK_EQUAL(RangeLog::instance().end().rows[0], 0);  // it has ended already
+  CHECK_EQUAL(sink().name("between"), name);           // valid until the process ends
 }
 
 void many_more_than_a_ring_holds() {
@@ -162,8 +162,8 @@ void rough_names() {
   CHECK_EQUAL(std::string(sink().text(sink().wide_name(wide.c_str()))).size(), size_t{1024});
 }
 
-// What a thread leaves open ends with it; a free range may end on another thread, whichever of the
-// two is looked at first.
+// Ranges left open by a thread end with it. A free range may end on another thread, whichever of
+// the two is processed first.
 void threads_that_come_and_go() {
   constexpr int kThreads = 8;
   constexpr int kEach = 5000;
@@ -215,7 +215,7 @@ void recordings_begin_and_end_under_running_threads() {
   CHECK(seen > 0);
 }
 
-// perfprobe's own know which begin they end: in any order.
+// perfprobe's own ranges have ids and may end in any order.
 void own_ranges_end_in_any_order() {
   const RangeFigures figures = record([] {
     const int64_t first = RangeLog::instance().push_own("first");
@@ -228,9 +228,9 @@ void own_ranges_end_in_any_order() {
   CHECK_EQUAL(figures.unmatched, 1);
 }
 
-#ifndef __SANITIZE_THREAD__  // which refuses threads in a forked child
+#ifndef __SANITIZE_THREAD__  // which does not allow threads in a forked child
 
-// The child does not record, and may begin to; another thread was in the middle of ranges.
+// The child does not record but may start to. Another thread was using ranges during the fork.
 void a_forked_child_is_whole() {
   std::atomic<bool> is_done{false};
   std::thread busy([&] {
@@ -273,7 +273,8 @@ void connect_injection() {
   ::setenv("INTEL_LIBITTNOTIFY64", INJECTION, 1);
 }
 
-// The client is what perfprobe emits by: it is only known as our own in perfprobe's modules.
+// This client is the one by which perfprobe emits. Only in perfprobe's modules it is recognized as
+// our own.
 void an_itt_client_is_heard() {
   const RangeFigures figures = record([] {
     const itt::Message name = itt::message("task");

@@ -1,4 +1,4 @@
-// The recorder under threads, a tiny buffer, a full disk and a descriptor stolen by the program.
+// The recorder with threads, a tiny buffer, a full disk, and a descriptor reused by the program.
 #include "core/recorder.h"
 
 #include <atomic>
@@ -40,13 +40,13 @@ int64_t file_bytes(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 ? status.st_size : -1;
 }
 
-// Recorders are never destroyed; kept here, the leak checker sees that this is meant.
+// Recorders are never destroyed. Kept here, so that the leak checker accepts that.
 Recorder* make_recorder(const std::string& name, int64_t flush_ns = kFlushNs) {
   static auto* const kept = new std::vector<Recorder*>();
   return kept->emplace_back(new Recorder(temporary_path(name), 1, flush_ns));
 }
 
-// What an observer does for `rows` operators of one thread.
+// Does what an observer does for `rows` operators of one thread.
 void record_rows(Recorder& recorder, int rows) {
   const int32_t thread = recorder.define(
       [](perfprobe::Definitions& definitions) { return definitions.add_thread({1, 1, -1}); });
@@ -62,7 +62,7 @@ void record_rows(Recorder& recorder, int rows) {
   recorder.return_chunk(chunk);
 }
 
-// The smallest buffer has two chunks: four threads must write their own, and no row may be lost.
+// The smallest buffer has two chunks, so four threads must write their own. No row may be lost.
 void no_row_is_lost_when_the_writer_lags() {
   auto* recorder = make_recorder("threads");
   std::vector<std::thread> threads;
@@ -86,7 +86,7 @@ void an_unfinished_chunk_reaches_the_disk() {
   CHECK_EQUAL(recorder->operator_rows(), 1);
 }
 
-// RLIMIT_FSIZE refuses as a full disk does, without filling one.
+// RLIMIT_FSIZE makes writes fail like a full disk, without filling one.
 void a_full_disk_drops_rows_and_keeps_whole_blocks() {
   signal(SIGXFSZ, SIG_IGN);
   auto* recorder = make_recorder("full");
@@ -103,7 +103,7 @@ void a_full_disk_drops_rows_and_keeps_whole_blocks() {
   CHECK_EQUAL(recorder->written_bytes(), file_bytes(temporary_path("full")));
 }
 
-// The descriptor under which this process has a file open.
+// The descriptor of this process for a file.
 int descriptor_of(const std::string& path) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
@@ -118,17 +118,17 @@ void a_stolen_descriptor_is_never_written_to() {
   const std::string victim_path = temporary_path("victim");
   Recorder* recorder = make_recorder("stolen", int64_t{3'600'000'000'000});
   const int recording = descriptor_of(temporary_path("stolen"));
-  CHECK(recording >= 100);  // the low numbers are the program's
+  CHECK(recording >= 100);  // the low numbers belong to the program
   const int victim = ::open(victim_path.c_str(), O_WRONLY | O_CREAT, 0600);
   ::dup2(victim, recording);
   record_rows(*recorder, 10);
   recorder->close();
   CHECK_EQUAL(recorder->dropped_rows(), 10);
   CHECK_EQUAL(file_bytes(victim_path), 0);
-  CHECK_EQUAL(::close(recording), 0);  // still the program's
+  CHECK_EQUAL(::close(recording), 0);  // still belongs to the program
 }
 
-// The same after rows have reached the disk: making room for the losses must not cut the victim.
+// The same after rows were written: making room for the losses must not truncate the other file.
 void a_stolen_descriptor_is_never_cut() {
   const std::string victim_path = temporary_path("victim2");
   Recorder* recorder = make_recorder("stolen2");
@@ -169,7 +169,7 @@ void rows_survive_a_pause() {
   CHECK_EQUAL(recorder->operator_rows(), 40'000);
 }
 
-// Without it a report of a killed run does not know how far the recording reaches.
+// Otherwise the report of a killed run does not know how far the recording reaches.
 void a_busy_writer_still_writes_its_heartbeat() {
   Recorder* recorder = make_recorder("heartbeat");
   const int64_t end_ns = perfprobe::monotonic_ns() + 10 * kFlushNs;
@@ -207,7 +207,7 @@ void rows_handed_over_whole_are_on_the_disk_at_once() {
   recorder->close();
 }
 
-// The later call replaces the earlier one; a heartbeat far away does not delay it.
+// The later call replaces the earlier one, and a distant heartbeat does not delay it.
 void an_alarm_rings_once() {
   Recorder* recorder = make_recorder("alarm", int64_t{3600} * 1'000'000'000);
   static std::atomic<int> never{0};

@@ -1,4 +1,5 @@
-// Ranges that perfprobe emits where no tool listens, or a library that is none: nothing happens.
+// Ranges that perfprobe emits without a listening tool, or with a library that is none, have no
+// effect.
 #include <cstdlib>
 
 #include "check.h"

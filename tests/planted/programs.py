@@ -1,7 +1,7 @@
 """Twelve programs, equal except for the bottleneck planted in each, and what SLOW must say about it.
 
-A step of the plain program takes a few milliseconds; what is planted takes WAIT_S of it, by sleeping where
-only its place counts and by working where work is what is meant.
+A step of the plain program takes a few milliseconds; the planted bottleneck takes WAIT_S of it. It sleeps if
+only its place matters, and computes if the work matters.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ train()
 
 
 class Planted(NamedTuple):
-    """A program; what its SLOW line contains, and the text of the source line that it names, "" for none."""
+    """A program, the text of its SLOW line, and the text of the source line that is named ("" for none)."""
 
     text: str
     slow: str

@@ -1,4 +1,4 @@
-"""SLOW names the one bottleneck that is planted in a program."""
+"""SLOW names the bottleneck planted in a program."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
-def test_slow_names_what_was_planted(planted: Planted, tmp_path: Path) -> None:
+def test_slow_names_the_planted_bottleneck(planted: Planted, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(planted.text)
     (tmp_path / "heavy.py").write_text("import time\ntime.sleep(2)\n")
     words = ["-o", "run.perfprobe", "--json", "run.json", "train.py", "saved.pt"]

@@ -1,4 +1,4 @@
-"""Traces of torch.profiler, made here and real ones, against what is in them."""
+"""Traces of torch.profiler, made here and real ones, compared with their contents."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def operator(name: str, start_us: float, length_us: float, **facts: Any) -> Even
 
 
 def gpu_events() -> list[Event]:
-    """A launch and its kernel, a copy and its call, a wait; device and stream are the kernel's."""
+    """A launch and its kernel, a copy and its call, a wait. Device and stream are those of the kernel."""
     where = {"device": 0, "context": 1, "stream": 7}
     sizes = {"grid": [4, 2, 1], "block": [128, 1, 1], "registers_per_thread": 32}
     return [
@@ -70,7 +70,7 @@ def written(path: Path, events: list[Any], **about: Any) -> Path:
 
 
 def operators_of(recording: Recording) -> list[tuple[Any, ...]]:
-    """Name, start, end and depth of each, in the order of the rows."""
+    """Name, start, end and depth of each operator, in the order of the rows."""
     strings = recording[Strings]
     return [
         (strings[name], start_ns, end_ns, depth)
@@ -82,7 +82,7 @@ def operators_of(recording: Recording) -> list[tuple[Any, ...]]:
 
 
 def lines_of(recording: Recording, stack: int) -> list[str]:
-    """The frames of a stack, the innermost first."""
+    """The frames of a stack, innermost first."""
     strings, frames, stacks = recording[Strings], recording[Frames], recording[Stacks]
     found = []
     while stack >= 0:
@@ -109,13 +109,13 @@ def test_operators_nest_by_their_times(tmp_path: Path) -> None:
     assert recording[Threads].os_thread.tolist() == [7]
 
 
-def test_inputs_are_signatures(tmp_path: Path) -> None:
+def test_inputs_become_signatures(tmp_path: Path) -> None:
     recording = kineto.read(written(tmp_path / "trace.json", [operator("aten::addmm", 0, 1, **TENSOR)]))
     (text,) = recording[Signatures].text.tolist()
     assert recording[Strings][text] == "f32[2,3] bf16[3,4]{1,3} 1"
 
 
-def test_what_ran_on_gpus(tmp_path: Path) -> None:
+def test_gpu_work_is_read(tmp_path: Path) -> None:
     events = [operator("aten::mm", 10, 10), *gpu_events()]
     recording = kineto.read(written(tmp_path / "trace.json", events))
     kernels, copies, waits = recording[Kernels], recording[Copies], recording[GpuWaits]
@@ -130,7 +130,7 @@ def test_what_ran_on_gpus(tmp_path: Path) -> None:
     assert [recording[Strings][links.sites.name[call]] for call in links.kernel_call] == ["aten::mm"]
 
 
-def test_older_names_mean_the_same(tmp_path: Path) -> None:
+def test_older_names_are_read(tmp_path: Path) -> None:
     older = {"cpu_op": "Operator", "cuda_runtime": "Runtime", "kernel": "Kernel", "gpu_memcpy": "Memcpy"}
     events = [operator("aten::mm", 10, 10), *gpu_events()[:4]]
     renamed = [{**event, "cat": older[event["cat"]], "tid": str(event["tid"])} for event in events]
@@ -145,7 +145,7 @@ def test_older_names_mean_the_same(tmp_path: Path) -> None:
         ]
 
 
-def test_call_stacks_are_lines(tmp_path: Path) -> None:
+def test_call_stacks_give_lines(tmp_path: Path) -> None:
     stack = "torch/nn/functional.py(40): linear;train.py(12): step;train.py(30): <module>"
     events = [operator("aten::linear", 0, 1, **{"Call stack": stack})]
     recording = kineto.read(written(tmp_path / "trace.json", events))
@@ -159,7 +159,7 @@ def test_call_stacks_are_lines(tmp_path: Path) -> None:
     assert recording[Frames].line[linked.frame[0]] == 12
 
 
-def test_calls_of_python_are_stacks_and_modules(tmp_path: Path) -> None:
+def test_python_calls_give_stacks_and_modules(tmp_path: Path) -> None:
     python = "python_function"
     events = [
         span("train.py(5): step", 0, 100, python),
@@ -214,7 +214,7 @@ def test_backward_has_the_line_of_its_forward_call(tmp_path: Path) -> None:
     assert lines["aten::mul"] == 12
 
 
-def test_allocations_are_of_the_operator_they_were_in(tmp_path: Path) -> None:
+def test_allocations_belong_to_the_innermost_operator(tmp_path: Path) -> None:
     memory = {"ph": "i", "name": "[memory]", "pid": 7, "tid": 7}
     events = [
         operator("outer", 0, 10),
@@ -227,7 +227,7 @@ def test_allocations_are_of_the_operator_they_were_in(tmp_path: Path) -> None:
     assert rows.freed_bytes.tolist() == [0, 100]
 
 
-def test_what_is_missing_is_a_loss_with_a_remedy(tmp_path: Path) -> None:
+def test_missing_data_is_a_loss_with_a_remedy(tmp_path: Path) -> None:
     recording = kineto.read(written(tmp_path / "trace.json", [operator("aten::mm", 0, 1)]))
     found = dict(zip(recording[Losses].reason, recording[Losses].remedy, strict=True))
     assert found["input shapes"] == "record with profile(record_shapes=True)"
@@ -248,10 +248,10 @@ WHITESPACE = [
 @pytest.mark.parametrize("text", WHITESPACE)
 @pytest.mark.parametrize("part_bytes", [64, 333, 4096])
 @pytest.mark.parametrize("with_msgspec", [True, False])
-def test_parts_end_between_events(
+def test_parts_can_end_anywhere(
     text: Any, part_bytes: int, with_msgspec: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever a part is cut: also where strings and lists hold what looks like the end of an event."""
+    """Wherever a part is cut, even if strings and lists contain text that looks like the end of an event."""
     events = [operator(f'a"}}, {{"{n}', n * 10, 5, nested=[{"x": "}]"}, {"y": n}]) for n in range(40)]
     path = tmp_path / "trace.json"
     path.write_text(text({"schemaVersion": 1, "traceEvents": events, "traceName": "n"}))
@@ -275,7 +275,7 @@ def _without_msgspec(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(builtins, "__import__", without)
 
 
-def test_a_cut_trace_shows_what_came_before(tmp_path: Path) -> None:
+def test_a_truncated_trace_shows_the_part_before(tmp_path: Path) -> None:
     whole = written(tmp_path / "trace.json", [operator(f"op{n}", n * 10, 5) for n in range(20)]).read_bytes()
     (tmp_path / "cut.json").write_bytes(whole[: len(whole) * 3 // 4])
     recording = kineto.read(tmp_path / "cut.json")
@@ -284,7 +284,7 @@ def test_a_cut_trace_shows_what_came_before(tmp_path: Path) -> None:
     assert "the file ends before its list of events does" in reasons(recording)
 
 
-def test_one_damaged_event_costs_one_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_damaged_event_loses_only_that_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chunks, "LONGEST_EVENT", 1000)
     path = written(tmp_path / "trace.json", [operator(f"op{n}", n * 10, 5) for n in range(20)])
     path.write_bytes(path.read_bytes().replace(b'"op7"', b'"op7'))
@@ -294,7 +294,7 @@ def test_one_damaged_event_costs_one_event(tmp_path: Path, monkeypatch: pytest.M
     assert "damaged events were left out" in reasons(recording)
 
 
-def test_numbers_that_c_prints_are_read(tmp_path: Path) -> None:
+def test_nan_and_inf_as_printed_by_cpp_are_read(tmp_path: Path) -> None:
     path = written(tmp_path / "trace.json", [operator("a", 0, 1, bandwidth="NUMBER"), operator("b", 2, 1)])
     path.write_text(path.read_text().replace('"NUMBER"', "-nan"))
     recording = kineto.read(path)
@@ -313,7 +313,7 @@ def test_numbers_that_c_prints_are_read(tmp_path: Path) -> None:
         (gzip.compress(b'{"traceEvents": [{}]}' * 99, mtime=0)[:40], "cut or damaged"),
     ],
 )
-def test_what_is_no_trace_is_one_line(text: bytes, said: str, tmp_path: Path) -> None:
+def test_other_files_are_refused_in_one_line(text: bytes, said: str, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_bytes(text)
     with pytest.raises(InputError, match=said) as raised:
@@ -321,7 +321,7 @@ def test_what_is_no_trace_is_one_line(text: bytes, said: str, tmp_path: Path) ->
     assert "\n" not in str(raised.value)
 
 
-def test_a_folder_of_tensorboard_is_its_ranks(tmp_path: Path) -> None:
+def test_a_tensorboard_folder_gives_its_ranks(tmp_path: Path) -> None:
     for rank in (1, 0):
         written(tmp_path / f"host_{rank}.123.pt.trace.json", [operator("aten::mm", 0, 1)])
     (tmp_path / "events.out.tfevents").write_text("")
@@ -361,7 +361,7 @@ def test_mutated_traces_are_reported_or_refused_in_one_line(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
-def test_real_traces_are_read_as_other_code_reads_them(name: str) -> None:
+def test_real_traces_agree_with_a_separate_reader(name: str) -> None:
     """Every operator, kernel, copy, call and wait, to the nanosecond."""
     path = folder() / f"{name}.json.gz"
     program, _ = converted(path)
@@ -374,7 +374,10 @@ def test_real_traces_are_read_as_other_code_reads_them(name: str) -> None:
     for kind in (Kernels, Copies, ApiCalls, GpuWaits):
         rows = [dict(zip(kind.dtypes, row, strict=True)) for row in program._tables.get(kind.table_name, [])]
         for column in ("start_ns", "end_ns", "correlation", "stream", "kind", "size_bytes", "device"):
-            if column in kind.dtypes and (kind, column) != (GpuWaits, "stream"):  # not read there
+            if column in kind.dtypes and (kind, column) != (
+                GpuWaits,
+                "stream",
+            ):  # not read by the other reader
                 assert recording[kind].columns()[column].tolist() == [row[column] for row in rows]
 
 

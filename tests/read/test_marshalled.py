@@ -1,4 +1,4 @@
-"""The bounded reader against marshal itself, and against bytes that no marshal wrote."""
+"""The bounded reader, compared with marshal itself, and with bytes that marshal never writes."""
 
 import contextlib
 import marshal
@@ -29,14 +29,14 @@ PROFILE: dict[Any, Any] = {
 
 
 def plain(value: Value) -> Any:
-    """As marshal.loads would have it."""
+    """The same as marshal.loads returns it."""
     if isinstance(value, Pairs):
         return {plain(key): plain(item) for key, item in value}
     return tuple(map(plain, value)) if isinstance(value, tuple) else value
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])
-def test_as_marshal(version: int) -> None:
+def test_values_equal_those_of_marshal(version: int) -> None:
     data = marshal.dumps(PROFILE, version)
     assert plain(Reader(data).whole()) == marshal.loads(data)
 
@@ -60,7 +60,7 @@ def test_other_values_are_refused(value: Any) -> None:
         Reader(marshal.dumps(value)).whole()
 
 
-def test_cut_at_every_byte() -> None:
+def test_data_cut_at_every_byte_is_refused() -> None:
     data = marshal.dumps(PROFILE)
     for size in range(len(data)):
         with pytest.raises(MarshalError):
@@ -69,7 +69,7 @@ def test_cut_at_every_byte() -> None:
         Reader(data + b"0").whole()
 
 
-def test_any_bytes() -> None:
+def test_random_bytes_are_read_or_refused() -> None:
     data = marshal.dumps(PROFILE)
     rng = random.Random(7)
     for _ in range(5_000):
@@ -83,17 +83,17 @@ def test_any_bytes() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        b"(\xff\xff\xff\x7f",  # two thousand million items
+        b"(\xff\xff\xff\x7f",  # two billion items
         b"u\xff\xff\xff\x7fabc",
-        b"(\xff\xff\xff\xff",  # fewer than none
+        b"(\xff\xff\xff\xff",  # a negative number
         b"l\xff\xff\xff\x7f",
-        b"\xa9\x01r\x00\x00\x00\x00",  # within itself
+        b"\xa9\x01r\x00\x00\x00\x00",  # a reference to itself
         b"r\x00\x00\x00\x00",
-        b")\x02\xa9\x01)\x00r\x00\x00\x00\x00",  # twice the same, and something in it
+        b")\x02\xa9\x01)\x00r\x00\x00\x00\x00",  # twice the same nested tuple
         b")\x02\xfb0r\x00\x00\x00\x00",  # a dict twice
     ],
 )
-def test_claims_that_do_not_hold(data: bytes) -> None:
+def test_impossible_sizes_and_references_are_refused(data: bytes) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(MarshalError):

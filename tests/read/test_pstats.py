@@ -1,4 +1,4 @@
-"""Profiles of cProfile, of this Python and of others, against what pstats itself says of them."""
+"""Profiles of cProfile by this Python and others, compared with what pstats reads."""
 
 import contextlib
 import cProfile
@@ -37,7 +37,7 @@ fib(8), Rows().größe()
 
 
 def profiled(path: Path) -> Stats:
-    """Profiles something here; returns what pstats has of it."""
+    """Profiles a function here; returns the contents as read by pstats."""
 
     def fib(n: int) -> int:
         return n if n < 2 else fib(n - 1) + fib(n - 2)
@@ -53,7 +53,7 @@ def stats_of(path: Path) -> Stats:
 
 
 def rebuilt(recording: Recording) -> Stats:
-    """The dict that the recording came from, out of its tables."""
+    """The dict from which the recording was made, rebuilt from its tables."""
     functions, strings = recording[Functions], recording[Strings]
     columns = [column.tolist() for column in functions.columns().values()]
     stats: Stats = {}
@@ -68,7 +68,7 @@ def rebuilt(recording: Recording) -> Stats:
 
 
 def in_ns(stats: Stats) -> Stats:
-    """pstats' seconds as nanoseconds."""
+    """Converts the seconds of pstats to nanoseconds."""
     return {
         key: (*rounded(figures), {caller: rounded(times) for caller, times in callers.items()})
         for key, (*figures, callers) in stats.items()
@@ -80,7 +80,7 @@ def rounded(figures: Sequence[Any]) -> tuple[int, ...]:
     return calls, primitive, round(own * 1e9), round(total * 1e9)
 
 
-def test_all_that_is_in_it(tmp_path: Path) -> None:
+def test_all_contents_are_read(tmp_path: Path) -> None:
     path = tmp_path / "p.pstats"
     stats = profiled(path)
     assert reader.is_pstats(OpenedFile(path))
@@ -88,13 +88,13 @@ def test_all_that_is_in_it(tmp_path: Path) -> None:
 
 
 def pythons() -> list[str]:
-    """This one, those of the system, and those that the environment names."""
+    """This Python, those of the system, and those that the environment names."""
     named = os.environ.get("PERFPROBE_PYTHONS", "").split(os.pathsep)
     return [sys.executable, *sorted(glob.glob("/usr/bin/python3.[0-9]*[0-9]")), *filter(None, named)]
 
 
 @pytest.mark.parametrize("python", pythons())
-def test_several_pythons(python: str, tmp_path: Path) -> None:
+def test_profiles_of_several_pythons(python: str, tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     path = tmp_path / "p.prof"
     subprocess.run([python, "-m", "cProfile", "-o", path, "program.py"], cwd=tmp_path, check=True)
@@ -103,7 +103,7 @@ def test_several_pythons(python: str, tmp_path: Path) -> None:
     assert rebuilt(reader.read(path)) == in_ns(stats_of(path))
 
 
-def test_nothing_was_called(tmp_path: Path) -> None:
+def test_an_empty_profile(tmp_path: Path) -> None:
     path = tmp_path / "p.pstats"
     path.write_bytes(marshal.dumps({}))
     assert reader.is_pstats(OpenedFile(path))
@@ -113,7 +113,7 @@ def test_nothing_was_called(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"PERFPROBE\n", b'{"a": 1}', b"{}", b"()", b"import os\n", b"\x80\x04."]
 )
-def test_is_something_else(data: bytes, tmp_path: Path) -> None:
+def test_other_contents_are_refused(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(data)
     assert not reader.is_pstats(OpenedFile(tmp_path / "f"))
 
@@ -144,14 +144,14 @@ KEY = ("a.py", 1, "f")
         (KEY, "expected a dict"),
     ],
 )
-def test_other_values(value: Any, fault: str, tmp_path: Path) -> None:
+def test_wrong_values_are_refused(value: Any, fault: str, tmp_path: Path) -> None:
     (tmp_path / "p").write_bytes(marshal.dumps(value))
     with pytest.raises(InputError, match="cProfile -o") as caught:
         reader.read(tmp_path / "p")
     assert fault in str(caught.value)
 
 
-def test_any_damage(tmp_path: Path) -> None:
+def test_damaged_profiles_are_read_or_refused(tmp_path: Path) -> None:
     path = tmp_path / "p"
     profiled(path)
     data = path.read_bytes()
@@ -164,7 +164,7 @@ def test_any_damage(tmp_path: Path) -> None:
                 reader.read(path)
 
 
-def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("missing", "pipe", "."):
         with pytest.raises(InputError, match="cannot read the recording"):

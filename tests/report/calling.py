@@ -1,4 +1,4 @@
-"""Calling structures written by hand, for what shows them."""
+"""Tables of functions and calls written by hand, for the sections that show them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SomeTable = TypeVar("SomeTable", bound=Table)
 
 
 def table(kind: type[SomeTable], rows: Sequence[Mapping[str, int]]) -> SomeTable:
-    """Rows of a table; what is not given is -1."""
+    """Rows of a table. Values that are not given are -1."""
     columns = {
         name: np.array([row.get(name, -1) for row in rows], dtype) for name, dtype in kind.dtypes.items()
     }
@@ -42,7 +42,7 @@ def table(kind: type[SomeTable], rows: Sequence[Mapping[str, int]]) -> SomeTable
 
 @dataclass
 class Made:
-    """Functions one by one; a C function is written as cProfile does."""
+    """Adds functions one by one; a C function is named as by cProfile."""
 
     program: Program
     by_samples: bool = True
@@ -56,9 +56,9 @@ class Made:
     stacks: dict[int, int] = field(default_factory=dict)
 
     def function(self, place: str, **figures: int) -> int:
-        """A function with its figures: "text.py:8 main"; "<built-in method len>".
+        """Adds a function with its figures: "text.py:8 main"; "<built-in method len>".
 
-        Beside those of `FunctionRows`: origin; looks, the samples of it; cpu_ns, the CPU time in these.
+        Further than those of `FunctionRows`: origin; looks: the number of samples; cpu_ns: their CPU time.
         """
         origin, looks = figures.pop("origin", Origin.USER), figures.pop("looks", 0)
         stack = -1 if place.startswith("<") else self.program.stack(place)

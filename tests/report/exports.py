@@ -1,4 +1,4 @@
-"""A recording whose times are known by hand, for the exports."""
+"""A recording with times known by hand, for the exports."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ US = 1000
 
 
 def sampled(**meta: Any) -> Program:
-    """A millisecond of a thread, of another one half of it; samples as long as stated."""
+    """One millisecond of a thread and half of another. Samples have the lengths given."""
     facts = {"start": {"monotonic_ns": 0, "cpu_ns": 0}, "stop": {"monotonic_ns": 1000 * US, "cpu_ns": 0}}
     program = Program(program={"argv": ["train.py"], "cwd": "/p"}, **facts, **meta)
     for forward_id, name in ((1, "MainThread"), (2, "loader")):
@@ -43,7 +43,7 @@ def sampled(**meta: Any) -> Program:
 
 
 def counted(program: Program) -> Program:
-    """The same with what cProfile has: calls of functions, one of them in C."""
+    """The same with data of cProfile: calls of functions, one of them in C."""
     main = program.counted("/p/train.py:1 <module>", 1, 600 * US, 1000 * US)
     step = program.counted("/p/train.py:28 Trainer.step", 3, 10 * US, 400 * US)
     c = program.counted("<built-in method numpy.array>", 7, 5 * US, 5 * US)

@@ -1,4 +1,4 @@
-"""Findings about GPUs written by hand, for what shows them: a few steps of a transformer on one GPU."""
+"""GPU findings written by hand, for the sections that show them: some steps of a transformer on one GPU."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ FORWARD, BACKWARD, OTHER = int(Phase.FORWARD), int(Phase.BACKWARD), int(Phase.OT
 
 
 class OnGpu:
-    """A recorded program whose findings about GPUs are given; ids are those of its recording."""
+    """A recorded program with given GPU findings. Ids are those of its recording."""
 
     def __init__(self, **meta: Any) -> None:
         stop = {"monotonic_ns": WALL_NS, "cpu_ns": WALL_NS}
@@ -65,7 +65,7 @@ class OnGpu:
     def site(
         self, operator: str | None, place: str | None, phase: int = FORWARD, **more: int
     ) -> dict[str, int]:
-        """The columns that say what launched something."""
+        """The columns that say what launched the work."""
         frame = -1 if place is None else self.program.frame(place)
         return {
             "operator": -1 if operator is None else self.string(operator),
@@ -157,7 +157,7 @@ def transformer() -> OnGpu:
 
 
 def with_gpu_times(findings: Findings, self_ns: Sequence[int], total_ns: Sequence[int]) -> Findings:
-    """The same with times on GPUs of each row of operators."""
+    """The same with GPU times for each row of operators."""
     own, total = np.array(self_ns, np.int64), np.array(total_ns, np.int64)
     rows = replace(findings[Hotspots].rows, gpu_self_ns=own, gpu_ns=total)
     return findings.plus(replace(findings[Hotspots], rows=rows, gpu_self_ns=sum(self_ns)))

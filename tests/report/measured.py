@@ -21,7 +21,7 @@ def around(value: float, part: float = 0.02) -> Estimate:
 
 
 def bernoulli() -> Measurement:
-    """At the generator's rate, on one of two threads."""
+    """At the generator's rate, and one of two threads works."""
     return Measurement(
         Wanted("aten::bernoulli_.float", "f32[128,128,128] p=float", "f32[128,128,128] p=0.9", threads=2),
         "cpu",
@@ -58,7 +58,7 @@ def bmm(**changed: Any) -> Measurement:
 
 
 def absent() -> Measurement:
-    """One that could not be called again."""
+    """A call that could not be rebuilt."""
     seen = Seen(calls=3, share=0.05, self_ns=30_000_000, total_ns=30_000_000, cpu_ns=None)
     wanted = Wanted("mine::window", "f32[8,16]", threads=2)
     return Measurement(

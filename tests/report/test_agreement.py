@@ -1,4 +1,4 @@
-"""The section on the two sources, from differences made by hand."""
+"""The section on the two sources, with differences made by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REASON = "torch.profiler does not record this\x1b"
 
 
 def section(folder: Path, width: int, *rows: tuple[str, str, str, str, int]) -> list[str]:
-    """The lines of the section; rows: kind, operator, what each says (`ours|theirs`), reason, count."""
+    """The lines of the section. rows: kind, operator, values of both (`ours|theirs`), reason, count."""
     program = training(autograd={"windows": 1, "reading_ns": 5})
     names = [program.string(operator) if operator else -1 for _, operator, *_ in rows]
     texts = [np.array(column, np.object_) for column in zip(*rows, strict=True)]
@@ -48,7 +48,7 @@ def section(folder: Path, width: int, *rows: tuple[str, str, str, str, int]) -> 
     return lines[start : lines.index("", start)]
 
 
-def test_differences_with_a_reason_are_one_line_and_the_others_a_table(tmp_path: Path) -> None:
+def test_explained_differences_are_a_line_and_others_a_table(tmp_path: Path) -> None:
     lines = section(
         tmp_path,
         200,
@@ -71,7 +71,7 @@ def test_differences_with_a_reason_are_one_line_and_the_others_a_table(tmp_path:
     ]
 
 
-def test_it_is_never_wider_than_asked(tmp_path: Path) -> None:
+def test_lines_fit_the_width(tmp_path: Path) -> None:
     lines = section(
         tmp_path, 80, (SIGNATURE, "aten::mm", "f32[2] " * 20 + "|f32", "", 2), (SIGNATURE, "a", "", REASON, 7)
     )

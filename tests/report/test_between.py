@@ -38,7 +38,7 @@ def shown(program: Program, folder: Path, **options: Any) -> list[str]:
     return [] if start is None else lines[start : lines.index("", start)]
 
 
-def test_the_table(tmp_path: Path) -> None:
+def test_the_table_of_gaps(tmp_path: Path) -> None:
     assert shown(loop(), tmp_path, width=100) == [
         "Between operators  64.8 % of wall, 1.29 ms; 4 places by time",
         "of wall    total  times     mean  longest  from line to line",
@@ -54,7 +54,7 @@ def test_the_table(tmp_path: Path) -> None:
     assert "; 1 of 4 places by time" in shown(loop(), tmp_path, top=1)[0]
 
 
-def test_what_samples_show_there(tmp_path: Path) -> None:
+def test_samples_show_what_ran_in_a_gap(tmp_path: Path) -> None:
     program = loop(program={"argv": ["train.py"], "pid": 1001})
     caller, main, importlib = (
         "/p/train.py:9 <module>",
@@ -78,7 +78,7 @@ def test_what_samples_show_there(tmp_path: Path) -> None:
     assert told == ["100 % imports torch", "(after the last operator)", "60.0 % resize", "100 % waits in get"]
 
 
-def test_focus(tmp_path: Path) -> None:
+def test_the_focus_limits_the_rows(tmp_path: Path) -> None:
     recorded = loop().recording(tmp_path)
 
     def places(focus: str) -> list[str]:
@@ -94,12 +94,12 @@ def test_focus(tmp_path: Path) -> None:
     assert places("nothing") == []
 
 
-def test_a_block_imports_nothing(tmp_path: Path) -> None:
+def test_time_before_the_first_operator_of_a_block_is_not_called_imports(tmp_path: Path) -> None:
     program = loop(program={**META["program"], "is_block": True})
     assert shown(program, tmp_path)[2].endswith("100 us  (until the first operator)")
 
 
-def test_there_is_no_row_for_no_time(tmp_path: Path) -> None:
+def test_rows_without_time_are_left_out(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     program.run(op("aten::mm", 0, 500_000), op("aten::mm", 1_000_000, 2_000_000))
@@ -110,14 +110,14 @@ def test_there_is_no_row_for_no_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_it_is_never_wider_than_asked_and_no_place_is_cut(tmp_path: Path, width: int) -> None:
+def test_lines_fit_the_width_and_places_are_complete(tmp_path: Path, width: int) -> None:
     text = shown(loop(), tmp_path, width=width)
     assert max(map(cell_len, text)) <= width
     for place in ("train.py:40 -> 44", "train.py:44 -> 40", "or between calls at train.py:44"):
         assert any(place in line for line in text)
 
 
-def test_nothing_is_said_where_operators_take_all_the_time(tmp_path: Path) -> None:
+def test_without_gaps_there_is_no_section(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     program.run(op("aten::mm", 0, 1_980_000), op("aten::mm", 1_990_000, 2_000_000))
@@ -132,14 +132,14 @@ def test_without_a_known_start_there_are_no_shares(tmp_path: Path) -> None:
     assert not any("until the first operator" in line or "%" in line for line in text)
 
 
-def test_other_threads_are_said_to_be_left_out(tmp_path: Path) -> None:
+def test_a_note_says_that_other_threads_are_left_out(tmp_path: Path) -> None:
     program = loop()
     program.thread(2)
     program.run(op("aten::mm", 0, 5), thread=1)
     assert " on the busiest thread; " in shown(program, tmp_path)[0]
 
 
-def test_the_document(tmp_path: Path) -> None:
+def test_the_json_of_gaps(tmp_path: Path) -> None:
     rows = document(findings(loop().recording(tmp_path)))["tables"]["between"]
     assert [row["kind"] for row in rows] == ["start", "end", *["between"] * 4]
     assert rows[3] == {

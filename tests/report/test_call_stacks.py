@@ -1,4 +1,4 @@
-"""From where an operator was called, against calls counted by hand."""
+"""The stacks from which an operator was called, compared with calls counted by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.build import Program, op
 
 
 def made(folder: Path) -> Results:
-    """`div` 3 times at one line, once at another, in backward once; an operator of another name."""
+    """`div` three times on one line, once on another, once in backward; and another operator."""
     program = Program(start={"monotonic_ns": 0}, stop={"monotonic_ns": 1000})
     program.thread(1)
     here = program.stack("train.py:40 main", "model.py:7 forward")
@@ -64,11 +64,11 @@ def test_stacks_with_lines_calls_and_shares(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("asked", "calls"), [("div", 5), ("div.Tensor", 4), ("aten::div.Scalar", 1)])
-def test_with_an_overload_or_without(tmp_path: Path, asked: str, calls: int) -> None:
+def test_the_overload_is_optional(tmp_path: Path, asked: str, calls: int) -> None:
     assert made(tmp_path).calls_document(asked, View())["calls"] == calls
 
 
-def test_as_text_the_innermost_frame_first(tmp_path: Path) -> None:
+def test_text_has_the_innermost_frame_first(tmp_path: Path) -> None:
     lines = made(tmp_path).calls_text("div", View(top=1)).splitlines()
     assert lines[0].startswith("div  5 calls, self 75 ns, ")
     assert lines[2] == "53.3 %  self 40 ns, 1 call, backward: aten::div.Tensor"
@@ -76,7 +76,7 @@ def test_as_text_the_innermost_frame_first(tmp_path: Path) -> None:
     assert lines[-1] == "and 2 more: --top 0 shows all."
 
 
-def test_an_unknown_operator_is_reported_with_near_names(tmp_path: Path) -> None:
+def test_an_unknown_operator_is_reported_with_similar_names(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no operator aten::dvi") as error:
         made(tmp_path).calls_text("aten::dvi", View())
     assert "aten::div" in error.value.remedy

@@ -61,7 +61,7 @@ def draw(program: Program, folder: Path, view: GraphView | None = None, kind: st
 
 
 class Picture:
-    """What dot reads in a text: the nodes by the first line of their labels, title, legend."""
+    """The content of a DOT text: nodes by the first line of their labels, title, legend."""
 
     def __init__(self, text: str, layout: str = "-Tjson0") -> None:
         done = subprocess.run(["dot", layout], input=text.encode(), capture_output=True, check=True)
@@ -86,7 +86,7 @@ def test_nodes_and_edges_have_their_figures(tmp_path: Path) -> None:
     assert found.nodes["addmm"]["label"] == r"addmm\nf32[64,128] f32[128,64]\n40.0 %  1×"
     assert found.nodes["mm · backward"]["label"] == r"mm · backward\nf32[64,128] f32[128,64]\n40.0 %  1×"
     assert found.edges["main", "Net.forward"]["label"] == "  90.0 %"
-    assert ("Net.forward", "addmm") in found.edges  # Linear.forward only passes on
+    assert ("Net.forward", "addmm") in found.edges  # Linear.forward only calls it
     assert ("Net.forward", "mm · backward") in found.edges
     assert found.title == "p.py · wall 2.00 us · call graph by operator time"
     assert "100 %: 1.00 us of operator time, forward and backward" in found.legend
@@ -95,7 +95,7 @@ def test_nodes_and_edges_have_their_figures(tmp_path: Path) -> None:
 
 @needs_dot
 @pytest.mark.parametrize(("ended_ns", "sign"), [(500, "≥"), (2000, "")])
-def test_calls_that_were_not_counted_to_the_end(tmp_path: Path, ended_ns: int, sign: str) -> None:
+def test_partially_counted_calls_are_marked(tmp_path: Path, ended_ns: int, sign: str) -> None:
     program = training()
     program.meta["cprofile"] = {"ended_ns": ended_ns}
     program.call(
@@ -109,9 +109,9 @@ def test_calls_that_were_not_counted_to_the_end(tmp_path: Path, ended_ns: int, s
 
 
 @needs_dot
-def test_kinds_can_be_distinguished(tmp_path: Path) -> None:
+def test_kinds_of_nodes_have_different_colors(tmp_path: Path) -> None:
     program = training()
-    for name in ("mul_", "add_", "sqrt", "div_"):  # too many for Adam.step to be one that only passes on
+    for name in ("mul_", "add_", "sqrt", "div_"):  # several children, so that Adam.step is not skipped
         program.run(op(f"aten::{name}", 1500, 1510, stack=program.stack(MAIN, STEP)))
     found = Picture(draw(program, tmp_path, GraphView(min_node=0)))
     looks = {
@@ -129,7 +129,7 @@ def test_kinds_can_be_distinguished(tmp_path: Path) -> None:
 @needs_dot
 def test_light_operators_share_a_node(tmp_path: Path) -> None:
     found = Picture(draw(training(), tmp_path, GraphView(min_node=1.5)))
-    # zeros, ones and empty are 1 %, 0.7 % and 0.3 %; the relu of 0.2 % stays out beside the one of 9.8 %.
+    # zeros, ones and empty are 1 %, 0.7 % and 0.3 %. The relu of 0.2 % is left out, that of 9.8 % is shown.
     assert found.nodes["3 other operators"]["label"] == r"3 other operators\n2.0 %  3×"
     assert found.edges["prepare", "3 other operators"]
     assert found.figures("relu") == "9.8 %  1×"
@@ -160,14 +160,14 @@ def test_light_operators_share_a_node(tmp_path: Path) -> None:
         ({"root": "main"}, 1, {"main", "Net.forward", "prepare", "rand"}),
     ],
 )
-def test_a_part_of_the_graph(
+def test_a_focus_draws_a_part_of_the_graph(
     tmp_path: Path, patterns: dict[str, str], depth: int | None, expected: set[str]
 ) -> None:
     view = GraphView(min_node=0, depth=depth, **patterns)
     assert set(Picture(draw(training(), tmp_path, view)).nodes) == expected
 
 
-def test_what_matches_nothing_is_an_error(tmp_path: Path) -> None:
+def test_a_focus_without_matches_is_an_error(tmp_path: Path) -> None:
     for patterns in ({"root": "nothing"}, {"root": "prepare", "leaf": "addmm"}, {"focus": "nothing"}):
         with pytest.raises(UsageError, match="matches no function and no operator"):
             draw(training(), tmp_path, GraphView(**patterns))
@@ -190,7 +190,7 @@ def test_recursion_is_drawn_as_circles(tmp_path: Path) -> None:
 
 
 @needs_dot
-def test_operators_stand_in_rows_by_weight(tmp_path: Path) -> None:
+def test_operators_are_in_rows_sorted_by_weight(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     start_ns = 0
@@ -207,7 +207,7 @@ def test_operators_stand_in_rows_by_weight(tmp_path: Path) -> None:
 
 
 @needs_dot
-def test_as_many_nodes_as_stay_legible(tmp_path: Path) -> None:
+def test_the_number_of_nodes_is_limited(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     for number in range(200):
@@ -219,7 +219,7 @@ def test_as_many_nodes_as_stay_legible(tmp_path: Path) -> None:
 
 
 @needs_dot
-def test_of_many_equal_ones_the_first_are_drawn(tmp_path: Path) -> None:
+def test_of_many_equal_nodes_the_first_are_drawn(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     for number in range(200):
@@ -231,7 +231,7 @@ def test_of_many_equal_ones_the_first_are_drawn(tmp_path: Path) -> None:
 
 
 @needs_dot
-def test_what_nothing_leads_to_is_left_out(tmp_path: Path) -> None:
+def test_unreachable_nodes_are_left_out(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     getter = "/env/site-packages/torch/_ops.py:9/8 OpOverload.__getattr__"
@@ -272,7 +272,7 @@ NAMES = [
 
 @needs_dot
 @pytest.mark.parametrize("name", NAMES)
-def test_names_are_text(tmp_path: Path, name: str) -> None:
+def test_names_are_escaped(tmp_path: Path, name: str) -> None:
     program = Program(program={"argv": [name]})
     program.thread(1)
     program.row("frames", program.string(f"/{name}"), program.string(name), 1, 1)
@@ -295,7 +295,7 @@ def test_a_long_name_is_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("by", ["time", "operator", "calls"])
-def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, by: str) -> None:
+def test_damaged_data_with_a_correct_checksum(tmp_path: Path, seed: int, by: str) -> None:
     rng = random.Random(seed)
     program = training()
     program.sample(0, 600, MAIN, FORWARD, LINEAR)
@@ -314,17 +314,17 @@ def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, by: str) -> Non
 
 
 @pytest.mark.parametrize("ends_ns", [*itertools.permutations((10, 2**62, 2**63 - 1, -(2**63)), 3)])
-def test_ends_that_no_clock_has_shown(tmp_path: Path, ends_ns: tuple[int, int, int]) -> None:
-    """Sums of such times overflowed, and a function on whose account they were was not in the graph."""
+def test_impossible_end_times(tmp_path: Path, ends_ns: tuple[int, int, int]) -> None:
+    """Sums of such times overflowed, and a function that needed them was missing in the graph."""
     program = Program()
     first, second = (program.stack(MAIN, place) for place in (FORWARD, PREPARE))
     for name, stack, end_ns in zip(("mm", "add", "mul"), (first, second, second), ends_ns, strict=True):
         program.run(op(f"aten::{name}", 0, end_ns, stack=stack))
-    with contextlib.suppress(InputError):  # where no time is left
+    with contextlib.suppress(InputError):  # if no time is left
         assert "%" in draw(program, tmp_path, GraphView(by="operator"))
 
 
-def test_without_dot_the_text_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dot_a_dot_file_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(EnvironmentLack, match=r"dot is not installed.*graph.dot.*apt install graphviz"):
         draw(training(), tmp_path, kind="png")
@@ -333,7 +333,7 @@ def test_without_dot_the_text_is_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("script", ["echo cannot >&2; exit 3", "kill -SEGV $$"])
-def test_a_dot_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+def test_a_failing_dot_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     (tmp_path / "dot").write_text(f"#!/bin/sh\n{script}\n")
     (tmp_path / "dot").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -344,13 +344,13 @@ def test_a_dot_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scrip
 
 @needs_dot
 @pytest.mark.parametrize(("kind", "magic"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
-def test_kinds_of_pictures(tmp_path: Path, kind: str, magic: bytes) -> None:
+def test_formats_of_pictures(tmp_path: Path, kind: str, magic: bytes) -> None:
     output = tmp_path / f"graph.{kind}"
     Results(training().recording(tmp_path).path).draw(str(output), GraphView())
     assert output.read_bytes().startswith(magic)
 
 
-def test_an_output_that_cannot_be_written(tmp_path: Path) -> None:
+def test_an_unwritable_output_is_reported(tmp_path: Path) -> None:
     path = training().recording(tmp_path).path
     with pytest.raises(EnvironmentLack, match="the call graph cannot be written"):
         Results(path).draw(str(tmp_path / "missing" / "graph.dot"), GraphView())

@@ -8,7 +8,7 @@ from tests.build import Program
 from tests.report.exports import LOAD, content, findings, sampled
 
 
-def test_by_hand(tmp_path: Path) -> None:
+def test_collapsed_stacks_by_hand(tmp_path: Path) -> None:
     made = collapsed.exported(findings(sampled(), tmp_path))
     main, step = "MainThread;<module> (train.py:1)", "Trainer.step (train.py:28)"
     forward = f"{main};{step};Net.forward.<locals>.<lambda> (model.py:80)"
@@ -26,7 +26,7 @@ def test_by_hand(tmp_path: Path) -> None:
     assert made.notes == ["left out: 80.0 us in which threads ran no Python and no operator"]
 
 
-def test_one_thread_has_no_frame_of_its_own(tmp_path: Path) -> None:
+def test_a_single_thread_has_no_thread_frame(tmp_path: Path) -> None:
     program = Program()
     program.thread(1, "MainThread")
     program.sample(0, 2_999, "a.py:5 f")
@@ -34,7 +34,7 @@ def test_one_thread_has_no_frame_of_its_own(tmp_path: Path) -> None:
     assert content(collapsed.exported(findings(program, tmp_path))) == b"f (a.py:1) 2\n"
 
 
-def test_what_looks_alike_is_one_line(tmp_path: Path) -> None:
+def test_equal_looking_stacks_are_one_line(tmp_path: Path) -> None:
     program = Program()
     program.thread(1, "worker")
     program.thread(2, "worker")
@@ -60,6 +60,6 @@ def test_names_cannot_break_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_nothing_to_show(tmp_path: Path) -> None:
+def test_nothing_to_export_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no stacks with times"):
         collapsed.exported(findings(Program(), tmp_path))

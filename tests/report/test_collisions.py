@@ -14,7 +14,7 @@ from tests.report.test_text import META, report
 
 
 def cells(full: Sequence[str], width: int, operators: Sequence[str] = ()) -> list[str]:
-    """The signature cells that rows with these signatures get."""
+    """The cells of rows with these signatures."""
     placed = [
         Placed(Column("operator", list(operators) or ["mm"] * len(full)), 2),
         Placed(Column("signature", [signature(text) for text in full]), width),
@@ -43,15 +43,15 @@ def cells(full: Sequence[str], width: int, operators: Sequence[str] = ()) -> lis
         ),
     ],
 )
-def test_the_first_difference_shows(full: list[str], width: int, shown: list[str]) -> None:
+def test_the_first_difference_is_visible(full: list[str], width: int, shown: list[str]) -> None:
     assert cells(full, width) == shown
 
 
-def test_rows_that_differ_elsewhere_keep_the_beginning() -> None:
+def test_rows_with_other_differences_show_the_beginning() -> None:
     assert cells(["f32[64] f32[8]", "f32[64] f32[9]"], 12, ["mm", "ad"]) == ["f32[64] f32…", "f32[64] f32…"]
 
 
-def test_many_alike_are_all_distinguished() -> None:
+def test_many_similar_signatures_are_all_distinguished() -> None:
     rng = random.Random(5)
     full = sorted(
         {" ".join(f"f32[{rng.choice([8, 16])},{rng.choice([3, 5])}]" for _ in range(5)) for _ in range(30)}
@@ -62,7 +62,7 @@ def test_many_alike_are_all_distinguished() -> None:
         assert len(set(found)) > len({text[: width - 1] for text in full})
 
 
-def test_two_rows_of_the_report_that_differ_in_strides_only(tmp_path: Path) -> None:
+def test_rows_that_differ_only_in_strides_are_distinguished(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     line = program.stack("/p/net.py:6 call")

@@ -1,4 +1,4 @@
-"""A table of findings that describes itself is a section of the report and of documents."""
+"""A table of findings that describes itself becomes a section of the report and of JSON."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def longest(trace: Any, _: object) -> Longest:
     )
 
 
-def test_text_and_document_have_what_the_table_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_and_json_have_the_tables_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = described("Longest calls", "longest_calls")
     monkeypatch.setitem(passes.PASSES, Longest, passes.Pass(longest))
     monkeypatch.setitem(passes._NAMED, "longest_calls", Longest)

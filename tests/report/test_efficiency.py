@@ -1,4 +1,4 @@
-"""What the reports say of measured calls."""
+"""The report on measured calls."""
 
 import json
 from dataclasses import replace
@@ -22,14 +22,14 @@ from tests.report.measured import absent, around, bernoulli, bmm, measured
 WIDTHS = (80, 120, 200)
 
 
-def test_copies_at_full_bandwidth_are_no_limit() -> None:
+def test_copies_at_full_bandwidth_are_called_pure_copies() -> None:
     clone = bmm(verdict=Verdict("memory-bound", "memory-bound at 98 % of DRAM bandwidth", (PURE_COPY,)))
     text = render_measured(measured(clone, bernoulli()), width=200)
     assert f"Of operator time: 6.0 % {PURE_COPY}, 16.0 % near a limit of this machine" in text
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_first_line_is_the_answer(width: int) -> None:
+def test_the_first_line_has_the_main_result(width: int) -> None:
     text = render_measured(measured(), width=width)
     assert text.startswith("bernoulli_.float f32[128,128,128] p=float takes 16.0 % of operator time:")
     words = " ".join(text.split())
@@ -41,12 +41,12 @@ def test_the_first_line_is_the_answer(width: int) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_line_is_wider(width: int) -> None:
+def test_lines_fit_the_width(width: int) -> None:
     assert max(map(cell_len, render_measured(measured(), width=width).splitlines())) <= width
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_whole_verdict_is_there_at_any_width(width: int) -> None:
+def test_the_whole_verdict_is_shown_at_any_width(width: int) -> None:
     words = " ".join(render_measured(measured(), width=width).split())
     assert words.count("below ceiling: 41 % of GEMM peak (f32, 2 threads)") == 1
     assert "tried, times as fast: 2→1 threads 0.99x (0.97-1.01)" in words
@@ -56,7 +56,7 @@ def render_measured(found: Measurements, width: int = 200) -> str:
     return page(efficiency_of(found), width=width)
 
 
-def test_columns() -> None:
+def test_the_columns_of_efficiency() -> None:
     lines = render_measured(measured()).splitlines()
     (title,) = [at for at, line in enumerate(lines) if "of limit" in line]
     assert lines[title].split() == [
@@ -64,12 +64,12 @@ def test_columns() -> None:
         *("of", "limit", "threads", "verdict"),
     ]
     assert "13.1 ms   12.0 ms  11.8-12.2 ms  11.9 ms  97 % (95-99)    1.01x" in lines[title + 1]
-    # CPU time where it was recorded, and the limit that it comes nearest to.
+    # CPU time if it was recorded, and the limit that the call is nearest to.
     (row,) = [line for line in lines if " aten::bmm " in line]
     assert "2.44 ms   2.40 ms  2.16-2.64 ms  2.00 ms  41 % (40-42)        -" in row
 
 
-def test_what_was_not_rebuilt_has_its_share_and_reason() -> None:
+def test_calls_not_rebuilt_have_a_share_and_a_reason() -> None:
     text = render_measured(measured())
     assert "Not rebuilt  5.0 % of operator time\n" in text
     assert "5.0 %  mine::window f32[8,16]: the library of mine:: is not loaded here" in text
@@ -77,7 +77,7 @@ def test_what_was_not_rebuilt_has_its_share_and_reason() -> None:
     assert alone.startswith("mine::window f32[8,16] takes 5.0 % of operator time: not rebuilt: the library")
 
 
-def test_typed_by_hand() -> None:
+def test_a_typed_call_is_shown() -> None:
     row = replace(bmm(), seen=None)
     text = render_measured(measured(row, left_out_share=None, notes=()))
     assert text.startswith("bmm f32[128,128,16] f32[128,16,128].T takes 2.40 ms: below ceiling: 41 % of GEMM")
@@ -85,7 +85,7 @@ def test_typed_by_hand() -> None:
     assert "Of operator time" not in text
 
 
-def test_what_was_not_reproduced_is_near_no_limit() -> None:
+def test_calls_not_reproduced_have_no_limit() -> None:
     seen = Seen(calls=10, share=0.3, self_ns=72_000_000, total_ns=73_000_000, cpu_ns=72_000_000)
     row = bmm(seen=seen, replay=1 / 3, bounds=(Bound("memory", around(0.95), "copy_"),))
     text = " ".join(render_measured(measured(replace(row, verdict=judge(row)))).split())
@@ -95,7 +95,7 @@ def test_what_was_not_reproduced_is_near_no_limit() -> None:
     assert "faster kernel" not in text
 
 
-def test_wall_time_in_the_program_is_compared_with_nothing() -> None:
+def test_wall_time_of_the_program_is_not_compared() -> None:
     seen = Seen(calls=10, share=0.3, self_ns=720_000_000, total_ns=730_000_000, cpu_ns=None)
     row = bmm(seen=seen, bounds=(Bound("memory", around(0.95), "copy_"),))
     text = " ".join(render_measured(measured(replace(row, verdict=judge(row)))).split())
@@ -104,21 +104,21 @@ def test_wall_time_in_the_program_is_compared_with_nothing() -> None:
     assert "by themselves" not in text
 
 
-def test_one_process_has_no_range() -> None:
+def test_a_single_process_gives_no_interval() -> None:
     words = render_measured(measured(replace(bernoulli(), processes=1)))
     assert "tried, times as fast: 2→1 threads 0.99x\n" in words
 
 
-def test_words_are_explained_once() -> None:
+def test_each_word_is_explained_once() -> None:
     text = render_measured(measured(bmm(), bmm()))
     assert text.count(f"below ceiling: {MEANING['below ceiling']}") == 1
 
 
-def test_interrupted() -> None:
+def test_an_interrupted_measurement_is_reported() -> None:
     assert "Not all was measured: interrupted.\n" in render_measured(measured(bmm(), stopped="interrupted"))
 
 
-def test_threads_are_told_as_times_as_fast_as_one() -> None:
+def test_threads_are_shown_as_a_speed_up_over_one() -> None:
     slower = replace(bernoulli().counterfactuals[0], speedup=around(0.5))
     two = render_measured(measured(replace(bernoulli(), counterfactuals=(slower,))))
     assert " 2.00x  element" in two
@@ -128,7 +128,7 @@ def test_threads_are_told_as_times_as_fast_as_one() -> None:
     )
 
 
-def test_what_was_not_tried_is_said_with_its_reason() -> None:
+def test_changes_not_tried_have_a_reason() -> None:
     left_out = (
         Untried("dtype", "f32→bf16", "products of bf16 are slower here than those of f32: 0.03x"),
         Untried("", "", "no time left"),
@@ -139,7 +139,7 @@ def test_what_was_not_tried_is_said_with_its_reason() -> None:
     )
 
 
-def test_nothing_measured_is_no_number() -> None:
+def test_missing_measurements_are_not_shown_as_numbers() -> None:
     bare = bmm(rotating=None, warm=None, bounds=(), verdict=Verdict("unjudged", "unjudged: no work model"))
     text = render_measured(measured(bare))
     assert "unjudged: no work model" in text
@@ -147,7 +147,7 @@ def test_nothing_measured_is_no_number() -> None:
     assert "0 %  unjudged" not in text
 
 
-def test_text_of_others_cannot_steer_the_terminal() -> None:
+def test_control_characters_are_escaped() -> None:
     evil = "\x1b[2J\u202e"
     row = bmm(verdict=Verdict("below ceiling", f"below ceiling {evil}", (evil,)), not_rebuilt=None)
     text = render_measured(measured(row, replace(absent(), not_rebuilt=evil), stopped=evil, notes=(evil,)))
@@ -175,7 +175,7 @@ def kept(path: str) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_report_finds_them_beside_the_recording(width: int, tmp_path: Path) -> None:
+def test_the_report_finds_measurements_beside_the_recording(width: int, tmp_path: Path) -> None:
     path = recording(tmp_path)
     before = Results(path).text(View(full=True), width=width)
     assert "verdict" not in before
@@ -192,7 +192,7 @@ def test_the_report_finds_them_beside_the_recording(width: int, tmp_path: Path) 
         ]
 
 
-def test_the_report_shows_as_many_as_it_is_told(tmp_path: Path) -> None:
+def test_the_report_respects_the_number_of_rows(tmp_path: Path) -> None:
     path = recording(tmp_path)
     identity = measured_file.identity(Results(path).findings(View(), KINDS, work=False).trace.recording)
     measured_file.write(measured_file.beside(path), measured(*[bmm()] * 30), identity)
@@ -203,7 +203,7 @@ def test_the_report_shows_as_many_as_it_is_told(tmp_path: Path) -> None:
         assert "30 calls" in section
 
 
-def test_json_has_them(tmp_path: Path) -> None:
+def test_json_has_the_measurements(tmp_path: Path) -> None:
     path = recording(tmp_path)
     assert "measurements" not in Results(path).document(View())["tables"]
     kept(path)
@@ -230,7 +230,7 @@ def test_json_has_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[[[[", '{"schema": 1, "meta": {}, "tables": {}}'])
-def test_others_are_not_used_and_that_is_said(text: str, tmp_path: Path) -> None:
+def test_measurements_of_other_recordings_are_refused(text: str, tmp_path: Path) -> None:
     path = recording(tmp_path)
     Path(measured_file.beside(path)).write_text(text)
     document = Results(path).document(View())

@@ -51,7 +51,7 @@ def shown(found: Findings, width: int = 200) -> list[str]:
     return lines[start + 1 : end]
 
 
-def test_all_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_facts_are_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TZ", "UTC")
     software, machine, settings = shown(made(tmp_path, **MACHINE), 400)
     assert software == (
@@ -68,11 +68,11 @@ def test_all_facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])
-def test_width(tmp_path: Path, width: int) -> None:
+def test_lines_fit_the_width(tmp_path: Path, width: int) -> None:
     assert max(map(cell_len, shown(made(tmp_path, **MACHINE), width))) <= width
 
 
-def test_an_ordinary_machine_without_torch(tmp_path: Path) -> None:
+def test_a_machine_without_torch(tmp_path: Path) -> None:
     host = {"cores": 2, "cores_allowed": 2}
     assert shown(made(tmp_path, host=host, versions={"python": "3.11.9"})) == [
         "Python 3.11.9",
@@ -85,15 +85,15 @@ def test_an_ordinary_machine_without_torch(tmp_path: Path) -> None:
     ]
 
 
-def test_a_debug_build(tmp_path: Path) -> None:
+def test_a_debug_build_is_named(tmp_path: Path) -> None:
     assert shown(made(tmp_path, torch={"version": "2", "debug": True})) == ["torch 2 · debug build"]
 
 
-def test_nothing_is_known(tmp_path: Path) -> None:
+def test_without_facts_there_is_no_section(tmp_path: Path) -> None:
     assert shown(made(tmp_path)) == []
 
 
-def test_facts_of_other_types_and_with_escapes(tmp_path: Path) -> None:
+def test_malformed_facts_are_handled(tmp_path: Path) -> None:
     evil = "\x1b[2J" * 100
     strange: Any = [{}, 1, None, [evil], evil, {"x": evil, evil: evil, "version": evil}]
     for value in strange:

@@ -1,4 +1,4 @@
-"""Whatever is in the recording: every export is made, or one line says why not; none as a whole in memory."""
+"""For any recording, every export works or one line says why not. No export is held in memory as a whole."""
 
 import contextlib
 import random
@@ -17,7 +17,7 @@ from tests.report.test_untrusted import mutated
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_damage_with_a_right_checksum(seed: int, tmp_path: Path) -> None:
+def test_damaged_data_with_a_correct_checksum(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
     payloads = [block[12:] for block in counted(sampled()).blocks(3)]
     path = tmp_path / "damaged.perfprobe"
@@ -33,7 +33,7 @@ def test_damage_with_a_right_checksum(seed: int, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["speedscope", "collapsed"])
-def test_the_file_is_never_in_memory(form: str, tmp_path: Path) -> None:
+def test_the_file_is_not_held_in_memory(form: str, tmp_path: Path) -> None:
     program = sampled()
     stack = [f"/p/{'deep' * 20}.py:{at}/{at} f" for at in range(1, 200)]
     stacks = [program.stack(*stack, f"/p/a.py:5/{at + 1} g") for at in range(150)]

@@ -1,4 +1,4 @@
-"""The table of Python functions, from calling structures written by hand."""
+"""The table of Python functions, with findings written by hand."""
 
 import json
 from collections.abc import Sequence
@@ -60,7 +60,7 @@ def shown(found: Findings, **options: Any) -> list[str]:
     return [] if start is None else lines[start : lines.index("", start)]
 
 
-def test_the_table(tmp_path: Path) -> None:
+def test_the_table_of_functions(tmp_path: Path) -> None:
     text = shown(sampled().findings(tmp_path))
     assert text[0] == "Python functions  4 functions by tottime"
     assert [line[:56].rstrip() for line in text[1:6]] == [
@@ -90,7 +90,7 @@ def first(found: Findings, **options: Any) -> str:
     return shown(found, **options)[2]
 
 
-def test_order_and_number_of_rows(tmp_path: Path) -> None:
+def test_sorting_and_number_of_rows(tmp_path: Path) -> None:
     found = sampled().findings(tmp_path)
     assert "tokenize" in first(found, sort="mean")
     assert "walk" in first(found, sort="total")
@@ -101,14 +101,14 @@ def test_order_and_number_of_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 200])
-def test_widths(tmp_path: Path, width: int) -> None:
+def test_lines_fit_the_width(tmp_path: Path, width: int) -> None:
     text = shown(sampled().findings(tmp_path), width=width)
     assert max(map(cell_len, text)) <= width
     for place in ("text.py:12", "functional.py:7", "train.py:3"):
         assert any(place in line for line in text)
 
 
-def test_notes_are_about_what_is_shown(tmp_path: Path) -> None:
+def test_notes_refer_to_shown_rows(tmp_path: Path) -> None:
     (table,) = [
         block for block in functions(sampled().findings(tmp_path), Choice()) if isinstance(block, Table)
     ]
@@ -119,7 +119,7 @@ def test_notes_are_about_what_is_shown(tmp_path: Path) -> None:
         assert start not in " ".join(table.notes(Shown([each for each in every if each != title])))
 
 
-def test_counts_of_a_part(tmp_path: Path) -> None:
+def test_counts_of_a_part_of_the_run_are_marked(tmp_path: Path) -> None:
     made = sampled()
     made.counts_end_ns = 250 * MS
     facts = {"reason": "too\x1b dear", "library_imports": "not counted"}
@@ -135,7 +135,7 @@ def test_counts_of_a_part(tmp_path: Path) -> None:
     assert "after 250 ms of 1.00 s: it took more than 10 % of a second." in text
 
 
-def test_times_without_samples_say_where_imports_are(tmp_path: Path) -> None:
+def test_times_by_cprofile_say_that_imports_are_included(tmp_path: Path) -> None:
     made = sampled()
     made.by_samples = False
     said = "Imports of libraries are not broken down: their time is in the tottime of exec"
@@ -143,7 +143,7 @@ def test_times_without_samples_say_where_imports_are(tmp_path: Path) -> None:
     assert said not in " ".join(shown(made.findings(tmp_path, cprofile={"library_imports": "counted"})))
 
 
-def test_c_functions_that_others_show_better(tmp_path: Path) -> None:
+def test_c_functions_shown_better_elsewhere_are_left_out(tmp_path: Path) -> None:
     made = sampled()
     made.function("<built-in method torch.relu>", origin=Origin.TORCH, calls=9, counted_own_ns=SECOND)
     made.function("<built-in method builtins.exec>", origin=Origin.STDLIB, calls=9, counted_own_ns=SECOND)
@@ -161,7 +161,7 @@ def test_c_functions_that_others_show_better(tmp_path: Path) -> None:
     ("origin", "of_tokenize_ms", "left_out"),
     [(Origin.STDLIB, 499, True), (Origin.LIBRARY, 499, False), (Origin.STDLIB, 300, False)],
 )
-def test_c_functions_that_their_caller_tells(
+def test_c_functions_explained_by_their_caller_are_left_out(
     tmp_path: Path, origin: Origin, of_tokenize_ms: int, left_out: bool
 ) -> None:
     made = sampled()
@@ -180,14 +180,14 @@ def test_c_functions_that_their_caller_tells(
     assert "<built-in method sleep>" in [row["function"] for row in document(found)["tables"]["functions"]]
 
 
-def test_cprofile_reports_what_samples_cannot(tmp_path: Path) -> None:
+def test_cprofile_shows_functions_without_samples(tmp_path: Path) -> None:
     made = sampled()
     made.function("<built-in method len>", origin=Origin.STDLIB, **figures(COUNTS, 4, 4, 2 * MS, 2 * MS))
     assert any("(0.2 %)" in line for line in shown(made.findings(tmp_path)))
     assert any("(2.00 ms)" in line for line in shown(made.findings(tmp_path)))
 
 
-def test_threads_by_name(tmp_path: Path) -> None:
+def test_threads_are_shown_by_name(tmp_path: Path) -> None:
     made = sampled()
     made.program.thread(2, "loader")
     made.program.thread(3, "MainThread")
@@ -199,13 +199,13 @@ def test_threads_by_name(tmp_path: Path) -> None:
     ]
 
 
-def test_times_of_more_than_all(tmp_path: Path) -> None:
+def test_times_beyond_the_wall_time(tmp_path: Path) -> None:
     made = sampled()
     made.threads[0] |= {"own_ns": 1010 * MS, "failed_ns": 0}
     assert shown(made.findings(tmp_path))[-1] == "MainThread: wall 1.00 s = functions 101 % (1.0 % too much)"
 
 
-def test_focus(tmp_path: Path) -> None:
+def test_the_focus_limits_the_rows(tmp_path: Path) -> None:
     found = sampled().findings(tmp_path)
     found = Findings(found.trace, found[Calling], focus="text.py:12 in tok")
     text = shown(found)
@@ -216,7 +216,7 @@ def test_focus(tmp_path: Path) -> None:
 
 
 def counted() -> Made:
-    """cProfile alone: 600 ms in a second, a million calls."""
+    """cProfile only: 600 ms in a second, and a million calls."""
     made = Made(Program(**{**META, "stop": {"monotonic_ns": SECOND, "cpu_ns": SECOND}}), by_samples=False)
     made.program.thread(1)
     tokenize = figures(COUNTS, 999_996, 999_996, 600 * MS, 700 * MS) | figures(TIMES, 600 * MS, 700 * MS)
@@ -226,7 +226,7 @@ def counted() -> Made:
     return made
 
 
-def test_cprofile_alone(tmp_path: Path) -> None:
+def test_the_table_with_cprofile_only(tmp_path: Path) -> None:
     facts = {"estimated_ns": 200_000_000.0, "calls": 999_996, "c_calls": 4}
     assert shown(counted().findings(tmp_path, cprofile=facts), width=200) == [
         "Python functions  2 functions by tottime",
@@ -239,7 +239,7 @@ def test_cprofile_alone(tmp_path: Path) -> None:
     ]
 
 
-def test_cprofile_alone_and_not_to_the_end(tmp_path: Path) -> None:
+def test_the_table_with_partial_counts_only(tmp_path: Path) -> None:
     made = counted()
     made.counts_end_ns = 500 * MS
     text = " ".join(shown(made.findings(tmp_path, cprofile={"reason": "tracer"})))
@@ -249,7 +249,7 @@ def test_cprofile_alone_and_not_to_the_end(tmp_path: Path) -> None:
     )
 
 
-def test_counts_of_a_killed_program(tmp_path: Path) -> None:
+def test_counts_of_a_killed_program_are_marked(tmp_path: Path) -> None:
     made = sampled()
     made.counts_end_ns = 500 * MS
     found = made.findings(tmp_path, stop=None, cprofile={"counted_until_ns": 500 * MS})
@@ -259,7 +259,7 @@ def test_counts_of_a_killed_program(tmp_path: Path) -> None:
     )
 
 
-def test_samples_alone(tmp_path: Path) -> None:
+def test_the_table_with_samples_only(tmp_path: Path) -> None:
     made = Made(Program(**META))
     made.samples = [{"start_ns": 0, "end_ns": 10 * MS, "looks": 10}]
     made.function("/p/text.py:12 tokenize", own_ns=2 * MS, total_ns=2 * MS, neither_ns=2 * MS)
@@ -268,7 +268,7 @@ def test_samples_alone(tmp_path: Path) -> None:
     assert "ncalls" not in "".join(text)
 
 
-def test_few_samples_say_nothing(tmp_path: Path) -> None:
+def test_few_samples_are_noted(tmp_path: Path) -> None:
     made = sampled()
     whole = {"start_ns": 0, "end_ns": SECOND, "thread": 0, "stack": 0, "look": 0, "looks": 5}
     made.samples = [whole]
@@ -284,13 +284,13 @@ def test_few_samples_say_nothing(tmp_path: Path) -> None:
     assert "Hottest Python" not in render(found)
 
 
-def test_nothing_where_only_operators_were_recorded(tmp_path: Path) -> None:
+def test_no_table_if_only_operators_were_recorded(tmp_path: Path) -> None:
     made = Made(Program(**META), by_samples=False)
     made.function("/p/text.py:12 tokenize", operator_calls=3, operator_own_ns=5)
     assert shown(made.findings(tmp_path)) == []
 
 
-def test_no_wall_time(tmp_path: Path) -> None:
+def test_without_wall_time_there_are_no_shares(tmp_path: Path) -> None:
     made = sampled()
     made.threads[0]["wall_ns"] = -1
     text = shown(made.findings(tmp_path, start=None))
@@ -312,13 +312,13 @@ def test_functions_of_several_threads(tmp_path: Path) -> None:
     )
 
 
-def test_many_threads(tmp_path: Path) -> None:
+def test_only_the_largest_of_many_threads_are_shown(tmp_path: Path) -> None:
     made = sampled()
     made.threads *= 6
     assert shown(made.findings(tmp_path))[-1] == "and 2 more threads (in the JSON)."
 
 
-def test_names_and_figures_of_strangers(tmp_path: Path) -> None:
+def test_hostile_names_and_figures(tmp_path: Path) -> None:
     evil = "\x1b[2J\u202e" + "long_" * 200
     made = Made(Program(**META), counts_end_ns=-(2**62))
     made.program.thread(1, evil)
@@ -339,7 +339,7 @@ def summary(made: Made, folder: Path) -> str:
     return " ".join(render(made.findings(folder)).split("\n\n")[0].splitlines())
 
 
-def test_the_hottest_python(tmp_path: Path) -> None:
+def test_the_headline_names_the_hottest_function(tmp_path: Path) -> None:
     assert "Hottest Python: 50.0 % of wall outside of operators, at text.py:12 in tokenize." in summary(
         sampled(), tmp_path
     )
@@ -347,11 +347,11 @@ def test_the_hottest_python(tmp_path: Path) -> None:
     made.sampled[0]["time_ns"] = 99 * MS
     assert "Hottest Python" not in summary(made, tmp_path)
     made = sampled()
-    made.sampled[0]["cpu_ns"] = MS  # it waited
+    made.sampled[0]["cpu_ns"] = MS  # it was waiting
     assert "Hottest Python" not in summary(made, tmp_path)
 
 
-def test_the_main_thread_waits(tmp_path: Path) -> None:
+def test_waiting_functions_are_not_the_hottest(tmp_path: Path) -> None:
     meta = {**META, "stop": {"monotonic_ns": SECOND}, "program": {"argv": ["p.py"], "pid": 1001}}
     program = Program(**meta)
     program.thread(1, "p")
@@ -375,7 +375,7 @@ def test_the_main_thread_waits(tmp_path: Path) -> None:
     assert "Hottest Python: 53.8 % of wall outside of operators, at p.py:8 in work." in told
 
 
-def test_operators_are_hotter_than_python(tmp_path: Path) -> None:
+def test_operators_can_be_hotter_than_python(tmp_path: Path) -> None:
     made = sampled()
     made.program.run(op("aten::mm", 0, 501 * MS))
     assert "Hottest: mm" in summary(made, tmp_path)

@@ -1,4 +1,4 @@
-"""The sections about GPUs, from findings written by hand."""
+"""The GPU sections, with findings written by hand."""
 
 import re
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ TITLES = ("GPUs", "GPU kernels", "GPU copies", "GPU waits", "CUDA calls")
 
 
 def cells(lines: Sequence[str]) -> list[list[str]]:
-    """Cells of the rows of a section, split where there are two blanks."""
+    """Cells of a section's rows, split at two or more blanks."""
     return [re.split(r" {2,}", line.strip()) for line in lines[2:]]
 
 
-def test_nothing_of_gpus_is_said_without_records_of_them(tmp_path: Path) -> None:
+def test_without_gpu_records_there_are_no_gpu_sections(tmp_path: Path) -> None:
     text = report(training(), tmp_path)
     assert not any(title in text for title in TITLES)
     assert "gpu self" not in text
@@ -56,7 +56,7 @@ def test_kernels_by_time_with_what_launched_them(tmp_path: Path) -> None:
     assert "Of 10 kernels and copies the starting call is not known." in lines[-1]
 
 
-def test_times_that_the_driver_did_not_give_are_no_zeros(tmp_path: Path) -> None:
+def test_missing_times_are_not_zero(tmp_path: Path) -> None:
     on = OnGpu()
     site = on.site("aten::mm", "/p/a.py:1 f")
     on.kernel("partly", 2 * MS, site, untimed=5)
@@ -74,7 +74,7 @@ def test_times_that_the_driver_did_not_give_are_no_zeros(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("name", ["dropped_records", "refused_buffers", "lent_buffers"])
-def test_lost_records_leave_open_what_limits_the_program(name: str, tmp_path: Path) -> None:
+def test_with_lost_records_no_bottleneck_is_named(name: str, tmp_path: Path) -> None:
     on = OnGpu(gpu={name: 4})
     on.device(95 * MS)
     text = " ".join(render(on.findings(tmp_path)).split())
@@ -82,7 +82,7 @@ def test_lost_records_leave_open_what_limits_the_program(name: str, tmp_path: Pa
     assert "records of its work are lost, so the bottleneck is unknown." in text
 
 
-def test_copies_by_direction(tmp_path: Path) -> None:
+def test_copies_are_grouped_by_direction(tmp_path: Path) -> None:
     on = transformer()
     on.copy(
         CopyKind.FILL, 0, int(MemoryKind.DEVICE), on.site(None, None), untimed=1, is_async=-1, total_ns=500
@@ -103,7 +103,7 @@ def test_copies_by_direction(tmp_path: Path) -> None:
     assert lines[-1].startswith("Pageable: ")
 
 
-def test_waits_and_how_long_the_program_stood_still(tmp_path: Path) -> None:
+def test_waits_and_their_total_time(tmp_path: Path) -> None:
     on = transformer()
     on.wait(WaitKind.STREAM_WAIT_EVENT, "cudaStreamWaitEvent", 50 * MS, on.site(None, "/p/a.py:3 f"))
     heading, *_ = lines = section(render(on.findings(tmp_path)), "GPU waits")
@@ -115,7 +115,7 @@ def test_waits_and_how_long_the_program_stood_still(tmp_path: Path) -> None:
     assert cells(lines)[0][5] == "stream for an event"
 
 
-def test_devices_calls_and_the_median_step(tmp_path: Path) -> None:
+def test_devices_cuda_calls_and_the_median_step(tmp_path: Path) -> None:
     text = render(transformer().findings(tmp_path))
     assert cells(section(text, "GPUs"))[0] == [
         *(
@@ -164,7 +164,7 @@ def test_devices_calls_and_the_median_step(tmp_path: Path) -> None:
         (7, 20, "which is the bottleneck, but the program waited for the GPU for 20.0 % of wall."),
     ],
 )
-def test_the_headline_says_who_waits_for_whom(
+def test_the_headline_says_whether_host_or_gpu_waits(
     tmp_path: Path, busy_ms: int, waited_ms: int, said: str
 ) -> None:
     on = OnGpu()
@@ -177,8 +177,8 @@ def test_the_headline_says_who_waits_for_whom(
 
 @pytest.mark.parametrize(
     ("busy", "computing", "nccl", "copying", "said"),
-    [  # of 70 ms from first to last
-        # A loop that sends its batches over PCIe: the GPU is busy, and hardly computes.
+    [  # of 70 ms from first to last work
+        # A loop that copies its batches over PCIe: the GPU is busy but hardly computes.
         (
             69,
             7,
@@ -186,9 +186,9 @@ def test_the_headline_says_who_waits_for_whom(
             66,
             "(computing 10.0 %, copying 94.3 %): it computed for 10.0 % only, so copying is the bottleneck.",
         ),
-        # Behind copies that overlap it computes all the time.
+        # With overlapping copies it computes all the time.
         (69, 66, 0, 50, "(computing 94.3 %, copying 71.4 %): there the GPU is the bottleneck."),
-        # One of several GPUs waits for the slowest one, spinning.
+        # One of several GPUs spins while it waits for the slowest.
         (
             69,
             21,
@@ -208,7 +208,7 @@ def test_the_headline_says_who_waits_for_whom(
         (14, 1, 0, 13, "(computing 1.4 %, copying 18.6 %): mostly it waited for the program, which is the "),
     ],
 )
-def test_copies_and_nccl_are_no_computing(
+def test_copies_and_nccl_do_not_count_as_computing(
     busy: int, computing: int, nccl: int, copying: int, said: str, tmp_path: Path
 ) -> None:
     on = OnGpu()
@@ -220,7 +220,7 @@ def test_copies_and_nccl_are_no_computing(
 @pytest.mark.parametrize(
     ("busy_ms", "cost_ns", "is_said"), [(42, 310, True), (7, 310, True), (69, 310, False), (42, 0, False)]
 )
-def test_what_recording_added_to_launches_is_said_where_the_gpu_waited(
+def test_the_cost_of_recording_launches_is_shown_if_the_gpu_waited(
     busy_ms: int, cost_ns: int, is_said: bool, tmp_path: Path
 ) -> None:
     on = OnGpu(gpu={"call_cost_ns": cost_ns})
@@ -234,7 +234,7 @@ def test_what_recording_added_to_launches_is_said_where_the_gpu_waited(
     assert ("Recording made" in text) is is_said
 
 
-def test_a_gpu_used_for_a_short_time_is_no_bottleneck(tmp_path: Path) -> None:
+def test_a_briefly_used_gpu_is_no_bottleneck(tmp_path: Path) -> None:
     on = OnGpu()
     on.device(9 * MS, first_ns=20 * MS, last_ns=30 * MS, copying_ns=0)
     text = render(on.findings(tmp_path))
@@ -248,7 +248,7 @@ def test_the_hottest_kernel_is_named_at_the_top(tmp_path: Path) -> None:
     assert f"Hottest kernel: {GEMM} by aten::mm, {place}, forward: 50.0 % of kernel time.\n" in text
 
 
-def test_of_several_gpus_the_busiest_is_in_the_headline(tmp_path: Path) -> None:
+def test_the_headline_has_the_busiest_of_several_gpus(tmp_path: Path) -> None:
     on = OnGpu(gpu={"devices": [{"name": "a"}, "b", None]})
     for busy_ns in (MS, 70 * MS, -1):
         on.device(busy_ns)
@@ -257,7 +257,7 @@ def test_of_several_gpus_the_busiest_is_in_the_headline(tmp_path: Path) -> None:
     assert [row[1] for row in cells(section(text, "GPUs"))] == ["1.0 %", "70.0 %", "-"]
 
 
-def test_top_sort_and_focus(tmp_path: Path) -> None:
+def test_top_sort_and_focus_of_gpu_tables(tmp_path: Path) -> None:
     found = transformer().findings(tmp_path)
     lines = section(render(found, top=1), "GPU kernels")
     assert lines[0] == "GPU kernels  1 of 5 rows by time, 50.0 % of kernel time"
@@ -279,7 +279,7 @@ def test_top_sort_and_focus(tmp_path: Path) -> None:
     assert "1 row by time, focus 'to GPU' of 2; in all" in render(transformer().findings(tmp_path, "to GPU"))
 
 
-def test_operators_and_lines_have_their_time_on_gpus(tmp_path: Path) -> None:
+def test_operators_and_lines_have_gpu_times(tmp_path: Path) -> None:
     on = transformer()
     found = with_gpu_times(on.findings(tmp_path), [50 * MS], [60 * MS])
     first = section(render(found), "Hot operators")
@@ -297,7 +297,7 @@ def test_operators_and_lines_have_their_time_on_gpus(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [60, 80, 100, 140, 200])
 @pytest.mark.parametrize("columns", ["short", "all"])
-def test_it_fits_and_lines_stay_whole(tmp_path: Path, width: int, columns: str) -> None:
+def test_tables_fit_the_width_and_places_are_complete(tmp_path: Path, width: int, columns: str) -> None:
     text = render(transformer().findings(tmp_path), width=width, columns=columns)
     for title in TITLES:
         lines = section(text, title) if f"{title}  " in text else [title]
@@ -311,7 +311,7 @@ def test_blocks_and_threads_of_the_longest_kernel(tmp_path: Path) -> None:
     assert "512 x 128" in section(text, "GPU kernels")[2]
 
 
-def test_names_are_shown_and_never_obeyed(tmp_path: Path) -> None:
+def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
     on = OnGpu(gpu={"devices": [{"name": "GPU\x1b[2J"}]})
     evil = "k\x1b[31mernel\n\u202e" * 9
     site = on.site(evil, f"/p/{evil}.py:7 {evil}")
@@ -327,7 +327,7 @@ def test_names_are_shown_and_never_obeyed(tmp_path: Path) -> None:
     assert "k\\x1b[31mernel" in text
 
 
-def test_the_json_document_has_all_of_it(tmp_path: Path) -> None:
+def test_json_has_all_gpu_tables(tmp_path: Path) -> None:
     on = transformer()
     on.kernel(
         ADD, -1, on.site("aten::add", None, OTHER, gap=int(Gap.NODE_WITHOUT_FORWARD)), untimed=10, least_ns=-1

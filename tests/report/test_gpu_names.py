@@ -1,4 +1,4 @@
-"""Kernels' names in short: what they are, not how they are made."""
+"""Short names of kernels: without template details."""
 
 import pytest
 from rich.cells import cell_len
@@ -51,7 +51,7 @@ NATIVE = "at::native::"
         ),
     ],
 )
-def test_shortened(name: str, short: str) -> None:
+def test_names_are_shortened(name: str, short: str) -> None:
     assert shortened(name) == short
 
 
@@ -76,13 +76,13 @@ ODD = (
 
 
 @pytest.mark.parametrize("name", ODD, ids=range(len(ODD)))
-def test_any_text_has_a_name_that_can_be_printed(name: str) -> None:
+def test_any_text_gives_a_printable_name(name: str) -> None:
     assert shortened(name).isprintable()
     assert shortened(name, whole=True).isprintable()
     assert len(shortened("x" + name)) > 0
 
 
-def test_names_that_would_look_the_same_keep_what_distinguishes_them() -> None:
+def test_similar_names_stay_distinguishable() -> None:
     other = ADD.replace("float", "c10::Half")
     assert kernel_names([ADD, other, ADD], [1, 1, 1]) == [
         "vectorized_elementwise_kernel<4, CUDAFunctor_add<float>, array<char*, 3ul>>",
@@ -97,7 +97,7 @@ def test_names_that_would_look_the_same_keep_what_distinguishes_them() -> None:
 
 
 @pytest.mark.parametrize("width", [0, 1, 5, 12, 20, 40])
-def test_cut_in_the_middle_keeps_both_ends(width: int) -> None:
+def test_long_names_are_cut_in_the_middle(width: int) -> None:
     text = "ampere_fp16_s16816gemm_128x128_tn"
     cut = cut_middle(text, width)
     assert cell_len(cut) <= width

@@ -1,4 +1,4 @@
-"""The report of a whole program with a GPU, which a stand-in for libcupti simulates."""
+"""The report of a program with a GPU simulated by a stand-in for libcupti."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ gpu.standin_launch_graph(b"node", 4, 1000, 7)
 
 
 def line(text: str) -> int:
-    """The line of the program that holds this text."""
+    """The line number of the program line with this text."""
     return (OPERATORS + PROGRAM).partition(text)[0].count("\n") + 1
 
 
@@ -44,7 +44,7 @@ def reported(folder: Path, standin: Path, **settings: str) -> tuple[str, dict[st
     return outcome.err.decode(), json.loads((folder / "run.json").read_text())["tables"]
 
 
-def test_kernels_copies_and_waits_stand_at_their_lines(tmp_path: Path, standin: Path) -> None:
+def test_kernels_copies_and_waits_have_their_lines(tmp_path: Path, standin: Path) -> None:
     text, tables = reported(tmp_path, standin)
     first, graph, *_ = tables["kernels"]
     assert (first["operator"], first["line"], first["kernels"]) == ("standin::work", line("x = work("), 4)
@@ -70,7 +70,7 @@ def test_kernels_copies_and_waits_stand_at_their_lines(tmp_path: Path, standin: 
     assert "Stand-in" in section(text, "GPUs")[2]
 
 
-def test_what_cupti_lost_is_printed(tmp_path: Path, standin: Path) -> None:
+def test_records_lost_by_cupti_are_printed(tmp_path: Path, standin: Path) -> None:
     text, tables = reported(tmp_path, standin, drop="7", untimed="1")
     losses = text[text.index("\nLosses") :]
     assert "GPU records dropped: CUPTI was out of memory" in losses

@@ -41,7 +41,7 @@ def write(path: Path, data: str | bytes, time_ns: int = WRITTEN_NS) -> str:
 
 
 def recording(folder: Path, file: str, lines: dict[int, int], **meta: Any) -> Recording:
-    """A recording that says of these lines of a file how long an operator took there."""
+    """A recording with the time of an operator for each of these lines of a file."""
     times = {"clock": CLOCK, "start": {"monotonic_ns": 50, "cpu_ns": 0}}
     program = Program(**{**META, **times, "stop": {"monotonic_ns": 2000}, **meta})
     program.thread(1)
@@ -62,7 +62,7 @@ def shown(recorded: Recording, **options: Any) -> list[str]:
     return lines[start : lines.index("", start)]
 
 
-def test_the_source_view(tmp_path: Path) -> None:
+def test_source_lines_are_shown_with_times(tmp_path: Path) -> None:
     file = write(tmp_path / "net.py", SOURCE)
     text = shown(recording(tmp_path, file, {6: 50, 8: 30, 10: 10, 13: 6}), width=100)
     assert text == [
@@ -82,7 +82,7 @@ def test_the_source_view(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_other", [True, False])
-def test_a_line_in_no_phase_shows_its_time_where_phases_are_shown(tmp_path: Path, *, is_other: bool) -> None:
+def test_lines_without_a_phase_have_a_time_too(tmp_path: Path, *, is_other: bool) -> None:
     file = write(tmp_path / "net.py", SOURCE)
     program = Program(**META)
     program.thread(1)
@@ -98,14 +98,14 @@ def test_a_line_in_no_phase_shows_its_time_where_phases_are_shown(tmp_path: Path
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
-def test_it_is_never_wider_than_asked(tmp_path: Path, width: int) -> None:
+def test_lines_fit_the_width(tmp_path: Path, width: int) -> None:
     file = write(tmp_path / "net.py", "\n" * 99998 + "x = 5  # " + "long " * 100 + "\n")
     text = shown(recording(tmp_path, file, {99999: 50}), width=width)
     assert max(map(cell_len, text)) <= width
     assert any("99999  x = 5" in line for line in text)
 
 
-def test_how_many_lines(tmp_path: Path) -> None:
+def test_the_number_of_lines(tmp_path: Path) -> None:
     file = write(tmp_path / "net.py", SOURCE * 9)
     times = {line: 100_000 if line % 20 == 0 else 1 for line in range(1, 110)}
     made = recording(tmp_path, file, times)
@@ -113,13 +113,13 @@ def test_how_many_lines(tmp_path: Path) -> None:
     def count(**options: Any) -> int:
         return sum("div f32[64,128]" in line for line in shown(made, **options))
 
-    assert count() == 5  # the others have next to nothing
+    assert count() == 5  # the others take almost no time
     assert count(top=2) == 2
     assert count(top=0) == 109
     assert "2 of 109 lines by self time" in shown(made, top=2)[0]
 
 
-def test_a_heat_map_needs_color_only_to_be_prettier(tmp_path: Path) -> None:
+def test_the_heat_map_is_readable_without_color(tmp_path: Path) -> None:
     made = recording(tmp_path, write(tmp_path / "net.py", SOURCE), {6: 50, 8: 3})
     plain, colored = (render(findings(made), color=color) for color in (False, True))
     stripped = re.sub(r"\x1b\[[0-9;]*m", "", colored)
@@ -140,7 +140,7 @@ def test_a_heat_map_needs_color_only_to_be_prettier(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_only_a_file_as_it_was_is_shown(tmp_path: Path, clock: Any, time_ns: int, reason: str | None) -> None:
+def test_changed_files_are_not_shown(tmp_path: Path, clock: Any, time_ns: int, reason: str | None) -> None:
     file = write(tmp_path / "net.py", SOURCE, time_ns)
     made = recording(tmp_path, file, {6: 50}, clock=clock)
     text = "\n".join(shown(made))
@@ -155,7 +155,7 @@ def sources(folder: Path) -> SourceText:
     return SourceText(findings(made))
 
 
-def test_what_is_no_plain_python_file_is_not_read(tmp_path: Path) -> None:
+def test_only_regular_python_files_are_read(tmp_path: Path) -> None:
     found = sources(tmp_path)
     write(tmp_path / "secret", "password\n")
     write(tmp_path / "huge.py", b"#" * (MOST_BYTES + 1))
@@ -179,7 +179,7 @@ def test_what_is_no_plain_python_file_is_not_read(tmp_path: Path) -> None:
         assert found.reason(file) == "source not found here", file
 
 
-def test_encodings_and_lines_that_are_not_there(tmp_path: Path) -> None:
+def test_encodings_and_missing_lines(tmp_path: Path) -> None:
     found = sources(tmp_path)
     write(tmp_path / "latin.py", "# coding: latin-1\nä = 1\r\nb\x0cc = 2\n".encode("latin-1"))
     write(tmp_path / "odd.py", b"# coding: no-such\n\xff = 1\n")
@@ -195,7 +195,7 @@ def test_encodings_and_lines_that_are_not_there(tmp_path: Path) -> None:
     assert found.text("rot.py", 2) in (None, "x = 1")
 
 
-def test_a_recording_that_names_many_files_does_not_make_all_read(tmp_path: Path) -> None:
+def test_the_number_of_files_read_is_limited(tmp_path: Path) -> None:
     found = sources(tmp_path)
     write(tmp_path / "last.py", "x = 1\n")
     write(tmp_path / "first.py", "x = 1\n")
@@ -206,14 +206,14 @@ def test_a_recording_that_names_many_files_does_not_make_all_read(tmp_path: Path
     assert found.text("first.py", 1) == "x = 1"
 
 
-def test_no_section_without_lines(tmp_path: Path) -> None:
+def test_without_lines_there_is_no_section(tmp_path: Path) -> None:
     program = Program(**META)
     program.run(op("aten::mm", 0, 5))
     assert "Hot lines" not in render(findings(program.recording(tmp_path)))
 
 
 def quoted(path: str, **view: Any) -> tuple[bool, str]:
-    """Whether the report quotes the hot line, and all of the report; the same in JSON."""
+    """Whether the report quotes the hot line, and the whole report; the same for JSON."""
     text = Results(path).text(View(full=True, **view))
     (row,) = [row for row in Results(path).document(View(**view))["tables"]["lines"] if row["line"] == 6]
     assert ("x = self.fc(x)" in text) == (row["text"] is not None)
@@ -226,7 +226,7 @@ def of_host(folder: Path, name: str, **meta: Any) -> str:
     return recording(folder, file, {6: 50}, host={"name": name}, **meta).path
 
 
-def test_somebody_elses_recording_quotes_only_what_lies_below(
+def test_recordings_of_other_users_quote_only_files_below_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -238,12 +238,14 @@ def test_somebody_elses_recording_quotes_only_what_lies_below(
     assert "(not below this folder, and recorded on another host: --source DIR)" in text
     monkeypatch.chdir(tmp_path)
     assert quoted(path)[0]
-    (elsewhere / "net.py").symlink_to(tmp_path / "proj" / "net.py")  # below by name, and not in truth
+    (elsewhere / "net.py").symlink_to(tmp_path / "proj" / "net.py")  # below only by name
     monkeypatch.chdir(elsewhere)
     assert not quoted(path)[0]
 
 
-def test_another_users_recording_is_somebody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_of_another_user_is_a_foreign_recording(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = of_host(tmp_path, os.uname().nodename)
     monkeypatch.chdir("/")
     assert quoted(path)[0]
@@ -258,8 +260,8 @@ def test_another_users_recording_is_somebody_elses(tmp_path: Path, monkeypatch: 
     assert "another user's recording" in text
 
 
-def test_the_folder_that_the_user_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where the program lay elsewhere, and the files are newer than the recording: a fresh clone."""
+def test_files_in_a_named_folder_are_quoted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the program was elsewhere and the files are newer than the recording, as in a new clone."""
     clone, here = tmp_path / "clone", tmp_path / "here"
     (clone / "pkg").mkdir(parents=True)
     here.mkdir()
@@ -272,7 +274,7 @@ def test_the_folder_that_the_user_names(tmp_path: Path, monkeypatch: pytest.Monk
         assert not quoted(made.path)[0]
 
 
-def test_no_source_at_all(tmp_path: Path) -> None:
+def test_sources_can_be_switched_off(tmp_path: Path) -> None:
     is_quoted, text = quoted(of_host(tmp_path, os.uname().nodename), source="")
     assert not is_quoted
     assert "net.py  (not shown: --no-source)" in text

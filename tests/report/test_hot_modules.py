@@ -23,7 +23,7 @@ LINES = {"attn": 12, "mlp": 13, "norm": 14}
 
 
 def transformer(blocks: int = 12, main: int = 20) -> Program:
-    """A model of a package, called on one line of the program, or on several."""
+    """A model of a package, called on one or several lines of the program."""
     program = Program(**META)
     program.thread(1)
     net = program.module("", "Net")
@@ -62,7 +62,7 @@ def _until_section(lines: list[str]) -> Iterator[str]:
         yield line
 
 
-def test_the_tree_and_the_lines_of_its_package(tmp_path: Path) -> None:
+def test_the_tree_of_modules_and_the_lines_of_its_package(tmp_path: Path) -> None:
     lines = shown(transformer(), tmp_path)
     assert lines[:11] == [
         "Hot modules  52 modules in 6 rows, 100 % of operator time; train.py:20 has 100 %",
@@ -82,7 +82,7 @@ def test_the_tree_and_the_lines_of_its_package(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])
-def test_it_is_never_wider_than_asked(tmp_path: Path, width: int) -> None:
+def test_lines_fit_the_width(tmp_path: Path, width: int) -> None:
     program = transformer()
     deep = program.module("", "Net")
     for at in range(70):
@@ -94,7 +94,7 @@ def test_it_is_never_wider_than_asked(tmp_path: Path, width: int) -> None:
     assert any("layers.* (12)" in line for line in lines)
 
 
-def test_it_stands_only_where_one_line_of_the_program_has_most_of_the_time(tmp_path: Path) -> None:
+def test_the_section_is_shown_only_if_one_line_has_most_of_the_time(tmp_path: Path) -> None:
     assert shown(transformer(), tmp_path)
     spread = transformer(main=100)
     assert shown(spread, tmp_path) == []
@@ -102,7 +102,7 @@ def test_it_stands_only_where_one_line_of_the_program_has_most_of_the_time(tmp_p
     assert document(find(link(spread.recording(tmp_path)), *KINDS))["tables"]["modules"]
 
 
-def test_a_line_whose_time_is_of_one_module_says_enough(tmp_path: Path) -> None:
+def test_there_is_no_section_if_one_module_has_all_the_time(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     fc = program.module("fc", "Linear", program.module("", "Net"))
@@ -110,26 +110,26 @@ def test_a_line_whose_time_is_of_one_module_says_enough(tmp_path: Path) -> None:
     assert shown(program, tmp_path) == []
 
 
-def test_a_package_that_was_not_seen(tmp_path: Path) -> None:
+def test_an_unknown_package_is_reported(tmp_path: Path) -> None:
     lines = render(find(link(transformer().recording(tmp_path)), *KINDS, package="elsewhere"))
     assert "No operator was called from elsewhere." in lines
 
 
 def names(program: Program, folder: Path, **options: Any) -> list[str]:
-    """The cells of the tree's column."""
+    """The cells of the tree column."""
     title, *lines = shown(program, folder, **options)[1:]
     at, end = title.index("module"), title.index("class")
     return [line[at:end].rstrip() for line in lines[: lines.index("") if "" in lines else None]]
 
 
-def test_how_many_rows(tmp_path: Path) -> None:
-    """Those with most time, each below the ones around it, in the order of the model."""
+def test_the_number_of_rows(tmp_path: Path) -> None:
+    """Modules with most time, each below its parents, in the order of the model."""
     assert names(transformer(), tmp_path, top=3) == ["Net", "  backbone.layers.* (12)", "    mlp"]
     assert len(names(transformer(), tmp_path, top=0)) == 6
 
 
 def folded(folder: Path, *parts: tuple[str, str, tuple[str, ...]]) -> list[str]:
-    """The tree of a model with these parts: name, class, and names of their own parts."""
+    """The tree of a model with these parts: name, class, and names of their parts."""
     program = Program(**META)
     program.thread(1)
     net, at = program.module("", "Net"), 0
@@ -141,7 +141,7 @@ def folded(folder: Path, *parts: tuple[str, str, tuple[str, ...]]) -> list[str]:
     return names(program, folder, top=0)
 
 
-def test_what_is_folded(tmp_path: Path) -> None:
+def test_equal_layers_are_folded(tmp_path: Path) -> None:
     assert folded(tmp_path, ("0", "Conv", ()), ("1", "ReLU", ()), ("2", "Conv", ())) == [
         "Net",
         "  0",
@@ -154,7 +154,7 @@ def test_what_is_folded(tmp_path: Path) -> None:
     assert folded(tmp_path, *[(str(at), "Experts", ("0", "1", "2")) for at in (0, 1)]) == ["Net", "  *.* (6)"]
 
 
-def test_the_document_has_all_of_it(tmp_path: Path) -> None:
+def test_json_has_the_whole_tree(tmp_path: Path) -> None:
     tables = document(find(link(transformer().recording(tmp_path)), *KINDS), top=1)["tables"]
     assert len(tables["modules"]) == 52
     assert tables["modules"][-1] == {
@@ -229,7 +229,7 @@ Trainer(Net()).train()
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any]]:
-    """The report, at 80 columns, and the document of a program that only calls a trainer of a package."""
+    """The report at 80 columns and the JSON of a program that only calls a trainer of a package."""
     pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("trained")
     (folder / "site-packages" / "pkg").mkdir(parents=True)
@@ -256,8 +256,8 @@ def test_a_trainer_and_a_model_of_packages(trained: tuple[str, dict[str, Any]]) 
     assert {file for file, _ in lines} == {"model.py"}
 
 
-def test_its_sums_are_those_of_the_rows_of_operators(trained: tuple[str, dict[str, Any]]) -> None:
-    """By the paths of modules alone: of a path and of all that begin with it."""
+def test_its_sums_equal_those_of_the_operators(trained: tuple[str, dict[str, Any]]) -> None:
+    """By module paths only: of a path and of all paths that begin with it."""
     tables = trained[1]["tables"]
     parts = [
         (part["module"], part["self_ns"], row["phase"])

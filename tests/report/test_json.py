@@ -107,7 +107,7 @@ def findings(program: Program, folder: Path) -> Findings:
     return text_findings(program.recording(folder))
 
 
-def test_a_document(tmp_path: Path) -> None:
+def test_the_json_document(tmp_path: Path) -> None:
     program = training()
     program.losses.append(("gpu", "no driver", -1, ""))
     found = document(findings(program, tmp_path))
@@ -146,7 +146,7 @@ def test_a_document(tmp_path: Path) -> None:
     ]
 
 
-def test_top_and_sort(tmp_path: Path) -> None:
+def test_top_and_sort_of_json(tmp_path: Path) -> None:
     found = findings(training(), tmp_path)
     assert len(document(found, top=2)["tables"]["hotspots"]) == 2
     assert len(document(found, top=0)["tables"]["hotspots"]) == 4
@@ -154,7 +154,7 @@ def test_top_and_sort(tmp_path: Path) -> None:
         document(found, sort="name")
 
 
-def test_the_modules_of_a_row_are_all_named(tmp_path: Path) -> None:
+def test_all_modules_of_a_row_are_named(tmp_path: Path) -> None:
     row = document(findings(layered([5, 80, 15]), tmp_path))["tables"]["hotspots"][0]
     assert row["module"] == "layers.*.fc"
     assert row["modules"] == [
@@ -164,17 +164,17 @@ def test_the_modules_of_a_row_are_all_named(tmp_path: Path) -> None:
     ]
 
 
-def test_an_empty_recording(tmp_path: Path) -> None:
+def test_the_json_of_an_empty_recording(tmp_path: Path) -> None:
     found = document(findings(Program(), tmp_path))
     assert found["tables"]["hotspots"] == []
     assert found["tables"]["totals"][0]["wall_ns"] is None
 
 
-def test_what_was_not_looked_at_is_left_out(tmp_path: Path) -> None:
+def test_tables_that_were_not_recorded_are_left_out(tmp_path: Path) -> None:
     assert document(Findings(link(Program().recording(tmp_path))))["tables"] == {}
 
 
-def test_what_the_rows_of_a_group_may_differ_in_is_null(tmp_path: Path) -> None:
+def test_values_that_differ_in_a_group_are_null(tmp_path: Path) -> None:
     trace = link(training().recording(tmp_path))
     rows = document(find(trace, Hotspots, group="line", focus="attention"))["tables"]["hotspots"]
     assert [(row["line"], row["operators"], row["self_ns"]) for row in rows] == [
@@ -197,7 +197,7 @@ def test_what_the_rows_of_a_group_may_differ_in_is_null(tmp_path: Path) -> None:
     assert (bmm["operator"], bmm["line"], bmm["calls"], bmm["median_ns"]) == ("aten::bmm", None, 2, 300_000)
 
 
-def test_recorded_figures_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_recorded_figures_are_in_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "flops", lambda operator, signature: 7 if operator == "aten::bmm" else None)
     program = training()
     program.run(op("aten::mm", 2_000_000, 2_000_010, allocated_bytes=64, freed_bytes=0))

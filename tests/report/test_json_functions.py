@@ -11,7 +11,7 @@ from tests.report.test_functions import MS, SECOND, counted, sampled
 from tests.report.test_text import META
 
 
-def test_the_document(tmp_path: Path) -> None:
+def test_the_json_of_functions(tmp_path: Path) -> None:
     made = sampled()
     made.edges = [
         {"caller": 2, "callee": 0, "calls": 7, "total_ns": 500 * MS},
@@ -61,7 +61,7 @@ def test_the_document(tmp_path: Path) -> None:
     ]
 
 
-def test_figures_of_cprofile(tmp_path: Path) -> None:
+def test_figures_of_cprofile_in_json(tmp_path: Path) -> None:
     made = counted()
     made.counts_end_ns = 77
     tables = document(made.findings(tmp_path))["tables"]
@@ -70,20 +70,20 @@ def test_figures_of_cprofile(tmp_path: Path) -> None:
     ]
 
 
-def test_threads_have_the_names_that_the_program_gave_them(tmp_path: Path) -> None:
+def test_threads_have_their_names(tmp_path: Path) -> None:
     found = sampled().findings(tmp_path, python_threads={"1001": "feeder"})
     assert document(found)["tables"]["threads"][0]["name"] == "feeder"
 
 
-def test_rows_asked_for(tmp_path: Path) -> None:
+def test_the_number_of_rows(tmp_path: Path) -> None:
     found = sampled().findings(tmp_path)
     tables = document(found, top=1, sort="total")["tables"]
     assert [row["function"] for row in tables["functions"]] == ["walk"]
 
 
-def test_rows_of_two_recordings_stand_side_by_side(tmp_path: Path) -> None:
+def test_rows_of_two_recordings_can_be_compared(tmp_path: Path) -> None:
     found = []
-    for order in (1, -1):  # the same functions by other ids
+    for order in (1, -1):  # the same functions with different ids
         made = Made(Program(**META))
         functions = [("/p/train.py:3 walk", Origin.USER), ("<built-in method len>", Origin.STDLIB)]
         ids = {place: made.function(place, origin=origin) for place, origin in functions[::order]}

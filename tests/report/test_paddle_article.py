@@ -1,8 +1,8 @@
-"""An article on Paddle's profiler: its tables from recordings made for it, and its figures that cannot be.
+"""An article on Paddle's profiler: its tables, made here from recordings, and its impossible figures.
 
-The article tunes a small network on cifar10: Model Summary and Perf Summary before and after its loader got
-four workers. What it prints of single steps is rebuilt here as recordings, and our tables of those stand
-beside its own.
+The article tunes a small network on cifar10. It shows Model Summary and Perf Summary before and after the
+loader got four workers. The single steps that it prints are rebuilt here as recordings, and our tables of
+these are compared with the article's.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.found import find
 from tests.report.test_text import META
 
 STEPS = 11
-ROUNDING = 0.005  # of what it prints with two decimals
+ROUNDING = 0.005  # it prints two decimals
 NS_PER_MS = 1_000_000
 
 
@@ -59,9 +59,9 @@ PRINTED = {"before": BEFORE, "after": AFTER}
 
 
 def spread_ns(row: Printed) -> list[int]:
-    """Durations of eleven calls with the total, the longest and the shortest that the row has.
+    """Durations of eleven calls with the total, maximum and minimum of the row.
 
-    The longest in the middle: at the beginning it would be warm-up.
+    The longest is in the middle, because at the beginning it would count as warm-up.
     """
     whole, most, least = (round(value * NS_PER_MS) for value in (row.total, row.longest, row.shortest))
     rest, each = whole - most - least, (whole - most - least) // (STEPS - 2)
@@ -72,7 +72,7 @@ def spread_ns(row: Printed) -> list[int]:
 
 
 def rebuilt(printed: dict[str, Printed], others_gpu_ms: float) -> Program:
-    """A recording of these steps: in each the four phases one behind the other, and what they launched."""
+    """A recording of these steps: each has the four phases in sequence, and the work that they launched."""
     steps_ns = spread_ns(printed["ProfileStep"])
     parts = {name: spread_ns(row) for name, row in printed.items() if name != "ProfileStep"}
     end_ns = sum(steps_ns)
@@ -88,7 +88,7 @@ def rebuilt(printed: dict[str, Printed], others_gpu_ms: float) -> Program:
         at, ends = starts_ns[number], {}
         for name, each in parts.items():
             start, at = at, at + each[number]
-            if name == "Optimization":  # a step ends with it: what else there is lies before
+            if name == "Optimization":  # a step ends with it, so everything else comes before
                 at = starts_ns[number + 1]
                 start = at - each[number]
             ends[name] = (start, at)
@@ -113,7 +113,7 @@ def rebuilt(printed: dict[str, Printed], others_gpu_ms: float) -> Program:
 
 @cache
 def tables(which: str, folder: Path) -> dict[str, dict[str, Any]]:
-    """The rows of all our tables of it by name."""
+    """The rows of all our tables by name."""
     program = rebuilt(PRINTED[which], OTHERS[which][2])
     found = document(find(link(program.recording(folder)), *kinds_of(PEER_SECTIONS)))["tables"]
     return {
@@ -133,7 +133,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("article")
 
 
-def test_its_model_summary_is_ours_of_the_same_steps(which: str, folder: Path) -> None:
+def test_its_model_summary_equals_ours_for_the_same_steps(which: str, folder: Path) -> None:
     rows = tables(which, folder)["paddle_model"]
     for name, printed in PRINTED[which].items():
         row = rows[name]
@@ -149,7 +149,7 @@ def test_its_model_summary_is_ours_of_the_same_steps(which: str, folder: Path) -
     assert rows["Others"]["cpu_ratio"] * 100 == pytest.approx(ratio, abs=0.02)
 
 
-def test_its_perf_summary_s_definitions(which: str, folder: Path) -> None:
+def test_definitions_of_its_perf_summary(which: str, folder: Path) -> None:
     rows, model = tables(which, folder)["paddle_perf"], PRINTED[which]
     assert rows["batch_cost"]["avg"] / NS_PER_MS == pytest.approx(model["ProfileStep"].avg, abs=ROUNDING)
     assert rows["reader_cost"]["max"] / NS_PER_MS == pytest.approx(model["Dataloader"].longest)
@@ -159,7 +159,7 @@ def test_its_perf_summary_s_definitions(which: str, folder: Path) -> None:
         assert row["min"] <= row["avg"] <= row["max"]
 
 
-def test_its_overview_s_types(which: str, folder: Path) -> None:
+def test_types_of_its_overview(which: str, folder: Path) -> None:
     rows = tables(which, folder)["paddle_overview"]
     assert rows["ProfileStep"]["ratio"] == 1
     for name in ("Dataloader", "Forward", "Backward", "Optimization"):
@@ -167,41 +167,42 @@ def test_its_overview_s_types(which: str, folder: Path) -> None:
     assert rows["Kernel"]["on_gpu"] is True
 
 
-# Impossible figures, each compared with our tables of the same steps, or refuted by arithmetic alone.
+# Impossible figures, each compared with our tables of the same steps or disproved by arithmetic.
 
 
-def test_no_average_is_above_the_longest(folder: Path) -> None:
+def test_an_average_cannot_exceed_the_maximum(folder: Path) -> None:
     """Perf Summary before: batch_cost avg 0.01408 above max 0.01325; after: 0.00728 above 0.00690."""
     ours = tables("before", folder)["paddle_perf"]["batch_cost"]
     assert ours["avg"] <= ours["max"]
     for avg, longest in ((0.01408, 0.01325), (0.00728, 0.00690)):
-        assert avg - longest > 1e-5  # more than its five decimals leave open
+        assert avg - longest > 1e-5  # more than rounding to five decimals explains
 
 
-def test_no_least_is_above_the_average(folder: Path) -> None:
+def test_a_minimum_cannot_exceed_the_average(folder: Path) -> None:
     """ips: min 75.46403 above avg 70.99914; after: min 144.91796 above avg 137.30879."""
     ours = tables("before", folder)["paddle_perf"]["ips"]
     assert ours["min"] <= ours["avg"]
     for least, avg, longest_s in ((75.46403, 70.99914, 0.01325), (144.91796, 137.30879, 0.00690)):
         assert least > avg
-        # It is the inverse of the batch_cost called max: the average is of steps that max and min leave out.
+        # It is the inverse of the maximum of batch_cost: the average includes steps that max and min leave
+        # out.
         assert 1 / least == pytest.approx(longest_s, abs=1e-5)
 
 
-def test_the_gpu_ratio_of_forward_is_not_36(folder: Path) -> None:
-    """2.72 of 8.82 ms are 30.84 %; with 36.11 % the whole would be 7.53 ms."""
+def test_the_gpu_ratio_of_forward_cannot_be_36_percent(folder: Path) -> None:
+    """2.72 of 8.82 ms are 30.84 %. With 36.11 % the whole would be 7.53 ms."""
     forward = tables("after", folder)["paddle_model"]["Forward"]
     printed = AFTER["Forward"]
     low, high = ((2.72 + sign * ROUNDING) / (8.82 - sign * ROUNDING) * 100 for sign in (-1, 1))
     assert not low <= printed.gpu_ratio <= high
     assert low == pytest.approx(30.77, abs=0.01)
-    assert forward["gpu_ratio"] * 100 == pytest.approx(30.6, abs=0.1)  # of all that the rows sum to
-    # Its rows sum to 8.89 ms, not to the 8.82 of the first one: more than five roundings.
+    assert forward["gpu_ratio"] * 100 == pytest.approx(30.6, abs=0.1)  # of the sum of the rows
+    # Its rows sum to 8.89 ms, not to the 8.82 of the first: more than five roundings explain.
     parts_ms = sum(row.gpu_total for name, row in AFTER.items() if name != "ProfileStep") + OTHERS["after"][2]
     assert parts_ms - AFTER["ProfileStep"].gpu_total > 6 * ROUNDING
 
 
-def test_the_loader_s_time_fell_from_1_53_to_0_14_and_not_the_step_s(folder: Path) -> None:
+def test_the_loaders_time_fell_and_not_the_steps(folder: Path) -> None:
     before, after = (tables(which, folder)["paddle_model"] for which in ("before", "after"))
 
     def avg_ms(rows: dict[str, Any], name: str) -> float:
@@ -215,14 +216,14 @@ def test_the_loader_s_time_fell_from_1_53_to_0_14_and_not_the_step_s(folder: Pat
     )
 
 
-def test_1200_samples_in_a_second_are_not_46_ms_of_32() -> None:
-    """The first article: a step of 46 ms at batch 32."""
+def test_1200_samples_per_second_contradict_46_ms_per_batch() -> None:
+    """The first article: a step of 46 ms with batch size 32."""
     samples_per_s, step_s = 32 / 0.046, 32 / 1200
     assert samples_per_s == pytest.approx(695.7, abs=0.1)
-    assert step_s == pytest.approx(0.0267, abs=0.0001)  # what a step would have to take
+    assert step_s == pytest.approx(0.0267, abs=0.0001)  # the duration that a step would need
 
 
-def test_193_percent_is_a_factor_of_1_93() -> None:
+def test_193_percent_is_a_factor_and_not_an_increase() -> None:
     factor = 137.30879 / 70.99914
     assert factor == pytest.approx(1.934, abs=0.001)
     assert factor - 1 == pytest.approx(0.934, abs=0.001)  # +93 %, not +193 %
@@ -276,7 +277,7 @@ print(json.dumps(took))
 
 
 def recorded(folder: Path, workers: int, name: str) -> tuple[dict[str, Any], dict[str, list[int]]]:
-    """Our tables of the article's network, and what the program timed itself of each step."""
+    """Our tables of the article's network, and the program's own times of each step."""
     (folder / "train.py").write_text(PROGRAM)
     words = ["-q", "-o", f"{name}.perfprobe", "--json", f"{name}.json", "train.py", str(workers)]
     outcome = perfprobe(words, folder)
@@ -286,14 +287,14 @@ def recorded(folder: Path, workers: int, name: str) -> tuple[dict[str, Any], dic
 
 
 def off_ns(rows: dict[str, Any], took_ns: dict[str, list[int]], kept: list[int]) -> float:
-    """How far the phase that is furthest off is from what the program timed, beyond a tenth of it."""
+    """The largest deviation of a phase from the program's own time, beyond a tenth of it."""
     sums_ns = {name: sum(each_ns[at] for at in kept) for name, each_ns in took_ns.items()}
     return max(abs(rows[name]["cpu_total_ns"] - own_ns) - own_ns / 10 for name, own_ns in sums_ns.items())
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_the_article_s_network_with_and_without_workers(tmp_path: Path, workers: int) -> None:
-    """A program that is held up between its clock and ours is run again; a wrong definition is always off."""
+def test_the_articles_network_with_and_without_workers(tmp_path: Path, workers: int) -> None:
+    """A program delayed between its clock and ours is run again. Wrong definitions always deviate."""
     pytest.importorskip("torch")
     for attempt in range(5):
         found, took_ns = recorded(tmp_path, workers, f"run{attempt}")

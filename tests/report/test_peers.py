@@ -1,4 +1,4 @@
-"""The tables of other profilers, of made programs whose every figure is counted by hand."""
+"""The tables of other profilers for made programs, with every figure counted by hand."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ FILL = 100  # a `CopyKind`
 
 
 def trained(*, gpu: bool = False, steps: int = STEPS) -> Program:
-    """Steps of 100 ms, all alike but for the optimizer: next 10 ms, forward 30 (two operators, one within the
-    other), a loss of 5 ms in a function, backward 20 on another thread, optimizer 10 and 2 more each step.
+    """Steps of 100 ms, equal except for the optimizer: next 10 ms, forward 30 (two nested operators), a loss
+    of 5 ms in a function, backward 20 on another thread, optimizer 10 and 2 more in each step.
     """
     end_ns = steps * STEP_NS
     more = {"gpu": {"devices": [{"name": "NVIDIA H200"}]}} if gpu else {}
@@ -65,7 +65,7 @@ def trained(*, gpu: bool = False, steps: int = STEPS) -> Program:
 
 
 def on_gpu(program: Program, number: int, at: int) -> None:
-    """Two kernels at once from forward, one from backward; a copy from the loader, a fill from SGD."""
+    """Two overlapping kernels of forward, one of backward; a copy of the loader, a fill of SGD."""
     for place, name, called, start, end in (
         (0, "gemm", 15, 20, 40),
         (1, "gemm", 16, 30, 50),
@@ -85,30 +85,30 @@ def found(program: Program, folder: Path, **asked: str) -> Findings:
 
 
 def table(findings: Findings, view: str, width: int = 200, **options: object) -> dict[str, list[str]]:
-    """The cells behind the first one of each row, titles too, by that first one."""
+    """The cells after the first of each row, titles too, by the first cell."""
     text = render(findings, view=view, width=width, **options)  # type: ignore[arg-type]
     rows = [re.split(r" {2,}", line.strip()) for line in text.splitlines()]
     return {row[0]: row[1:] for row in rows}
 
 
-def test_the_model_summary_has_paddle_s_columns_and_phases(tmp_path: Path) -> None:
+def test_the_model_summary_has_paddles_columns_and_phases(tmp_path: Path) -> None:
     rows = table(found(trained(), tmp_path), "paddle.model")
     assert rows["Model Summary"] == ["4 steps"]
     assert rows["Name"] == ["Calls", "CPU Total", "CPU Avg", "CPU Max", "CPU Min", "CPU Ratio"]
     assert rows["Dataloader"] == ["4", "40.0 ms", "10.0 ms", "10.0 ms", "10.0 ms", "10.2 %"]
-    assert rows["Forward"] == ["4", "120 ms", "30.0 ms", "30.0 ms", "30.0 ms", "30.7 %"]  # not the loss
+    assert rows["Forward"] == ["4", "120 ms", "30.0 ms", "30.0 ms", "30.0 ms", "30.7 %"]  # without the loss
     assert rows["Backward"][:2] == ["4", "80.0 ms"]
     assert rows["Optimization"] == ["4", "52.0 ms", "13.0 ms", "16.0 ms", "10.0 ms", "13.3 %"]
-    # The last step ends with its optimizer, 9 ms early: 391 ms together.
+    # The last step ends with its optimizer, 9 ms early: 391 ms in total.
     assert rows["ProfileStep"] == ["4", "391 ms", "97.8 ms", "100 ms", "91.0 ms", "100 %"]
     assert rows["Others"] == ["-", "99.0 ms", "-", "-", "-", "25.3 %"]
 
 
-def test_gpu_time_of_a_phase_is_all_that_was_launched_in_it(tmp_path: Path) -> None:
+def test_gpu_time_of_a_phase_is_the_work_launched_in_it(tmp_path: Path) -> None:
     rows = table(found(trained(gpu=True), tmp_path), "paddle.model")
     assert rows["Name"][6:] == ["GPU Total", "GPU Avg", "GPU Max", "GPU Min", "GPU Ratio"]
     assert rows["ProfileStep"][6:] == ["192 ms", "48.0 ms", "48.0 ms", "48.0 ms", "100 %"]
-    assert rows["Forward"][6:] == ["160 ms", "40.0 ms", "40.0 ms", "40.0 ms", "83.3 %"]  # overlaps add
+    assert rows["Forward"][6:] == ["160 ms", "40.0 ms", "40.0 ms", "40.0 ms", "83.3 %"]  # overlaps are added
     assert rows["Backward"][6] == "16.0 ms"
     assert rows["Dataloader"][6] == "8.00 ms"
     assert rows["Optimization"][6] == "8.00 ms"
@@ -119,18 +119,18 @@ def test_gpu_time_of_a_phase_is_all_that_was_launched_in_it(tmp_path: Path) -> N
         )
 
 
-def test_the_overview_counts_what_runs_at_once_once(tmp_path: Path) -> None:
+def test_the_overview_counts_overlapping_work_once(tmp_path: Path) -> None:
     rows = table(found(trained(gpu=True), tmp_path), "paddle.overview")
-    assert rows["Operator"] == ["12", "220 ms", "56.3 %"]  # linear 30, loss 5, mm 20, in each step
+    assert rows["Operator"] == ["12", "220 ms", "56.3 %"]  # linear 30, loss 5, mm 20 in each step
     assert rows["OperatorInner"] == ["4", "112 ms", "28.6 %"]
-    assert rows["UserDefined"] == ["4", "140 ms", "35.8 %"]  # neither the loader's range nor the optimizer's
+    assert rows["UserDefined"] == ["4", "140 ms", "35.8 %"]  # without the ranges of loader and optimizer
     assert rows["Kernel"] == ["12", "136 ms", "34.8 %"]  # 20 to 50, and 60 to 64
     assert rows["Memcpy"] == ["4", "8.00 ms", "2.0 %"]
     assert rows["Memset"] == ["4", "8.00 ms", "2.0 %"]
     assert rows["CudaRuntime"][0] == "20"
 
 
-def test_operators_and_what_runs_within_them(tmp_path: Path) -> None:
+def test_operators_and_their_nested_operators(tmp_path: Path) -> None:
     findings = found(trained(), tmp_path)
     text = render(findings, view="paddle.operator", width=120)
     names = [line.split("  ")[0] or line.split("  ")[1] for line in text.splitlines()[2:]]
@@ -145,13 +145,13 @@ def test_operators_and_what_runs_within_them(tmp_path: Path) -> None:
     ("sort", "first"),
     [("CPUTotal", "aten::linear"), ("CPUMin", "aten::nll_loss"), ("CPUMax", "aten::linear")],
 )
-def test_paddle_s_sort_keys(tmp_path: Path, sort: str, first: str) -> None:
+def test_paddles_sort_keys(tmp_path: Path, sort: str, first: str) -> None:
     view = View(view="paddle.operator", sort=sort)
     text = render(found(trained(), tmp_path), view=view.view, sort=view.sort)
     assert text.splitlines()[2].startswith(first)
 
 
-def test_peers_sort_keys_stand_for_ours() -> None:
+def test_other_profilers_sort_keys_are_accepted() -> None:
     assert View(sort="cpu_time_total").sort == "total"
     assert View(sort="self_cuda_time_total").sort == "gpu"
     assert View(sort="count").sort == "calls"
@@ -161,7 +161,7 @@ def test_peers_sort_keys_stand_for_ours() -> None:
         View(sort="CPUMax")
 
 
-def test_ranges_of_the_program_alone_are_userdefined(tmp_path: Path) -> None:
+def test_only_ranges_of_the_program_are_userdefined(tmp_path: Path) -> None:
     rows = table(found(trained(), tmp_path), "paddle.userdefined")
     assert rows["mine"] == ["4", "140 ms", "35.0 ms", "35.0 ms", "35.0 ms", "35.8 %"]
     assert "Optimizer.step#SGD.step" not in rows
@@ -177,23 +177,23 @@ def test_processors_and_gpus_are_devices(tmp_path: Path) -> None:
     assert rows["GPU0"] == ["34.8 %"]  # 136 of 391 ms
 
 
-def test_a_step_is_parted_by_the_plugin_s_order_of_categories(tmp_path: Path) -> None:
+def test_a_step_is_divided_in_the_plugins_order_of_categories(tmp_path: Path) -> None:
     rows = table(found(trained(gpu=True), tmp_path), "tb.overview")
     average = {name: rows[name][0] for name in ("Kernel", "Memcpy", "Memset", "DataLoader", "CPU Exec")}
     assert rows["Category"] == ["Time Duration", "Percentage"]
-    # DataLoader 10 less the 2 of a copy; CPU Exec: 10 to 20 before the kernels, 50 to 60, 64 to 70, the
+    # DataLoader: 10 less the 2 of a copy. CPU Exec: 10 to 20 before the kernels, 50 to 60, 64 to 70, the
     # optimizer's 13 less the fill's 2, and all of that less the launches.
     assert average["Kernel"] == "34.0 ms"
     assert average["Memcpy"] == "2.00 ms"
     assert average["Memset"] == "2.00 ms"
     assert average["DataLoader"].startswith("8.00 ms")
     assert rows["Average Step Time"] == ["97.8 ms", "100 %"]
-    by_hand = 97.75 - 34 - 2 - 2 - 8  # no time is of two
+    by_hand = 97.75 - 34 - 2 - 2 - 8  # categories do not overlap
     spent = sum(float(rows[name][0].split()[0]) for name in ("CPU Exec", "Other"))
     assert spent + float(rows["Runtime"][0].split()[0]) == pytest.approx(by_hand, abs=0.1)
 
 
-def test_roles_of_every_step_sum_to_it(tmp_path: Path) -> None:
+def test_categories_of_a_step_sum_to_its_duration(tmp_path: Path) -> None:
     found_rows = document(found(trained(gpu=True), tmp_path))["tables"]["tb_overview"]
     for step, whole_ns in enumerate([STEP_NS] * 3 + [91 * MS]):
         assert sum(row["time_ns"] for row in found_rows if row["step"] == step) == whole_ns
@@ -210,7 +210,7 @@ def test_a_program_without_steps_is_one_step(tmp_path: Path) -> None:
     assert rows["Others"][1] == "4.00 ms"
 
 
-def test_nodes_of_backward_keep_their_names_where_there_is_little_room() -> None:
+def test_backward_nodes_keep_their_names_in_narrow_tables() -> None:
     name = "evaluate_function: ConvolutionBackward0"
     assert cut_name(name, 60) == name
     assert cut_name(name, 24) == "…ConvolutionBackward0"
@@ -218,7 +218,7 @@ def test_nodes_of_backward_keep_their_names_where_there_is_little_room() -> None
     assert cut_name("max_pool2d_with_indices", 10) == "max_pool2…"
 
 
-def test_operators_as_the_plugin_groups_them(tmp_path: Path) -> None:
+def test_operators_are_grouped_as_by_the_plugin(tmp_path: Path) -> None:
     rows = table(found(trained(), tmp_path), "tb.operator")
     assert rows["Name"] == ["Calls", "Host Self Duration", "Host Total Duration"]
     assert rows["aten::linear"] == ["4", "8.00 ms", "120 ms"]
@@ -226,7 +226,7 @@ def test_operators_as_the_plugin_groups_them(tmp_path: Path) -> None:
     assert "Input Shape" in by_shape["Name"]
 
 
-def test_modules_with_their_backward_apart(tmp_path: Path) -> None:
+def test_modules_have_separate_backward_times(tmp_path: Path) -> None:
     program = trained()
     rows = table(found(program, tmp_path), "tb.module")
     assert rows["Module Name"] == ["Occurences", "Operators", "Host Total Duration", "Host Self Duration"]
@@ -236,7 +236,7 @@ def test_modules_with_their_backward_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("gpu", [False, True])
 @pytest.mark.parametrize("view", PEER_VIEWS)
-def test_every_table_fits_and_is_in_the_document(tmp_path: Path, view: str, gpu: bool) -> None:
+def test_every_table_fits_the_width_and_is_in_json(tmp_path: Path, view: str, gpu: bool) -> None:
     program = trained(gpu=gpu)
     program.reading(0, {0: (0, 0)}, busy_ns=0)
     program.reading(200 * MS, {0: (1, 0)}, busy_ns=3)
@@ -248,7 +248,7 @@ def test_every_table_fits_and_is_in_the_document(tmp_path: Path, view: str, gpu:
     assert document(findings)["tables"][view.replace(".", "_")]
 
 
-def test_what_a_view_lacks_is_named(tmp_path: Path) -> None:
+def test_missing_data_of_a_view_is_named(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     program.run(op("aten::mm", 0, MS))
@@ -258,20 +258,20 @@ def test_what_a_view_lacks_is_named(tmp_path: Path) -> None:
         assert text == f"Not recorded: {view}. It needs {recorded_by(view)}."
 
 
-def test_other_profilers_tables_are_printed_only_when_asked_for(tmp_path: Path) -> None:
+def test_other_profilers_tables_are_printed_only_on_request(tmp_path: Path) -> None:
     text = render(found(trained(), tmp_path))
     assert "Model Summary" not in text
     assert "Module View" not in text
 
 
-def test_commands_are_of_views_that_there_are() -> None:
+def test_commands_name_existing_views() -> None:
     assert [command(view) for view in VIEWS] == [f"report --view {view}" for view in VIEWS]
     assert all(recorded_by(view) for view in {**SECTION_VIEWS, **PEER_VIEWS})
     with pytest.raises(KeyError):
         command("linse")
 
 
-def test_no_text_names_a_view_that_there_is_not() -> None:
+def test_texts_name_only_existing_views() -> None:
     root = Path(perfprobe.__file__).parent
     guides = [root.parent / "README.md", *root.parent.glob("docs/*.md")]
     texts = [path.read_text() for path in (*root.rglob("*.py"), *guides)]

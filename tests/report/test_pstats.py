@@ -1,4 +1,4 @@
-"""The profile for pstats: its figures by hand, and what real readers of such files make of it."""
+"""The profile for pstats: figures by hand, and how real readers of such files read it."""
 
 import cProfile
 import io
@@ -55,7 +55,7 @@ def saved(found: Findings, folder: Path, times: str | None = None) -> tuple[Path
     made = writer.exported(found, times)
     path = folder / "made.pstats"
     path.write_bytes(content(made))
-    reader.read(path)  # as strict as can be
+    reader.read(path)  # the strictest reader
     return path, made.notes
 
 
@@ -70,7 +70,7 @@ def same(path: Path, stats: dict[Any, Any]) -> None:
             assert times == pytest.approx(expected_callers[caller]), (key, caller)
 
 
-def test_what_cprofile_counted(tmp_path: Path) -> None:
+def test_counts_of_cprofile_are_exported(tmp_path: Path) -> None:
     path, notes = written(counted(sampled()), tmp_path)
     same(path, COUNTED)
     assert notes == ["times and calls are cProfile's"]
@@ -78,7 +78,7 @@ def test_what_cprofile_counted(tmp_path: Path) -> None:
     assert notes[1].startswith("what libraries do while they are imported was not counted")
 
 
-def test_by_samples(tmp_path: Path) -> None:
+def test_times_by_samples_are_exported(tmp_path: Path) -> None:
     path, notes = written(counted(sampled()), tmp_path, "samples")
     same(path, SAMPLED)
     assert sum(own for _, _, own, *_ in marshal.loads(path.read_bytes()).values()) == pytest.approx(1400e-6)
@@ -88,7 +88,7 @@ def test_by_samples(tmp_path: Path) -> None:
     ]
 
 
-def test_counts_that_stop_early_leave_the_times_to_samples(tmp_path: Path) -> None:
+def test_with_partial_counts_times_come_from_samples(tmp_path: Path) -> None:
     found = findings(counted(sampled()), tmp_path)
     stopped = found.plus(replace(found[Calling], counts_end_ns=500_000))
     path, notes = saved(stopped, tmp_path)
@@ -99,7 +99,7 @@ def test_counts_that_stop_early_leave_the_times_to_samples(tmp_path: Path) -> No
     assert "it was stopped" in notes[0]
 
 
-def test_only_samples(tmp_path: Path) -> None:
+def test_an_export_with_samples_only(tmp_path: Path) -> None:
     path, notes = written(sampled(), tmp_path)
     stats = marshal.loads(path.read_bytes())
     assert stats[STEP] == (0, 0, 0, pytest.approx(400e-6), {MAIN: (0, 0, 0, pytest.approx(400e-6))})
@@ -108,7 +108,7 @@ def test_only_samples(tmp_path: Path) -> None:
         writer.exported(findings(sampled(), tmp_path), "cprofile")
 
 
-def test_functions_that_look_alike_are_summed(tmp_path: Path) -> None:
+def test_equal_looking_functions_are_summed(tmp_path: Path) -> None:
     program = Program()
     program.counted("a.py:1 f.<locals>.<lambda>", 2, 10, 30)
     program.counted("a.py:1 g.<locals>.<lambda>", 3, 5, 6)
@@ -116,7 +116,7 @@ def test_functions_that_look_alike_are_summed(tmp_path: Path) -> None:
     same(path, {("a.py", 1, "<lambda>"): (5, 5, 15e-9, 36e-9, {})})
 
 
-def test_no_functions(tmp_path: Path) -> None:
+def test_without_functions_there_is_no_profile(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("mm", 0, 9, stack=program.stack("a.py:1 f")))
@@ -125,7 +125,7 @@ def test_no_functions(tmp_path: Path) -> None:
             writer.exported(findings(empty, tmp_path))
 
 
-def test_a_profile_read_and_written_is_the_same(tmp_path: Path) -> None:
+def test_a_profile_is_unchanged_by_reading_and_writing(tmp_path: Path) -> None:
     profile = cProfile.Profile()
     profile.runcall(lambda: [re.compile(f"a{at}*(b|c)") for at in range(9)])
     profile.dump_stats(tmp_path / "p")

@@ -1,4 +1,4 @@
-"""The tables of ranges: the program's own first, those of libraries apart and few."""
+"""The tables of ranges: first the program's, and separately a few of libraries."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def section(text: str, title: str) -> list[str]:
     return lines[first : lines.index("", first)]
 
 
-def test_all_ranges_are_one_table_and_libraries_have_one_of_their_own(tmp_path: Path) -> None:
+def test_ranges_of_libraries_have_a_separate_table(tmp_path: Path) -> None:
     text = render(ranged(tmp_path, with_ranges()))
     heading, columns, *rows = section(text, "Ranges")
     assert heading == ("Ranges  (record_function, NVTX, perfprobe.range), 5 of 6 rows by total time")
@@ -60,12 +60,12 @@ def test_all_ranges_are_one_table_and_libraries_have_one_of_their_own(tmp_path: 
     assert all("ITT in dnnl::primitive::execute" in row for row in rows)
 
 
-def test_a_column_of_nothing_is_left_out(tmp_path: Path) -> None:
+def test_an_empty_column_is_left_out(tmp_path: Path) -> None:
     _, columns, *_ = section(render(ranged(tmp_path, with_ranges())), "Ranges of libraries")
     assert columns.split() == ["total", "calls", "mean", "median", "p95", "name", "set", "by"]
 
 
-def test_top_and_sort(tmp_path: Path) -> None:
+def test_top_and_sort_of_ranges(tmp_path: Path) -> None:
     found = ranged(tmp_path, with_ranges())
     assert len(section(render(found, top=0), "Ranges")) == 2 + 6
     assert len(section(render(found, top=0), "Ranges of libraries")) == 2 + 40
@@ -73,14 +73,14 @@ def test_top_and_sort(tmp_path: Path) -> None:
     assert "epoch" in section(render(found, top=0), "Ranges")[-1]
 
 
-def test_a_focus_chooses_by_name_and_domain(tmp_path: Path) -> None:
+def test_a_focus_searches_names_and_domains(tmp_path: Path) -> None:
     text = render(ranged(tmp_path, with_ranges(), focus="step|mine"))
     assert "step" in text
     assert "load" in text
     assert "Ranges of libraries" not in text
 
 
-def test_what_had_not_ended_is_said(tmp_path: Path) -> None:
+def test_open_ranges_are_noted(tmp_path: Path) -> None:
     program = training()
     program.named_range("endless", 500_000, -1)
     text = render(ranged(tmp_path, program))
@@ -89,7 +89,7 @@ def test_what_had_not_ended_is_said(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_names_are_shown_and_never_obeyed(tmp_path: Path, width: int) -> None:
+def test_control_characters_in_names_are_escaped(tmp_path: Path, width: int) -> None:
     program = training()
     program.named_range("evil\x1b[2J\u202e\nname" * 20, 0, 900_000, domain="d\x1b]0;x\x07")
     text = render(ranged(tmp_path, program), width=width)

@@ -49,7 +49,7 @@ def test_points_by_hand() -> None:
     assert (copy.label, copy.flop_rate, copy.byte_rate) == ("copy_", None, (8 << 20) / 300e-6)
 
 
-def test_roofs_are_those_of_the_operators() -> None:
+def test_roofs_belong_to_the_operators() -> None:
     found = roofs(machine(), points(MEASURED))
     assert found.of == "f32, 2 threads"
     assert (found.product, found.peak) == (2e11, 2.4e11)
@@ -62,7 +62,7 @@ def test_roofs_are_those_of_the_operators() -> None:
     ("end", "begin"), [("png", b"\x89PNG\r\n\x1a\n"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
 )
 @pytest.mark.parametrize("measured", [None, MEASURED])
-def test_drawn(end: str, begin: bytes, measured: Measurements | None, tmp_path: Path) -> None:
+def test_the_roofline_is_drawn(end: str, begin: bytes, measured: Measurements | None, tmp_path: Path) -> None:
     path = tmp_path / f"roof.{end}"
     draw(machine(), measured, str(path))
     assert path.read_bytes().startswith(begin)
@@ -76,15 +76,15 @@ def test_labels_are_text_in_the_svg(tmp_path: Path) -> None:
     assert "vfmadd231ps zmm" in " ".join(texts)
 
 
-def test_an_empty_machine_and_no_rows(tmp_path: Path) -> None:
+def test_without_ceilings_or_rows_there_is_no_picture(tmp_path: Path) -> None:
     bare = replace(machine(), ceilings=(), levels=())
     draw(bare, Measurements("m", "t", None, ()), str(tmp_path / "bare.png"))
     draw(bare, MEASURED, str(tmp_path / "rows.png"))
 
 
-def test_no_label_covers_another() -> None:
+def test_labels_do_not_overlap() -> None:
     figure_type = pytest.importorskip("matplotlib.figure").Figure
-    text_type = pytest.importorskip("matplotlib.text").Text  # an annotation's own extent holds its arrow
+    text_type = pytest.importorskip("matplotlib.text").Text  # an annotation's extent includes its arrow
     figure = figure_type(figsize=(8, 6), dpi=100)
     axes = figure.subplots()
     axes.set(xlim=(0, 10), ylim=(0, 10))
@@ -98,7 +98,7 @@ def test_no_label_covers_another() -> None:
         assert not [other for other in boxes[number + 1 :] if overlap(one, other)]
 
 
-def test_products_that_are_equally_fast_have_labels_apart(
+def test_labels_of_equally_fast_products_do_not_overlap(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """f16 and bf16 have the same rate on most processors."""
@@ -130,12 +130,12 @@ def overlap(one: Sequence[float], other: Sequence[float]) -> bool:
     return across > slack and upright > slack
 
 
-def test_without_matplotlib(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_matplotlib_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(EnvironmentLack, match="pip install matplotlib"):
         draw(machine(), None, str(tmp_path / "roof.png"))
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     with pytest.raises(EnvironmentLack, match="cannot be written"):
         draw(machine(), None, str(tmp_path / "absent" / "roof.png"))

@@ -1,4 +1,4 @@
-"""Rows are told by what they say, not by ids of one recording; and what documents make of them."""
+"""Rows are identified by their texts and not by the ids of one recording. How JSON writes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.report.test_text import training
 
 
 class Shifted(Program):
-    """A program whose recording has other things first, so that all ids are others."""
+    """A program whose recording has other rows first, so that all ids differ."""
 
     def __init__(self, **meta: Any) -> None:
         super().__init__(**meta)
@@ -32,7 +32,7 @@ class Shifted(Program):
 
 
 def everything(folder: Path) -> dict[str, Any]:
-    """The tables of a program with something in all of them."""
+    """The tables of a program with rows in all of them."""
     folder.mkdir()
     program = training(gpu={"devices": [{"name": "A"}]})
     launch = program.row("launches", 16, 1, 1, 128, 1, 1, 32, 0, 0, 0)
@@ -51,9 +51,7 @@ def everything(folder: Path) -> dict[str, Any]:
     return tables
 
 
-def test_rows_of_two_recordings_can_stand_side_by_side(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_two_recordings_can_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plainly = everything(tmp_path / "one")
     monkeypatch.setattr(test_text, "Program", Shifted)
     shifted = everything(tmp_path / "other")
@@ -66,7 +64,7 @@ def test_rows_of_two_recordings_can_stand_side_by_side(
 
 @dataclass(frozen=True)
 class Inner:
-    """Figures within a row."""
+    """Figures inside a row."""
 
     calls: int
     line: Line | None = place("at_")
@@ -74,7 +72,7 @@ class Inner:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A row of every kind of field."""
+    """A row with every kind of field."""
 
     name: str | None
     inner: Inner = inline()
@@ -83,7 +81,7 @@ class Row:
     hidden: object = unwritten()
 
 
-def test_what_documents_have_of_a_row() -> None:
+def test_rows_as_json() -> None:
     line = Line("a.py", 3, "f")
     row = Row(
         name="x",

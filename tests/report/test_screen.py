@@ -1,4 +1,4 @@
-"""The first screen, `--view` and `--brief`, of made programs and by hand."""
+"""The first screen, `--view` and `--brief`, for made programs and by hand."""
 
 import re
 from collections.abc import Sequence
@@ -37,9 +37,9 @@ SLOW_OPERATOR = "aten::bmm"
 
 
 def steps(lines: int = 1, held_up_ns: int = 0, **meta: object) -> Program:
-    """8 steps of 100 ms: 60 in bmm on so many lines of forward, 9 in the loader, 10 in the optimizer.
+    """8 steps of 100 ms: 60 in bmm on this number of lines in forward, 9 in the loader, 10 in the optimizer.
 
-    held_up_ns: how much longer every third one takes, in the last bmm.
+    held_up_ns: how much longer every third step takes, in the last bmm.
     """
     program = Program(
         **{**META, "stop": {"monotonic_ns": STEPS * STEP_NS, "cpu_ns": STEPS * STEP_NS}, **meta}
@@ -96,13 +96,13 @@ def labelled(findings: Findings) -> dict[str, str]:
     return {row.label: row.text for row in screen_rows(findings)}
 
 
-def test_views_are_the_sections() -> None:
+def test_every_section_is_a_view() -> None:
     assert tuple(section.name for section in SECTIONS) == tuple(SECTION_VIEWS)
     assert tuple(section.name for section in PEER_SECTIONS) == tuple(PEER_VIEWS)
     assert (*SECTION_VIEWS, *PEER_VIEWS) == VIEWS
 
 
-def test_the_slow_line_is_the_step_s_largest(tmp_path: Path) -> None:
+def test_slow_names_the_largest_part_of_the_step(tmp_path: Path) -> None:
     lines = labelled(found(steps(), tmp_path))
     assert lines["SLOW"].startswith("model.py:88, 60.0 ms = 60 %")
     assert "bmm" in lines["SLOW"]
@@ -113,7 +113,7 @@ def test_the_slow_line_is_the_step_s_largest(tmp_path: Path) -> None:
 
 
 def layers(head_ms: int) -> Program:
-    """4 layers, in each 5 ms of attention, and 15 ms of two products in a perceptron: 60 % of a step."""
+    """4 layers, each with 5 ms of attention and 15 ms of two products in a perceptron: 60 % of a step."""
     step_ns = STEP_NS + head_ms * MS
     program = Program(**{**META, "stop": {"monotonic_ns": STEPS * step_ns, "cpu_ns": STEPS * step_ns}})
     program.thread(1)
@@ -165,10 +165,10 @@ def layers(head_ms: int) -> Program:
         (60, "blocks.*.mlp (4), forward + backward 61.0 ms = 38 %", "; proj (Linear) 21 %, fc (Linear) 18 %"),
     ],
 )
-def test_a_line_that_calls_a_whole_model_is_said_as_its_module(
+def test_a_line_that_calls_a_model_is_shown_as_its_main_module(
     tmp_path: Path, head_ms: int, slow: str, made_of: str
 ) -> None:
-    """With a head of 60 ms neither of the two has most of the model: the larger one is named."""
+    """With a head of 60 ms neither has most of the model's time, so the larger one is named."""
     findings = found(layers(head_ms), tmp_path)
     rows = [row for row in screen_rows(findings) if row.label in ("SLOW", "", "NEXT")]
     assert [row.text for row in rows] == [
@@ -178,8 +178,8 @@ def test_a_line_that_calls_a_whole_model_is_said_as_its_module(
     ]
 
 
-def test_what_was_looked_at_is_what_was_recorded(tmp_path: Path) -> None:
-    """Where nothing stands out: without samples nothing is known of lines."""
+def test_without_a_bottleneck_it_names_what_was_examined(tmp_path: Path) -> None:
+    """Without samples nothing is known about lines."""
     lines = labelled(found(steps(3), tmp_path))
     assert (lines["SLOW"].split(";")[0], "lines" in lines["CHECKED"]) == ("nothing stands out", False)
     assert lines["UNKNOWN"].startswith("lines, logging, saving (--python both); ")
@@ -189,7 +189,7 @@ def test_what_was_looked_at_is_what_was_recorded(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
-def test_it_fits(width: int, tmp_path: Path) -> None:
+def test_the_first_screen_fits(width: int, tmp_path: Path) -> None:
     text = first_screen(found(steps(), tmp_path), width=width)
     lines = text.splitlines()
     assert len(lines) <= ALL
@@ -197,14 +197,14 @@ def test_it_fits(width: int, tmp_path: Path) -> None:
     assert max(map(cell_len, lines)) <= width
 
 
-def test_rows_have_shares_of_the_step(tmp_path: Path) -> None:
+def test_shares_are_of_the_step(tmp_path: Path) -> None:
     text = first_screen(found(steps(), tmp_path), width=120)
     first = text[text.index("of step") :].splitlines()[1]
-    assert first.split()[:3] == ["60.1", "%", "bmm"]  # the last one ends a millisecond early
+    assert first.split()[:3] == ["60.1", "%", "bmm"]  # the last step ends a millisecond early
 
 
-def test_where_threads_waited_steps_are_without_what_calls_were_held_up(tmp_path: Path) -> None:
-    """6 of 8 steps take 100 ms; in 2 the product takes 200 instead of 60."""
+def test_if_threads_waited_delays_of_calls_are_excluded_from_steps(tmp_path: Path) -> None:
+    """6 of 8 steps take 100 ms. In 2 the product takes 200 instead of 60."""
     stop = {"monotonic_ns": STEPS * STEP_NS + 280 * MS, "cpu_ns": 0}
     waited = {"waited_ns": 300 * MS, "main_waited_ns": 300 * MS}
     shares, said = [], []
@@ -217,7 +217,7 @@ def test_where_threads_waited_steps_are_without_what_calls_were_held_up(tmp_path
     assert float(said[1]) == pytest.approx(100, rel=0.02)
 
 
-def test_a_program_without_steps(tmp_path: Path) -> None:
+def test_the_first_screen_without_steps(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     program.run(op("aten::mm", 0, 1_000_000, stack=program.stack("/p/train.py:3 main")))
@@ -232,7 +232,7 @@ def test_losses_are_counted_and_named(tmp_path: Path) -> None:
     assert labelled(findings)["TRUST"].endswith("losses: 1 (operators): --view losses")
 
 
-def test_one_section(tmp_path: Path) -> None:
+def test_a_view_shows_one_section(tmp_path: Path) -> None:
     findings = find(link(steps().recording(tmp_path)), *KINDS)
     assert render(findings, view="lines").startswith("Hot lines")
     assert render(findings, view="gpus") == (
@@ -240,7 +240,7 @@ def test_one_section(tmp_path: Path) -> None:
     )
 
 
-def test_a_view_that_does_not_exist_is_named_with_those_that_do() -> None:
+def test_an_unknown_view_is_reported_with_the_existing_ones() -> None:
     with pytest.raises(UsageError, match="there is no view 'linse'") as refused:
         View(view="linse")
     assert all(name in str(refused.value) for name in VIEWS)
@@ -256,11 +256,11 @@ def test_a_view_that_does_not_exist_is_named_with_those_that_do() -> None:
         ({"top": 3}, False),
     ],
 )
-def test_options_of_tables_ask_for_tables(given: dict[str, object], is_screen: bool) -> None:
+def test_options_of_tables_show_tables(given: dict[str, object], is_screen: bool) -> None:
     assert View(**given).is_screen is is_screen
 
 
-def test_markdown_is_short_and_its_ids_are_stable(tmp_path: Path) -> None:
+def test_brief_markdown_is_short_with_stable_ids(tmp_path: Path) -> None:
     texts = []
     for name, shift in (("a", 0), ("b", 3)):
         (tmp_path / name).mkdir()
@@ -273,7 +273,7 @@ def test_markdown_is_short_and_its_ids_are_stable(tmp_path: Path) -> None:
     assert "- `slow` " in texts[0]
 
 
-def test_the_document_has_it_whatever_else_is_asked_for(tmp_path: Path) -> None:
+def test_json_always_has_the_first_screen(tmp_path: Path) -> None:
     results = Results(steps().recording(tmp_path).path)
     for view in (View(), View(focus="nothing"), View(group="op")):
         rows = results.document(view)["tables"]["first_screen"]
@@ -289,24 +289,24 @@ def test_whole_percents_sum_to_100(time_ns: Sequence[int], percents: Sequence[in
     assert sorted(_whole_percents(np.array(time_ns), sum(time_ns)), reverse=True) == percents
 
 
-def test_the_least_important_lines_give_way() -> None:
+def test_the_least_important_lines_are_dropped() -> None:
     rows = [said(label, "x") for label in ("head", "STEP", "LIMIT", "GAIN", "NEXT")]
     assert [row.label for row in fitting(rows, 4)] == ["head", "STEP", "GAIN", "NEXT"]
     assert [row.label for row in fitting(rows, 3)] == ["head", "STEP", "GAIN"]
 
 
-def test_pieces_without_room_are_left_out() -> None:
+def test_pieces_that_do_not_fit_are_left_out() -> None:
     line = Said("SLOW", ["data loading", ": loader.py:11", " in __getitem__" * 5])
     assert page([line], width=40) == "SLOW    data loading: loader.py:11\n"
     assert page([line], width=200).endswith("__getitem__\n")
 
 
 @pytest.mark.parametrize(("share", "gain"), [(0.5, 2.0), (0.0, 1.0), (0.999, None)])
-def test_a_gain_is_bounded_by_what_is_left(share: float, gain: float | None) -> None:
+def test_a_gain_is_limited_by_the_remaining_time(share: float, gain: float | None) -> None:
     assert Candidate(phase=StepPhase.DATA, time_ns=1, share=share).gain == gain
 
 
-def test_figures() -> None:
+def test_figures_of_the_first_screen() -> None:
     assert (times(2.56), times(61.5), whole_percent(0.004), whole_percent(0.61)) == (
         "2.6x",
         "62x",
@@ -315,7 +315,7 @@ def test_figures() -> None:
     )
 
 
-def test_the_picture_of_steps(tmp_path: Path) -> None:
+def test_the_picture_of_steps_is_written(tmp_path: Path) -> None:
     path = tmp_path / "steps.svg"
     Results(steps().recording(tmp_path).path).plot(str(path))
     drawn = path.read_text()

@@ -1,4 +1,4 @@
-"""The first screen of traces of torch.profiler, made here: what it says, and what it must not claim."""
+"""The first screen for traces of torch.profiler made here: what it says, and what it must not claim."""
 
 from __future__ import annotations
 
@@ -43,37 +43,37 @@ def training(*, busy_us: float = 50.0, python: bool = False) -> list[dict[str, A
     return events
 
 
-def test_backward_on_autograds_thread_is_backward(tmp_path: Path) -> None:
+def test_operators_on_autograds_thread_are_backward(tmp_path: Path) -> None:
     parts = screen(written(tmp_path / "trace.json", training()))["PARTS"]
     assert "backward 60 %" in parts
     assert "optimizer 5 %" in parts
 
 
-def test_what_python_did_is_not_judged_without_its_calls(tmp_path: Path) -> None:
+def test_without_python_calls_python_is_not_judged(tmp_path: Path) -> None:
     events = [event for event in training() if event["name"] not in ("MmBackward0",)]
     lines = screen(written(tmp_path / "trace.json", events))
     assert not any("Python outside" in text for text in lines.values())
 
 
-def test_next_names_the_trace(tmp_path: Path) -> None:
+def test_next_commands_name_the_trace(tmp_path: Path) -> None:
     path = written(tmp_path / "a trace.json", training())
     assert screen(path)["NEXT"].endswith(f"'{path}'")
 
 
-def test_rows_of_a_busy_gpu_are_by_its_time(tmp_path: Path) -> None:
-    """The host's longest operator is another one."""
+def test_rows_are_sorted_by_gpu_time_if_the_gpu_is_busy(tmp_path: Path) -> None:
+    """The host's longest operator is a different one."""
     path = written(tmp_path / "trace.json", training(busy_us=STEP_US - 1))
     slow = screen(path)["SLOW"]
     assert slow.startswith("on the GPU mm, ")
     assert "100 % of GPU time" in slow
 
 
-def test_a_line_that_is_only_a_functions_first_is_marked(tmp_path: Path) -> None:
+def test_first_lines_of_functions_are_marked(tmp_path: Path) -> None:
     lines = screen(written(tmp_path / "trace.json", training(busy_us=STEP_US - 1, python=True)))
     assert "train.py:3 (first line of its function)" in lines["SLOW"]
 
 
-def test_kernels_alone(tmp_path: Path) -> None:
+def test_a_trace_with_kernels_only(tmp_path: Path) -> None:
     kernels = [event for event in training() if event["cat"] == "kernel"]
     lines = screen(written(tmp_path / "trace.json", kernels))
     assert "the trace has none" in lines["PARTS"]
@@ -91,7 +91,7 @@ def test_bench_writes_nothing_beside_a_trace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [[], {}, [1], None, 1.5])
-def test_types_and_devices_that_are_none(value: object, tmp_path: Path) -> None:
+def test_invalid_types_and_devices(value: object, tmp_path: Path) -> None:
     facts = {"Input Dims": [[4, 4], []], "Input type": [value, "float"]}
     devices = [{"id": value, "name": "a"}, value]
     path = written(tmp_path / "trace.json", [operator("aten::mm", 1, 5, **facts)], deviceProperties=devices)

@@ -29,7 +29,7 @@ from perfprobe.report import shorten
         (")))((", ")))(("),
     ],
 )
-def test_signatures(text: str, short: str) -> None:
+def test_signatures_are_shortened(text: str, short: str) -> None:
     assert shorten.signature(text) == short
 
 
@@ -44,11 +44,11 @@ def test_signatures(text: str, short: str) -> None:
         ("漢字漢字", 5, "漢字…"),
     ],
 )
-def test_cut(text: str, width: int, short: str) -> None:
+def test_texts_are_cut(text: str, width: int, short: str) -> None:
     assert shorten.cut(text, width) == short
 
 
-def test_file_names_are_as_short_as_distinguishes_them() -> None:
+def test_file_names_are_as_short_as_possible_but_distinct() -> None:
     files = ["/a/b/net.py", "/a/c/net.py", "/a/train.py", "net.py", "/x/b/net.py"]
     assert shorten.file_names(files) == {
         "/a/b/net.py": "a/b/net.py",

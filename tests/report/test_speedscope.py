@@ -1,4 +1,4 @@
-"""speedscope's JSON by the rules of its schema, and its paths against those written by hand."""
+"""The JSON for speedscope, compared with the rules of its schema and with paths by hand."""
 
 import json
 from dataclasses import replace
@@ -24,7 +24,7 @@ def document(found: Findings) -> dict[str, Any]:
 
 
 def check(made: dict[str, Any]) -> None:
-    """What https://www.speedscope.app/file-format-schema.json asks for, and what its importer relies on."""
+    """Checks the rules of https://www.speedscope.app/file-format-schema.json, and what its importer needs."""
     assert made["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     assert set(made) <= {"$schema", "activeProfileIndex", "exporter", "name", "profiles", "shared"}
     frames = made["shared"]["frames"]
@@ -57,7 +57,7 @@ FORWARD = ["<module>", "Trainer.step", "Net.forward.<locals>.<lambda>"]
 BACKWARD = ["<module>", "Trainer.step", "_engine_run_backward"]
 
 
-def test_in_the_order_of_time(tmp_path: Path) -> None:
+def test_paths_in_the_order_of_time(tmp_path: Path) -> None:
     made = document(findings(sampled(), tmp_path))
     assert (made["name"], [profile["name"] for profile in made["profiles"]]) == (
         "train.py",
@@ -73,7 +73,7 @@ def test_in_the_order_of_time(tmp_path: Path) -> None:
     assert paths(made, 1) == [(["load"], 400_000), (["(Python not read)"], 20_000), ([], 80_000)]
 
 
-def test_in_pieces_it_is_the_text_that_json_writes(tmp_path: Path) -> None:
+def test_streamed_text_equals_that_of_json(tmp_path: Path) -> None:
     program = sampled()
     program.meta["program"]["argv"] = ["tr\u00e4in.py", '"']
     found = findings(program, tmp_path)
@@ -82,7 +82,7 @@ def test_in_pieces_it_is_the_text_that_json_writes(tmp_path: Path) -> None:
         assert text == json.dumps(json.loads(text), separators=(",", ":"))
 
 
-def test_frames_say_where(tmp_path: Path) -> None:
+def test_frames_have_file_and_line(tmp_path: Path) -> None:
     made = document(findings(sampled(), tmp_path))
     places = {frame["name"]: (frame.get("file"), frame.get("line")) for frame in made["shared"]["frames"]}
     assert places == {
@@ -91,13 +91,13 @@ def test_frames_say_where(tmp_path: Path) -> None:
         FORWARD[-1]: ("/p/model.py", 80),
         BACKWARD[-1]: ("/env/site-packages/torch/autograd/graph.py", 800),
         "aten::mm.out f32[2,2] f32[2,2].T": ("/p/model.py", 88),
-        "aten::mm f32[2,2] f32[2,2].T (backward)": ("/p/model.py", 88),  # its forward call's
+        "aten::mm f32[2,2] f32[2,2].T (backward)": ("/p/model.py", 88),  # the line of the forward call
         "load": ("/p/load;data.py", 4),
         "(Python not read)": (None, None),
     }
 
 
-def test_without_order(tmp_path: Path) -> None:
+def test_counted_stacks_have_no_order(tmp_path: Path) -> None:
     found = findings(sampled(), tmp_path)
     loose = found.plus(replace(found[Calling], sampled_of=None))
     made = document(loose)
@@ -105,7 +105,7 @@ def test_without_order(tmp_path: Path) -> None:
     assert "Left Heavy" in speedscope.exported(loose).notes[0]
 
 
-def test_operators_replace_samples(tmp_path: Path) -> None:
+def test_without_samples_operators_are_exported(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("aten::mm", 0, 70, stack=program.stack("a.py:5 f")))
@@ -116,7 +116,7 @@ def test_operators_replace_samples(tmp_path: Path) -> None:
     assert "there are no samples" in speedscope.exported(found).notes[0]
 
 
-def test_neither_samples_nor_operators(tmp_path: Path) -> None:
+def test_nothing_to_export_is_reported(tmp_path: Path) -> None:
     empty, only_counts = Program(), counted(Program())
     for program in (empty, only_counts):
         with pytest.raises(InputError, match=r"no stacks with times.*--python both"):
@@ -126,7 +126,7 @@ def test_neither_samples_nor_operators(tmp_path: Path) -> None:
         speedscope.exported(findings(only_counts, tmp_path))
 
 
-def test_recursion_without_end(tmp_path: Path) -> None:
+def test_endless_recursion_is_cut(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.sample(0, 10, *["a.py:5 f"] * 3000)
@@ -134,7 +134,7 @@ def test_recursion_without_end(tmp_path: Path) -> None:
     assert (path[:2], len(path), weight) == (["(further out)", "f"], 1025, 10)
 
 
-def test_names_are_only_text(tmp_path: Path) -> None:
+def test_names_are_escaped(tmp_path: Path) -> None:
     program = sampled()
     program.sample(0, 7, LOAD, 'q".py:5/4 \x1b<script>', thread=1)
     assert ["load", "\x1b<script>"] in [path for path, _ in paths(document(findings(program, tmp_path)), 1)]

@@ -1,4 +1,4 @@
-"""The picture of steps, drawn from tables by hand: what hides nothing, what is cut off, what is said."""
+"""The picture of steps, drawn from tables by hand: legends, cuts and notes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PHASES = {StepPhase.FORWARD: 0.6, StepPhase.BACKWARD: 0.3995, StepPhase.LOGGING:
 
 
 def times(durations_ns: Sequence[int], marks: Sequence[int] = ()) -> StepTimes:
-    """Steps one behind the other, each of the same phases; the first ones marked."""
+    """Consecutive steps with the same phases; the first ones are marked."""
     marks = [*marks, *[StepMark.STEADY] * (len(durations_ns) - len(marks))]
     ends_ns = np.cumsum(durations_ns)
     steady_ns = sorted(took for took, mark in zip(durations_ns, marks, strict=True) if mark == 0)
@@ -63,7 +63,7 @@ def times(durations_ns: Sequence[int], marks: Sequence[int] = ()) -> StepTimes:
 
 
 def drawn(found: StepTimes) -> Any:
-    """The figure as it would be written: phases, durations and shares are its axes."""
+    """The figure as it is written. Its axes are phases, durations and shares."""
     figure = figures.Figure(figsize=(13, 7.5), dpi=120, layout="constrained")
     fill(figure, found, shown_of(found))
     figure.draw_without_rendering()
@@ -77,14 +77,14 @@ def ticks(axis: Any) -> list[str]:
 @pytest.mark.parametrize(
     "durations_ns", [[20 * MS] * 5, [MS] * 5000, [MS] * 30 + [500 * MS], [2_000 * MS, 300 * MS, 310 * MS]]
 )
-def test_legends_hide_no_step(durations_ns: list[int]) -> None:
+def test_legends_do_not_cover_steps(durations_ns: list[int]) -> None:
     above, below, _ = drawn(times(durations_ns, [StepMark.WARM_UP])).axes
     for axes in (above, below):
         assert axes.get_legend().get_window_extent().y0 >= axes.get_window_extent().y1
     assert above.get_window_extent().x0 == below.get_window_extent().x0
 
 
-def test_all_phases_at_once_leave_the_title_and_the_axes_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_legend_with_all_phases_covers_neither_title_nor_axes(monkeypatch: pytest.MonkeyPatch) -> None:
     usual = drawn(times([10 * MS] * 8)).axes[0].get_window_extent().width
     monkeypatch.setattr(f"{__name__}.PHASES", dict.fromkeys(StepPhase, 1 / len(StepPhase)))
     figure = drawn(times([10 * MS] * 8))
@@ -107,7 +107,7 @@ def test_times_have_units_on_every_scale(longest_ns: int) -> None:
     assert top_ns > longest_ns  # a point at the frame would be cut
 
 
-def test_a_step_far_longer_than_others_is_cut_off_and_said() -> None:
+def test_a_much_longer_step_is_cut_off_with_a_note() -> None:
     above, _, _ = drawn(times([10 * MS] * 40 + [500 * MS])).axes
     assert above.get_title("left") == "What each step is made of; 1 bar is cut off, the highest 500 ms"
     assert 10 * MS < above.get_ylim()[1] < 20 * MS
@@ -117,7 +117,7 @@ def test_a_step_far_longer_than_others_is_cut_off_and_said() -> None:
     assert highest_ns(np.zeros(3)) == 1.0
 
 
-def test_many_steps_are_means_without_edges() -> None:
+def test_many_steps_are_drawn_as_means() -> None:
     above, below, _ = drawn(times([MS] * 5000)).axes
     assert above.get_title("left") == "What each step is made of (each bar the mean of 25)"
     assert len(above.containers[0]) == 200
@@ -125,7 +125,7 @@ def test_many_steps_are_means_without_edges() -> None:
     assert "5,000" in ticks(below.xaxis)
 
 
-def test_what_nobody_can_see_has_no_label_and_no_bar() -> None:
+def test_invisible_phases_have_no_label_and_no_bar() -> None:
     above, _, shares = drawn(times([10 * MS] * 8)).axes
     assert [text.get_text() for text in above.get_legend().get_texts()] == ["forward", "backward"]
     assert ticks(shares.yaxis) == ["forward", "backward"]
@@ -134,7 +134,7 @@ def test_what_nobody_can_see_has_no_label_and_no_bar() -> None:
     assert max(heights) < shares.get_window_extent().height / 5
 
 
-def test_steps_left_out_are_counted_and_marked() -> None:
+def test_excluded_steps_are_counted_and_marked() -> None:
     found = times([90 * MS, 20 * MS, *[10 * MS] * 8], [StepMark.WARM_UP, StepMark.OUTLIER])
     assert said(found, "step") == "10 steps, 2 left out, median 10.0 ms, p95 10.0 ms"
     _, below, _ = drawn(found).axes

@@ -48,7 +48,7 @@ def training(**meta: Any) -> Program:
 
 
 def layered(times_ns: Sequence[int], names: Sequence[str] = (), own: str = "fc") -> Program:
-    """An operator that each layer calls once, on the same line, for these times."""
+    """An operator that each layer calls once on the same line, with these times."""
     program = Program(**META)
     program.thread(1)
     net = program.module("", "Net")
@@ -72,12 +72,12 @@ def report(program: Program, folder: Path, width: int = 200, **options: Any) -> 
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_the_whole_report(tmp_path: Path, width: int) -> None:
+def test_the_whole_report_equals_the_golden_file(tmp_path: Path, width: int) -> None:
     golden = Path(__file__).parents[1] / "golden" / f"report_{width}.txt"
     assert report(training(), tmp_path, width) == golden.read_text(encoding="utf-8")
 
 
-def test_80_columns_hold_it_with_every_line_whole(tmp_path: Path) -> None:
+def test_at_80_columns_places_are_complete(tmp_path: Path) -> None:
     text = report(training(), tmp_path, 80)
     assert max(cell_len(line) for line in text.splitlines()) <= 80
     for place in ("model.py:88", "functions.py:7", "train.py:20", "bwd", "fwd", "f32[64,128]", "mul.Tensor"):
@@ -86,7 +86,7 @@ def test_80_columns_hold_it_with_every_line_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [60, 70, 80, 100, 120, 160, 200, 300])
-def test_no_line_is_ever_cut_and_none_is_wider_than_asked(tmp_path: Path, width: int) -> None:
+def test_lines_fit_the_width_and_are_not_cut(tmp_path: Path, width: int) -> None:
     program = training()
     text = report(program, tmp_path, width)
     for place in ("model.py:88", "functions.py:7", "train.py:20"):
@@ -94,14 +94,14 @@ def test_no_line_is_ever_cut_and_none_is_wider_than_asked(tmp_path: Path, width:
     assert max(cell_len(line) for line in text.splitlines()) <= width
 
 
-def test_a_file_name_wider_than_the_terminal_is_whole(tmp_path: Path) -> None:
+def test_a_file_name_wider_than_the_terminal_is_complete(tmp_path: Path) -> None:
     program = training()
     name = "a_rather_long_name_for_a_file" * 4 + ".py"
     program.run(op("aten::mm", 2_000_000, 3_000_000, stack=program.stack(f"/p/{name}:1234 main")))
     assert f"{name}:1234" in report(program, tmp_path, 80)
 
 
-def test_top_and_sort(tmp_path: Path) -> None:
+def test_top_and_sort_of_operators(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     program.run(*(op("aten::often", at, at + 1) for at in range(0, 30, 3)))
@@ -135,7 +135,9 @@ def test_top_and_sort(tmp_path: Path) -> None:
         ([], {"version": "2"}, "nothing ran through torch while it was recorded."),
     ],
 )
-def test_no_operators_and_why(tmp_path: Path, losses: list[Any], torch: Any, why: str) -> None:
+def test_a_missing_operator_table_has_a_reason(
+    tmp_path: Path, losses: list[Any], torch: Any, why: str
+) -> None:
     program = Program(**{key: value for key, value in {**META, "torch": torch}.items() if value})
     program.losses = losses
     assert f"No operators: {why}\n" in report(program, tmp_path)
@@ -143,7 +145,7 @@ def test_no_operators_and_why(tmp_path: Path, losses: list[Any], torch: Any, why
 
 @pytest.mark.parametrize("torch", [None, {"version": "2"}])
 @pytest.mark.parametrize("refused", [False, True])
-def test_an_incomplete_recording_says_nothing_about_what_is_missing(
+def test_an_incomplete_recording_makes_no_claim_about_missing_operators(
     tmp_path: Path, torch: Any, refused: bool
 ) -> None:
     program = Program(**{key: value for key, value in {**META, "torch": torch}.items() if value})
@@ -166,16 +168,14 @@ def test_an_incomplete_recording_says_nothing_about_what_is_missing(
         ({"operators": "observer"}, [], "no operators"),
     ],
 )
-def test_what_was_not_measured_is_not_zero(
-    tmp_path: Path, recording: Any, losses: list[Any], said: str
-) -> None:
+def test_missing_values_are_not_zero(tmp_path: Path, recording: Any, losses: list[Any], said: str) -> None:
     program = Program(**{**META, "recording": recording, "torch": {}, "versions": {"torch": "2.9"}})
     program.losses = losses
     first = report(program, tmp_path).splitlines()[0]
     assert first == f"train.py --epochs 1 · wall 2.00 ms · CPU 3.00 ms · {said} · torch 2.9"
 
 
-def test_only_ranges(tmp_path: Path) -> None:
+def test_a_report_with_ranges_only(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     program.run(op("epoch", 0, 1000, scope=7))
@@ -185,7 +185,7 @@ def test_only_ranges(tmp_path: Path) -> None:
     assert "Ranges  (record_function), 1 row by total time\n" in text
 
 
-def test_without_meta_nothing_is_made_up(tmp_path: Path) -> None:
+def test_without_facts_nothing_is_claimed(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.run(op("aten::mm", 0, 5))
@@ -195,13 +195,13 @@ def test_without_meta_nothing_is_made_up(tmp_path: Path) -> None:
     )
 
 
-def test_what_recording_cost_is_an_estimate_and_what_is_fixed_stands_apart(tmp_path: Path) -> None:
+def test_recording_cost_is_an_estimate_with_fixed_cost_separate(tmp_path: Path) -> None:
     cost = {**META["cost"], "start_cpu_ns": 30_000_000, "torch_cpu_ns": 0, "stop_cpu_ns": 4_000_000}
     first = report(training(cost=cost), tmp_path).splitlines()[0]
     assert first.endswith("recording cost at least 2.00 us (+0.1 % CPU, estimated), start and stop 34.0 ms")
 
 
-def test_hostile_meta_does_no_harm(tmp_path: Path) -> None:
+def test_hostile_facts_cause_no_error(tmp_path: Path) -> None:
     odd: list[Any] = [None, 3, "x", [], {}, [{}], {"argv": 5}, {"argv": [None]}, -1, 1e300, {"version": {}}]
     odd += [{"monotonic_ns": "x", "cpu_ns": [], "event_ns": -5, "threads": 2.5}]
     for value in odd:
@@ -209,7 +209,7 @@ def test_hostile_meta_does_no_harm(tmp_path: Path) -> None:
         assert "Hot operators" in report(program, tmp_path, 80)
 
 
-def test_a_killed_program_is_said_to_be(tmp_path: Path) -> None:
+def test_a_killed_program_is_reported(tmp_path: Path) -> None:
     program = training()
     del program.meta["stop"]
     program.end_ns = None
@@ -224,7 +224,7 @@ def test_a_killed_program_is_said_to_be(tmp_path: Path) -> None:
     assert text.index("Incomplete") < text.index("Hot operators") < text.index("Losses")
 
 
-def test_rows_that_the_disk_refused_are_counted_at_the_top(tmp_path: Path) -> None:
+def test_rows_lost_to_a_full_disk_are_counted_at_the_top(tmp_path: Path) -> None:
     program = training()
     program.losses = [("recording", "rows the disk refused: No space left on device", 352_071, "make room")]
     lines = report(program, tmp_path).splitlines()
@@ -233,7 +233,7 @@ def test_rows_that_the_disk_refused_are_counted_at_the_top(tmp_path: Path) -> No
     assert lines[1] == "Incomplete: rows the disk refused: No space left on device (count 352,071)."
 
 
-def test_losses_are_as_wide_as_they_need_and_wrap_only_then(tmp_path: Path) -> None:
+def test_losses_wrap_only_if_they_do_not_fit(tmp_path: Path) -> None:
     program = training()
     program.losses = [("operators", "w" * 100, 1, "r" * 60), ("gpu", "no driver", -1, "")]
     wide = report(program, tmp_path, 200).splitlines()
@@ -260,7 +260,7 @@ def test_losses_come_last_with_their_remedies(tmp_path: Path) -> None:
     assert len(lines) == at + 4
 
 
-def test_what_comes_from_the_program_cannot_steer_the_terminal(tmp_path: Path) -> None:
+def test_control_characters_of_the_program_are_escaped(tmp_path: Path) -> None:
     evil = "[bold red]x[/] \x1b[31m\r\u202e:smile:\n"
     program = Program(**{**META, "program": {"argv": [evil]}, "torch": {"version": evil}})
     program.thread(1)
@@ -280,14 +280,14 @@ def test_what_comes_from_the_program_cannot_steer_the_terminal(tmp_path: Path) -
     assert text.count("[bold red]x[/] \\x1b[31m\\r\\u202e:smile:") >= 7
 
 
-def test_color_only_when_asked_for(tmp_path: Path) -> None:
+def test_color_is_used_only_on_request(tmp_path: Path) -> None:
     plain, colored = (report(training(), tmp_path, color=color) for color in (False, True))
     assert "\x1b" not in plain
     strip: Callable[[str], str] = lambda text: re.sub(r"\x1b\[[0-9;]*m", "", text)  # noqa: E731
     assert [line.rstrip() for line in strip(colored).splitlines()] == plain.splitlines()
 
 
-def test_cpu_time_has_a_column_and_a_sum_when_it_was_measured(tmp_path: Path) -> None:
+def test_measured_cpu_time_has_a_column_and_a_sum(tmp_path: Path) -> None:
     program = training()
     program.run(op("aten::mm", 2_000_000, 2_500_000, cpu_ns=400_000))
     text = report(program, tmp_path)
@@ -306,11 +306,11 @@ def test_cpu_time_has_a_column_and_a_sum_when_it_was_measured(tmp_path: Path) ->
     said = "CPU time: outermost operators kept their own thread busy for 400 us of 500 us (80.0 %); the rest"
     assert said in text
     assert "400 us" in text
-    assert " cpu " in report(program, tmp_path, top=1)  # a row that is not shown has it
+    assert " cpu " in report(program, tmp_path, top=1)  # a row that is not shown has CPU time
     assert "CPU time" not in report(training(), tmp_path)
 
 
-def test_rows_without_cpu_time_are_explained(tmp_path: Path) -> None:
+def test_a_note_explains_rows_without_cpu_time(tmp_path: Path) -> None:
     program = training()
     program.run(op("aten::mm", 2_000_000, 2_500_000, cpu_ns=400_000))
     why = "Without CPU time: operators that ran inside others. --detail bench times all of them."
@@ -320,13 +320,13 @@ def test_rows_without_cpu_time_are_explained(tmp_path: Path) -> None:
     assert why not in report(alone, tmp_path)
 
 
-def test_cpu_time_is_never_more_than_the_time_it_was_used_in(tmp_path: Path) -> None:
+def test_cpu_time_is_never_more_than_the_wall_time(tmp_path: Path) -> None:
     program = training()
     program.run(op("aten::mm", 2_000_000, 2_500_000, cpu_ns=500_400))
     assert "busy for all of 500 us; that of other threads is not counted." in report(program, tmp_path)
 
 
-def test_the_cpu_time_of_ranges_is_not_called_that_of_operators(tmp_path: Path) -> None:
+def test_cpu_time_of_ranges_is_not_counted_as_operators(tmp_path: Path) -> None:
     program = training()
     program.run(op("step", 2_000_000, 2_500_000, scope=7, cpu_ns=400_000))
     text = report(program, tmp_path)
@@ -347,24 +347,26 @@ def test_the_cpu_time_of_ranges_is_not_called_that_of_operators(tmp_path: Path) 
         ([0, 0], [], "layers.*.fc (2)"),
     ],
 )
-def test_the_module_cell(tmp_path: Path, times_ns: list[int], names: Sequence[str], cell: str) -> None:
+def test_the_module_cell_of_a_row(
+    tmp_path: Path, times_ns: list[int], names: Sequence[str], cell: str
+) -> None:
     line = report(layered(times_ns, names), tmp_path).split("\n\n")[1].splitlines()[2]
     assert re.split(r" {2,}", line)[-2] == cell
 
 
-def test_the_module_is_cut_but_not_how_many(tmp_path: Path) -> None:
+def test_the_number_of_modules_is_never_cut(tmp_path: Path) -> None:
     program = layered([2, 2, 94, 2], own="a_name_" * 20)
     assert re.search(r"  layers\.2\.a_nam\S*… 94\.0 % of 4  ", report(program, tmp_path, 150))
 
 
-def test_backward_names_the_reasons_of_what_has_no_line(tmp_path: Path) -> None:
+def test_backward_names_the_reasons_for_missing_lines(tmp_path: Path) -> None:
     program = training()
     program.run(op("aten::x", 1_200_000, 1_220_000, node_sequence=77, node_thread=1))
     said = "without: 4.8 % (its forward call was not recorded), 2.4 % (AccumulateGrad: no forward line)."
     assert said in report(program, tmp_path)
 
 
-def test_ranges_are_five_unless_more_are_asked_for(tmp_path: Path) -> None:
+def test_five_ranges_are_shown_by_default(tmp_path: Path) -> None:
     program = training()
     program.run(*(op(f"step {at}", at * 1000, at * 1000 + at, scope=7) for at in range(2000, 2007)))
 
@@ -378,5 +380,5 @@ def test_ranges_are_five_unless_more_are_asked_for(tmp_path: Path) -> None:
     assert len(names(top=2)) == 2
 
 
-def test_there_is_no_section_of_ranges_without_any(tmp_path: Path) -> None:
+def test_without_ranges_there_is_no_section(tmp_path: Path) -> None:
     assert "Ranges" not in report(layered([5]), tmp_path)

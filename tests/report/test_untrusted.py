@@ -1,4 +1,4 @@
-"""Whatever is in the file: a report or one line that says what is wrong; no traceback, no hang."""
+"""For any file there is a report or one line that says what is wrong: no traceback, no hang."""
 
 import json
 import random
@@ -31,7 +31,7 @@ def outcome(path: Path, data: bytes) -> str:
 
 
 def with_gpus(found: Findings) -> Findings:
-    """The same with what only recordings of GPUs and ranges have."""
+    """The same with the tables of GPUs and ranges."""
     return find(found.trace, *KINDS)
 
 
@@ -47,7 +47,7 @@ def payloads() -> list[bytes]:
     return [block[12:] for block in program.blocks(3)]
 
 
-def test_cut_at_every_byte(tmp_path: Path) -> None:
+def test_a_file_cut_at_every_byte(tmp_path: Path) -> None:
     data = training().encode(2)
     path = tmp_path / "cut.perfprobe"
     for size in range(len(data)):
@@ -62,7 +62,7 @@ def test_cut_at_every_byte(tmp_path: Path) -> None:
             assert not storage.read(path).complete
 
 
-def test_every_byte_flipped_is_noticed(tmp_path: Path) -> None:
+def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
     data = training().encode(2)
     whole = outcome(tmp_path / "whole.perfprobe", data)
     for at in range(0, len(data), 11):
@@ -71,7 +71,7 @@ def test_every_byte_flipped_is_noticed(tmp_path: Path) -> None:
 
 
 def gpu_payloads() -> list[bytes]:
-    """Kernels, copies, calls, waits and ranges beside the operators."""
+    """Kernels, copies, calls, waits and ranges in addition to operators."""
     program = training(gpu={"devices": [{"name": "A"}, 7, None]})
     launch = program.row("launches", 16, 1, 1, 128, 1, 1, 32, 0, 0, 0)
     for at in range(6):
@@ -98,7 +98,7 @@ def test_gpus_and_ranges_are_reported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("seed", "of_gpus"), [*((at, False) for at in range(4)), (4, True), (5, True)])
-def test_damage_with_a_right_checksum(tmp_path: Path, seed: int, of_gpus: bool) -> None:
+def test_damaged_data_with_a_correct_checksum(tmp_path: Path, seed: int, of_gpus: bool) -> None:
     rng = random.Random(seed)
     good = gpu_payloads() if of_gpus else payloads()
     tracemalloc.start()

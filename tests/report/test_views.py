@@ -1,4 +1,4 @@
-"""The table of operators in other groupings, other columns, and in focus."""
+"""The table of operators with other groupings, columns, and a focus."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ def report(program: Program, folder: Path, width: int = 200, **options: Any) -> 
 
 
 def table(text: str) -> list[list[str]]:
-    """The cells of the table of operators, its titles first."""
+    """The cells of the table of operators, titles first."""
     lines = text.splitlines()
-    lines = lines[lines.index("") + 2 :]  # behind the summary and the heading
+    lines = lines[lines.index("") + 2 :]  # after the summary and the heading
     return [re.split(r" {2,}", line.strip()) for line in lines[: lines.index("")]]
 
 
 def titles_of(text: str) -> list[str]:
-    """Of the table of operators."""
+    """The titles of the table of operators."""
     line = next(line.strip() for line in text.splitlines() if line.strip().startswith(("share ", "Name ")))
     return re.split(r" {2,}", line)
 
 
 def busy(*, nested: bool = False) -> Program:
-    """Ten calls of a microsecond each; the last was pre-empted."""
+    """Ten calls of a microsecond each. The last one was pre-empted."""
     program = Program(**META)
     program.thread(1)
     stack = program.stack("/p/a.py:3 f")
@@ -56,12 +56,12 @@ def busy(*, nested: bool = False) -> Program:
     return program
 
 
-def test_all_sort_orders_are_known() -> None:
+def test_every_sort_order_has_a_test() -> None:
     assert tuple(SORTS) == view.SORTS
 
 
 @pytest.mark.parametrize("width", [80, 200])
-def test_a_sum_that_misleads_is_marked_and_the_note_says_what_it_would_be(tmp_path: Path, width: int) -> None:
+def test_a_misleading_sum_is_marked_and_corrected_in_a_note(tmp_path: Path, width: int) -> None:
     text = report(busy(), tmp_path, width)
     assert re.search(r"98\.3 % +59\.0 us~ ", text)
     assert re.search(r" 1\.7 % +1\.00 us  ", text)
@@ -74,7 +74,7 @@ def test_a_sum_that_misleads_is_marked_and_the_note_says_what_it_would_be(tmp_pa
     assert "~" not in report(training(), tmp_path, width)
 
 
-def test_self_time_is_corrected_as_the_whole_calls_are(tmp_path: Path) -> None:
+def test_self_time_is_corrected_like_total_time(tmp_path: Path) -> None:
     said = " ".join(report(busy(nested=True), tmp_path).split())
     assert "self 9.83 us, not 58.0 us (mm at a.py:3)." in said  # 58 of 59 parts of 10 us
     by_signature = " ".join(report(busy(), tmp_path, group="signature").split())
@@ -82,20 +82,18 @@ def test_self_time_is_corrected_as_the_whole_calls_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("group", ["op", "line", "module"])
-def test_calls_are_compared_with_those_of_equal_inputs_however_they_are_grouped(
-    tmp_path: Path, group: str
-) -> None:
+def test_calls_are_compared_with_calls_of_equal_inputs_in_every_grouping(tmp_path: Path, group: str) -> None:
     assert re.search(r"(59|60)\.0 us~ ", report(busy(), tmp_path, group=group))
     program = Program(**META)
     program.thread(1)
-    for at in range(10):  # all alike but for one, which has other inputs
+    for at in range(10):  # all equal except one with different inputs
         end, text = (at * 1000 + 1000, "f32[2]") if at < 9 else (59_000, "f32[900]")
         fields = {"stack": program.stack("/p/a.py:3 f"), "signature": program.signature(text)}
         program.run(op("aten::mm", at * 1000, end, **fields))
     assert "~" not in report(program, tmp_path, group=group)
 
 
-def test_the_headline_never_ignores_the_mark_of_its_row(tmp_path: Path) -> None:
+def test_the_headline_respects_the_mark_of_its_row(tmp_path: Path) -> None:
     alone = report(busy(), tmp_path).splitlines()
     assert alone[1] == (
         "Hottest: mm, a.py:3 in f, other: 90.9 % of typical operator time; ~98.3 % of operator time, 1 of "
@@ -111,7 +109,7 @@ def test_the_headline_never_ignores_the_mark_of_its_row(tmp_path: Path) -> None:
     )
 
 
-def test_what_the_clock_cannot_tell_is_not_told(tmp_path: Path) -> None:
+def test_times_below_the_measurement_floor_are_not_shown(tmp_path: Path) -> None:
     program = Program(**META)
     program.thread(1)
     program.run(*(op("aten::alias", at, at + 2) for at in range(0, 1000, 10)))
@@ -141,7 +139,7 @@ def test_titles_of_each_group(tmp_path: Path) -> None:
         assert table(report(training(), tmp_path, group=group))[0] == wanted
 
 
-def test_a_line_with_what_it_is_made_of(tmp_path: Path) -> None:
+def test_a_line_shows_its_operators_modules_and_phases(tmp_path: Path) -> None:
     text = report(training(), tmp_path, group="line")
     assert "Operators by line  all 3 rows by self time, 100 % of operator time" in text
     row = [
@@ -162,13 +160,13 @@ def test_a_line_with_what_it_is_made_of(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("columns", view.COLUMNS)
 @pytest.mark.parametrize("group", view.GROUPS)
-def test_every_view_fits_its_width(tmp_path: Path, group: str, columns: str) -> None:
+def test_every_view_fits_the_width(tmp_path: Path, group: str, columns: str) -> None:
     for width in (80, 120, 200):
         text = report(training(), tmp_path, width, group=group, columns=columns, work=True)
         assert max(cell_len(line) for line in text.splitlines()) <= width
 
 
-def test_focus_shows_its_part_of_the_whole(tmp_path: Path) -> None:
+def test_a_focus_shows_its_share_of_the_whole(tmp_path: Path) -> None:
     text = report(training(), tmp_path, focus="bmm")
     assert "Hot operators  focus 'bmm': 2 of 4 rows, 90.0 % of operator time\n" in text
     assert [row[0] for row in table(text)[1:]] == ["60.0 %", "30.0 %"]
@@ -182,12 +180,12 @@ def test_focus_shows_its_part_of_the_whole(tmp_path: Path) -> None:
     assert "1 row by total time, focus 'DataLoader' of 1\n" in ranges
 
 
-def test_a_focus_is_printed_so_that_it_can_be_copied(tmp_path: Path) -> None:
+def test_a_printed_focus_can_be_copied(tmp_path: Path) -> None:
     assert r"focus 'f32\[64,128\]': 2 of 4 rows" in report(training(), tmp_path, focus=r"f32\[64,128\]")
     assert """No operators match "it's\\x1b";""" in report(training(), tmp_path, focus="it's\x1b")
 
 
-def test_the_columns_of_torchs_own_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_of_torch_profilers_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "flops", lambda operator, _: 2_000_000 if operator == "aten::bmm" else None)
     program = training()
     program.run(op("aten::empty", 2_000_000, 2_000_010, allocated_bytes=2048, freed_bytes=512))
@@ -221,7 +219,7 @@ def with_autograd(batch: LinkedOperators) -> LinkedOperators:
     return replace(batch, autograd_ns=duration_ns + 5_000, autograd_self_ns=duration_ns + 1_000)
 
 
-def test_both_sources_stand_side_by_side(tmp_path: Path) -> None:
+def test_both_sources_are_shown_side_by_side(tmp_path: Path) -> None:
     trace = link(training().recording(tmp_path))
     both = replace(trace, stream=lambda losses: map(with_autograd, trace.stream(losses)))
     found = find(both, Hotspots)
@@ -233,7 +231,7 @@ def test_both_sources_stand_side_by_side(tmp_path: Path) -> None:
     assert torchs[-2] == ["Self CPU and CPU total: as the autograd profiler measured them."]
 
 
-def test_the_column_that_rows_are_sorted_by_stays(tmp_path: Path) -> None:
+def test_the_sort_column_is_never_dropped(tmp_path: Path) -> None:
     usual, by_p95 = (report(training(), tmp_path, 80, sort=sort).splitlines() for sort in ("self", "p95"))
     for lines, is_there in ((usual, False), (by_p95, True)):
         (titles,) = [line for line in lines if line.lstrip().startswith("share")]
@@ -252,7 +250,7 @@ def test_the_column_that_rows_are_sorted_by_stays(tmp_path: Path) -> None:
         ("p95", "p95"),
     ],
 )
-def test_it_stays_among_the_columns_asked_for_too(
+def test_the_sort_column_is_added_to_requested_columns(
     tmp_path: Path, group: str, columns: str, sort: str, title: str
 ) -> None:
     text = report(training(), tmp_path, 60, group=group, columns=columns, sort=sort)
@@ -273,7 +271,7 @@ def with_work(monkeypatch: pytest.MonkeyPatch) -> Program:
         ("autograd", ["CPU total", "Self CPU Mem", "# of Calls", "Total FLOPs"]),
     ],
 )
-def test_columns_asked_for_are_the_last_to_go_and_what_goes_is_named(
+def test_requested_columns_are_dropped_last_with_a_note(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: str, asked: list[str]
 ) -> None:
     program = with_work(monkeypatch)
@@ -290,7 +288,7 @@ def test_columns_asked_for_are_the_last_to_go_and_what_goes_is_named(
     assert "Left out" not in report(program, tmp_path, 80)
 
 
-def test_much_tracing_is_said_to_be(tmp_path: Path) -> None:
+def test_much_tracing_is_noted(tmp_path: Path) -> None:
     trace = link(training().recording(tmp_path))
 
     def compiling(batch: LinkedOperators) -> LinkedOperators:
@@ -305,7 +303,7 @@ def test_much_tracing_is_said_to_be(tmp_path: Path) -> None:
     assert "Phase compile" not in render(find(trace, Hotspots))
 
 
-def test_quantiles_that_are_not_exact_are_said_to_be(tmp_path: Path) -> None:
+def test_inexact_quantiles_are_noted(tmp_path: Path) -> None:
     trace = link(training().recording(tmp_path))
     found = find(trace, Hotspots)
     assert "Median and p95" not in render(found)

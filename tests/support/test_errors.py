@@ -13,7 +13,7 @@ from perfprobe.support.text import printable
         (InputError("not a file", "a.py", "name a file"), "not a file: a.py; name a file"),
     ],
 )
-def test_one_line(error: PerfprobeError, text: str) -> None:
+def test_an_error_is_one_line(error: PerfprobeError, text: str) -> None:
     assert str(error) == text
 
 
@@ -21,10 +21,10 @@ def test_hostile_text_stays_on_one_line() -> None:
     assert str(InputError("bad", "a\nb\x1b[31m")) == "bad: a b\\x1b[31m"
 
 
-def test_exit_codes() -> None:
+def test_exit_codes_of_errors() -> None:
     assert (UsageError.exit_code, InputError.exit_code, EnvironmentLack.exit_code) == (2, 3, 4)
 
 
-def test_printable_escapes_what_steers_a_terminal() -> None:
+def test_printable_escapes_control_characters() -> None:
     assert printable("größe ü 漢字") == "größe ü 漢字"
     assert printable("\x1b\x07\x9b\u202e\u200b\ud800") == "\\x1b\\x07\\x9b\\u202e\\u200b\\ud800"

@@ -1,4 +1,4 @@
-"""Files are written whole, and never through a link."""
+"""Files are written completely or not at all, and never through a link."""
 
 import os
 import stat
@@ -11,7 +11,7 @@ import pytest
 from perfprobe.support import files
 
 
-def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
+def test_a_file_is_replaced_atomically(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     path.write_bytes(b"before, and longer")
     files.write(str(path), b"after")
@@ -19,7 +19,7 @@ def test_a_file_is_replaced_whole(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["out.json"]
 
 
-def test_its_mode_is_that_of_any_new_file(tmp_path: Path) -> None:
+def test_its_mode_follows_the_umask(tmp_path: Path) -> None:
     plain, written = tmp_path / "plain", tmp_path / "out"
     plain.touch()
     files.write(str(written), b"")
@@ -37,7 +37,7 @@ def test_a_planted_link_is_replaced(tmp_path: Path, target: str) -> None:
     assert (tmp_path / "out").read_bytes() == b"new"
 
 
-def test_a_file_that_is_there_is_kept_where_told(tmp_path: Path) -> None:
+def test_an_existing_file_is_kept_if_requested(tmp_path: Path) -> None:
     path, link = tmp_path / "out", tmp_path / "link"
     assert files.write_new([str(path)], b"first") == str(path)
     link.symlink_to(tmp_path / "nowhere")
@@ -48,15 +48,15 @@ def test_a_file_that_is_there_is_kept_where_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_the_first_name_that_is_free(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
+def test_the_first_free_name_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
-    if not links:  # a file system that has none
+    if not links:  # a file system without links
         monkeypatch.setattr(os, "link", refuse)
     names = [str(tmp_path / name) for name in ("a", "b", "c")]
     for count in (1, 2):
-        made = iter([b"one", b"", b"two"])  # can be read once only, whatever is taken
+        made = iter([b"one", b"", b"two"])  # an iterator, which can only be read once
         assert files.write_new(names, made) == names[count - 1]
         assert (tmp_path / "abc"[count - 1]).read_bytes() == b"onetwo"
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
@@ -67,7 +67,7 @@ def fails_half_way() -> Iterator[bytes]:
     raise RuntimeError("no more")
 
 
-def test_what_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failure_while_writing_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         files.write(str(tmp_path / "out"), fails_half_way())
     with pytest.raises(RuntimeError):
@@ -91,13 +91,13 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-def test_standard_output_by_its_name_is_no_file_to_replace(tmp_path: Path) -> None:
+def test_dev_stdout_is_written_and_not_replaced(tmp_path: Path) -> None:
     with open(tmp_path / "redirected", "wb") as file:
         files.write(f"/proc/self/fd/{file.fileno()}", b"data")
     assert (tmp_path / "redirected").read_bytes() == b"data"
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_error_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise OSError(28, "No space left on device")
 

@@ -1,4 +1,4 @@
-"""Held against what the standard library generates for the same classes."""
+"""`frozen` classes, compared with the same classes by the standard library's dataclasses."""
 
 from dataclasses import FrozenInstanceError, asdict, dataclass, field, fields, replace
 from typing import Any
@@ -50,7 +50,7 @@ def both(*values: Any, **named: Any) -> tuple[Ours, Generated]:
     ("values", "named"),
     [(("a",), {}), (("a", ("b",), [1], 4), {}), (("a",), {"count": 5}), ((), {"name": "a", "words": ("b",)})],
 )
-def test_values_are_those_of_a_generated_class(values: tuple[Any, ...], named: dict[str, Any]) -> None:
+def test_values_equal_those_of_a_dataclass(values: tuple[Any, ...], named: dict[str, Any]) -> None:
     ours, generated = both(*values, **named)
     assert asdict(ours) == asdict(generated)
     assert repr(ours) == repr(generated).replace("Generated", "Ours")
@@ -72,7 +72,7 @@ def test_values_are_those_of_a_generated_class(values: tuple[Any, ...], named: d
         ((), {"count": 1}),
     ],
 )
-def test_wrong_values_are_refused_as_by_generated_ones(
+def test_wrong_arguments_are_refused_as_by_a_dataclass(
     values: tuple[Any, ...], named: dict[str, Any]
 ) -> None:
     for kind in (Ours, Generated):
@@ -80,7 +80,7 @@ def test_wrong_values_are_refused_as_by_generated_ones(
             kind(*values, **named)
 
 
-def test_nothing_is_assigned_or_deleted() -> None:
+def test_attributes_cannot_be_assigned_or_deleted() -> None:
     made: Any
     for made in both("a"):
         with pytest.raises(FrozenInstanceError):
@@ -89,17 +89,17 @@ def test_nothing_is_assigned_or_deleted() -> None:
             del made.name
 
 
-def test_equal_ones_are_one_key_and_factories_are_called_each_time() -> None:
+def test_equal_objects_are_one_key_and_factories_run_each_time() -> None:
     assert len({Base("a"), Base("a"), Base("b")}) == 2
     assert Ours("a").found is not Ours("a").found
 
 
-def test_what_a_class_checks_itself_is_checked() -> None:
+def test_checks_of_the_class_run() -> None:
     with pytest.raises(ValueError, match="fewer"):
         Ours("a", count=-1)
 
 
-def test_named_fields_take_no_positions() -> None:
+def test_keyword_only_fields_refuse_positional_arguments() -> None:
     assert asdict(Named(first=1)) == {"first": 1, "second": 2}
     kind: Any = Named
     with pytest.raises(TypeError):

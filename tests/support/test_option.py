@@ -9,7 +9,7 @@ from perfprobe.support.option import CHILDREN, PYTHON, RECORDING, Chosen, declar
 
 
 class Meal(Chosen):
-    """What a person may ask for."""
+    """What a person may order."""
 
     places = (PYTHON, RECORDING)
     soup: str = option("none", "which soup", values=("none", "red", "clear"), called="soup", alone="red")
@@ -17,13 +17,13 @@ class Meal(Chosen):
     sauce: str | None = option(None, "which", values=("hot",), called="sauce", gone={"cold": "take hot"})
 
 
-def test_what_is_not_given_has_its_default() -> None:
+def test_missing_options_have_their_default() -> None:
     assert vars(Meal()) == {"soup": "none", "spoons": 1, "sauce": None}
     assert vars(Meal(spoons=2, sauce="hot")) == {"soup": "none", "spoons": 2, "sauce": "hot"}
 
 
 @pytest.mark.parametrize(("given", "soup"), [(True, "red"), (False, "none"), ("clear", "clear")])
-def test_true_is_the_value_of_the_flag_alone(given: object, soup: str) -> None:
+def test_true_means_the_flag_without_a_value(given: object, soup: str) -> None:
     assert Meal(soup=given).soup == soup
 
 
@@ -36,18 +36,18 @@ def test_true_is_the_value_of_the_flag_alone(given: object, soup: str) -> None:
         ({"sauce": 1}, "there is no sauce 1"),
     ],
 )
-def test_values_that_do_not_exist(given: dict[str, Any], said: str) -> None:
+def test_unknown_values_are_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as error:
         Meal(**given)
     assert said in str(error.value)
 
 
-def test_options_that_do_not_exist() -> None:
+def test_unknown_options_are_refused() -> None:
     with pytest.raises(TypeError, match="there is no option bread; there are soup, spoons, sauce"):
         Meal(bread=1)
 
 
-def test_each_belongs_where_it_says() -> None:
+def test_options_belong_to_their_commands() -> None:
     meal = Meal(spoons=3)
     assert meal.of(PYTHON) == {"soup": "none", "spoons": 3, "sauce": None}
     assert meal.of(RECORDING) == {"soup": "none", "sauce": None}

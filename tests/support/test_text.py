@@ -17,5 +17,5 @@ from perfprobe.support.text import encodable
         (None, "a · b… ██▎ ⋮ é"),
     ],
 )
-def test_what_an_encoding_lacks_is_a_plain_mark(encoding: str | None, shown: str) -> None:
+def test_characters_missing_in_an_encoding_are_replaced(encoding: str | None, shown: str) -> None:
     assert encodable("a · b… ██▎ ⋮ é", encoding) == shown

@@ -29,7 +29,7 @@ from perfprobe.support import units
         (-1_236, "-1.24 us"),
     ],
 )
-def test_duration(time_ns: float | None, text: str) -> None:
+def test_durations_are_formatted(time_ns: float | None, text: str) -> None:
     assert units.duration(time_ns) == text
 
 
@@ -47,11 +47,11 @@ def test_duration(time_ns: float | None, text: str) -> None:
         (-0.02, "-2.0 %"),
     ],
 )
-def test_percent(fraction: float | None, text: str) -> None:
+def test_percentages_are_formatted(fraction: float | None, text: str) -> None:
     assert units.percent(fraction) == text
 
 
-def test_count() -> None:
+def test_counts_are_formatted() -> None:
     assert units.count(None) == "-"
     assert units.count(1234567) == "1,234,567"
 
@@ -68,14 +68,14 @@ def test_count() -> None:
         (1 << 50, "1024 TiB"),
     ],
 )
-def test_size(size_bytes: float | None, text: str) -> None:
+def test_sizes_are_formatted(size_bytes: float | None, text: str) -> None:
     assert units.size(size_bytes) == text
 
 
 @pytest.mark.parametrize(
     ("time_ns", "text"), [(0, "<25 ns"), (24, "<25 ns"), (25, "25 ns"), (None, "-"), (-40, "-40 ns")]
 )
-def test_duration_below_the_measurement_floor(time_ns: float | None, text: str) -> None:
+def test_durations_below_the_measurement_floor_are_marked(time_ns: float | None, text: str) -> None:
     assert units.duration(time_ns, 25) == text
 
 
@@ -91,5 +91,5 @@ def test_duration_below_the_measurement_floor(time_ns: float | None, text: str) 
         (2**63, "9.22 E"),
     ],
 )
-def test_amount(number: float | None, text: str) -> None:
+def test_amounts_are_formatted(number: float | None, text: str) -> None:
     assert units.amount(number) == text

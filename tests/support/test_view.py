@@ -6,7 +6,7 @@ from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
 
 
-def test_values_that_exist() -> None:
+def test_valid_values_are_accepted() -> None:
     view = View(top=0, sort="p95", group="op", focus=r"a\.b", columns="all")
     assert vars(View(**vars(view))) == vars(view)
 
@@ -33,7 +33,7 @@ def test_values_that_exist() -> None:
         ({"group": "line", "sort": "median"}, "the calls of a line are of different operators: no median"),
     ],
 )
-def test_values_that_do_not(options: dict[str, Any], said: str) -> None:
+def test_invalid_values_are_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as error:
         View(**options)
     assert said in str(error.value)

@@ -73,7 +73,7 @@ def test_wrong_columns_are_refused(time_ns: Int64, name: Int32) -> None:
         Pairs(time_ns, name)
 
 
-def test_a_table_says_what_it_is() -> None:
+def test_a_table_describes_itself() -> None:
     assert (Trees.table_name, Trees.most_rows) == ("trees", 9)
     assert (Oaks.table_name, Oaks.most_rows) == ("", None)
     assert Trees.references() == {"parent": Trees, "label": Strings}
@@ -84,7 +84,7 @@ def test_a_table_says_what_it_is() -> None:
     assert Oaks.combined(Combine.MOST, Combine.SUM, optional=True) == ("height",)
 
 
-def test_a_part_of_a_table_has_no_other_columns() -> None:
+def test_a_subset_of_columns() -> None:
     part = Pairs.part({"time_ns": np.array([1, 2, 3])})
     assert len(part) == 3
     assert part.take(part.time_ns > 1).time_ns.tolist() == [2, 3]
@@ -95,25 +95,25 @@ def test_a_part_of_a_table_has_no_other_columns() -> None:
         Pairs.part({"time_ns": np.zeros(2, np.int32)})
 
 
-def test_what_is_no_column_is_refused() -> None:
+def test_invalid_columns_are_refused() -> None:
     with pytest.raises(TypeError, match=r"Odd.size: no type of a column"):
         type("Odd", (Table,), {"__annotations__": {"size": "float"}})
 
 
 @pytest.mark.parametrize("values", [[], [7], [3, -1, 3, 2, -1], [[5, 1], [1, 5]]])
-def test_distinct_values_are_those_of_numpy(values: list[object]) -> None:
+def test_distinct_values_equal_those_of_numpy(values: list[object]) -> None:
     column = np.array(values, np.int64)
     assert distinct(column).tolist() == np.unique(column).tolist()
 
 
 @pytest.mark.parametrize("members", [[], [7], [3, -1, 3], [9, 2, -5]])
 @pytest.mark.parametrize("values", [[], [7], [3, -1, 3, 2, -1]])
-def test_what_is_among_others_is_so_by_numpy(values: list[int], members: list[int]) -> None:
+def test_membership_equals_that_of_numpy(values: list[int], members: list[int]) -> None:
     column = np.array(values, np.int32)
     assert among(column, members).tolist() == np.isin(column, members).tolist()
 
 
-def test_a_table_is_frozen_and_takes_its_columns_and_no_others() -> None:
+def test_a_table_is_frozen_and_accepts_only_its_columns() -> None:
     made = pairs((1, 2))
     with pytest.raises(FrozenInstanceError):
         made.name = made.time_ns  # type: ignore[misc, assignment]

@@ -1,4 +1,4 @@
-"""The list of what a recording holds, derived from the classes of its tables."""
+"""The list of what a recording contains, derived from the table classes."""
 
 import inspect
 from collections.abc import Iterator
@@ -15,24 +15,24 @@ RECORDED: tuple[type[Table], ...] = (*IN_MEMORY, *STREAMED, *OF_THE_WHOLE)
 
 
 def all_tables() -> Iterator[type[Table]]:
-    """Every table that a module of perfprobe.tables has in it."""
+    """Every table defined in a module of perfprobe.tables."""
     for path in sorted(Path(perfprobe.tables.__path__[0]).glob("*.py")):
         for _, kind in inspect.getmembers(import_module(f"perfprobe.tables.{path.stem}"), inspect.isclass):
             if issubclass(kind, Table) and kind.dtypes:
                 yield kind
 
 
-def test_every_table_says_what_it_holds_in_one_line_a_column() -> None:
+def test_every_table_has_one_line_per_column() -> None:
     for kind in all_tables():
         assert kind.__doc__, kind
-        assert "Table(" not in kind.__doc__, kind  # what a dataclass gets that has none
+        assert "Table(" not in kind.__doc__, kind  # the default docstring of a dataclass
         for name, found in kind.described.items():
             assert found.meaning, f"{kind.__name__}.{name}"
             assert "\n" not in found.meaning
             assert not found.meaning.endswith("."), f"{kind.__name__}.{name}"
 
 
-def test_a_recorded_table_has_a_name_of_its_own_and_a_limit() -> None:
+def test_a_recorded_table_has_a_unique_name_and_a_limit() -> None:
     assert len({kind.table_name for kind in RECORDED}) == len(RECORDED)
     for kind in RECORDED:
         assert kind.table_name.isidentifier(), kind
@@ -41,7 +41,7 @@ def test_a_recorded_table_has_a_name_of_its_own_and_a_limit() -> None:
     assert not [kind for kind in others if kind.table_name]
 
 
-def test_what_a_recorded_table_refers_to_is_recorded_too() -> None:
+def test_tables_that_recorded_tables_refer_to_are_recorded() -> None:
     for kind in RECORDED:
         for name, target in kind.references().items():
             assert target in IN_MEMORY, f"{kind.__name__}.{name}"
@@ -49,14 +49,14 @@ def test_what_a_recorded_table_refers_to_is_recorded_too() -> None:
 
 
 def line_of(kind: type[Table], name: str) -> str:
-    """A column as a page on the format would have it."""
+    """A column as on the page about the format."""
     found, limit = kind.described[name], kind.most_rows or MOST_ROWS
     refers_to = found.refers_to.table_name if found.refers_to else "-"
     facts = (kind.table_name, f"{limit:,}", name, found.dtype, found.unit or "-", refers_to, found.meaning)
     return " | ".join(map(str, facts))
 
 
-def test_the_list_of_the_format_can_be_written_from_the_tables() -> None:
+def test_the_format_page_can_be_made_from_the_tables() -> None:
     lines = {line_of(kind, name) for kind in RECORDED for name in kind.dtypes}
     assert len(lines) == sum(len(kind.dtypes) for kind in RECORDED)
     assert lines > {
@@ -71,15 +71,15 @@ def test_the_list_of_the_format_can_be_written_from_the_tables() -> None:
     }
 
 
-def test_units_are_in_the_names() -> None:
+def test_column_names_contain_units() -> None:
     for kind in all_tables():
         for name, found in kind.described.items():
             assert (found.unit == "ns") == name.endswith("_ns"), f"{kind.__name__}.{name}"
             assert (found.unit == "bytes") == name.endswith("_bytes"), f"{kind.__name__}.{name}"
 
 
-def test_what_operators_are_measured_by_is_summed_in_the_same_way() -> None:
-    """A measure of operators that no row of the report sums up would be lost silently."""
+def test_every_measure_of_operators_is_summed() -> None:
+    """A measure of operators that no row of the report sums would be lost silently."""
     measures = {
         n: (c.combine, c.optional) for n, c in LinkedOperators.described.items() if c.combine.value != "none"
     }

@@ -1,4 +1,4 @@
-"""The file of measurements: written and read again, and other files under its name."""
+"""The file of measurements is written and read back, and other files with its name are refused."""
 
 import json
 import math
@@ -34,12 +34,12 @@ def changed(path: str, *keys: str | int, value: Any) -> None:
     Path(path).write_text(json.dumps(document))
 
 
-def test_what_is_written_is_read(path: str) -> None:
+def test_measurements_are_read_back(path: str) -> None:
     assert measured_file.read(path, "4711 1", KINDS) == measured()
     assert os.listdir(os.path.dirname(path)) == ["run.measurements.json"]
 
 
-def test_the_document_names_what_was_not_rebuilt(path: str) -> None:
+def test_calls_not_rebuilt_are_in_the_document(path: str) -> None:
     document = json.loads(Path(path).read_text())
     assert document["schema"] == 1
     (loss,) = document["losses"]
@@ -47,13 +47,13 @@ def test_the_document_names_what_was_not_rebuilt(path: str) -> None:
     assert "mine::window f32[8,16]: not rebuilt" in loss["reason"]
 
 
-def test_of_another_recording(path: str) -> None:
+def test_measurements_of_another_recording_are_refused(path: str) -> None:
     for identity in ("4711 2", None):
         with pytest.raises(InputError, match="of another recording"):
             measured_file.read(path, identity, KINDS)
 
 
-def test_recordings_of_one_name_differ(tmp_path: Path) -> None:
+def test_recordings_with_one_name_are_distinguished(tmp_path: Path) -> None:
     def identity(**meta: Any) -> str:
         program = Program(**meta)
         program.run(op("aten::mm", 0, 10))
@@ -64,7 +64,7 @@ def test_recordings_of_one_name_differ(tmp_path: Path) -> None:
     assert len({first, identity(program={"pid": 2}, start={"monotonic_ns": 5}), identity()}) == 3
 
 
-def test_fields_of_later_versions_are_skipped(path: str) -> None:
+def test_fields_of_later_versions_are_ignored(path: str) -> None:
     changed(path, "tables", "measurements", 0, "moon_phase", value={"full": True})
     changed(path, "tables", "others", value=[])
     assert measured_file.read(path, "4711 1", KINDS) == measured()
@@ -92,7 +92,7 @@ def test_fields_of_later_versions_are_skipped(path: str) -> None:
         (("meta", "notes"), [None]),
     ],
 )
-def test_what_is_not_as_it_should_be(keys: tuple[str | int, ...], value: Any, path: str) -> None:
+def test_wrong_values_are_refused(keys: tuple[str | int, ...], value: Any, path: str) -> None:
     changed(path, *keys, value=value)
     with pytest.raises(InputError):
         measured_file.read(path, "4711 1", KINDS)
@@ -112,7 +112,7 @@ def test_what_is_not_as_it_should_be(keys: tuple[str | int, ...], value: Any, pa
         b" " * (measured_file.MOST_BYTES + 1),
     ],
 )
-def test_what_is_no_document(data: bytes, path: str) -> None:
+def test_other_documents_are_refused(data: bytes, path: str) -> None:
     Path(path).write_bytes(data)
     with pytest.raises(InputError):
         measured_file.read(path, "4711 1", KINDS)
@@ -135,14 +135,14 @@ def test_a_damaged_file_is_read_or_refused(path: str) -> None:
             continue
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_missing_and_special_files_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in ("pipe", "absent", "."):
         with pytest.raises(InputError):
             measured_file.read(str(tmp_path / name), "4711 1", KINDS)
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_a_write_error_leaves_no_file(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
     with pytest.raises(EnvironmentLack, match="cannot be written"):
         measured_file.write(str(tmp_path / "taken"), measured(), None)

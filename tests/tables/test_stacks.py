@@ -15,7 +15,7 @@ def slow_nearest(parent: list[int], marked: list[bool]) -> list[int]:
     return found
 
 
-def test_nearest_equals_the_walk_up() -> None:
+def test_nearest_equals_a_walk_up_the_stack() -> None:
     rng = random.Random(1)
     for rows in (1, 2, 50, 300):
         parent = [rng.randrange(-1, row) if row else -1 for row in range(rows)]
@@ -25,7 +25,7 @@ def test_nearest_equals_the_walk_up() -> None:
         assert found.tolist() == slow_nearest(parent, marked)
 
 
-def test_nearest_on_a_long_chain_and_on_nothing() -> None:
+def test_nearest_for_a_long_chain_and_an_empty_table() -> None:
     parent = np.arange(-1, 4999, dtype=np.int32)
     marked = np.zeros(5000, np.bool_)
     marked[3] = True

@@ -43,7 +43,7 @@ def write(folder: Path, data: bytes) -> Path:
     return path
 
 
-def test_everything_comes_back(tmp_path: Path) -> None:
+def test_a_recording_is_read_back(tmp_path: Path) -> None:
     recording = small_program().recording(tmp_path)
     names = [recording[Strings][name] for name in all_operators(recording).name]
     assert names == ["aten::add", "aten::mm", "aten::div"]
@@ -62,7 +62,7 @@ def test_everything_comes_back(tmp_path: Path) -> None:
     assert recording[Threads].forward_id.tolist() == [1, 2]
 
 
-def test_operator_columns_come_back_whatever_the_block_size(tmp_path: Path) -> None:
+def test_operators_are_read_back_for_any_block_size(tmp_path: Path) -> None:
     program = small_program()
     rows = program.operators
     for block_rows in (1, 2, 3600):
@@ -71,7 +71,7 @@ def test_operator_columns_come_back_whatever_the_block_size(tmp_path: Path) -> N
             assert column.tolist() == [row[name] for row in rows], name
 
 
-def test_only_the_columns_asked_for_are_decoded(tmp_path: Path) -> None:
+def test_only_requested_columns_are_decoded(tmp_path: Path) -> None:
     recording = small_program().recording(tmp_path)
     (rows,) = recording.operators(["name"])
     assert recording[Strings][rows.name[1]] == "aten::mm"
@@ -79,7 +79,7 @@ def test_only_the_columns_asked_for_are_decoded(tmp_path: Path) -> None:
         rows.scope  # noqa: B018 (a column that was forgotten does not read as -1)
 
 
-def test_batches_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_size_of_batches_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program()
     program.run(*(op("a", 10 * at, 10 * at + 5) for at in range(100)))
     monkeypatch.setattr(storage, "BATCH_ROWS", 25)
@@ -88,7 +88,7 @@ def test_batches_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("coding", [build.CONSTANT, build.PLAIN, build.DELTA, build.RUNS, build.RELATIVE])
-def test_every_coding_in_every_column(tmp_path: Path, coding: int) -> None:
+def test_every_coding_is_read_in_every_column(tmp_path: Path, coding: int) -> None:
     values = [5, 5, 5, 5] if coding == build.CONSTANT else [5, -1, 5, 100]
     base = [2**40, 2**40 + 7, 3, -(2**40)]
     names = list(build.OPERATOR_DEFAULTS)
@@ -100,7 +100,7 @@ def test_every_coding_in_every_column(tmp_path: Path, coding: int) -> None:
     assert {name: column.tolist() for name, column in rows.items()} == dict.fromkeys(names, values)
 
 
-def test_differences_wrap_around_as_the_writer_makes_them(tmp_path: Path) -> None:
+def test_differences_wrap_around_as_in_the_writer(tmp_path: Path) -> None:
     values = [2**63 - 1, -(2**63), 0]
     columns = [
         build.column("start_ns", build.DELTA, build.integers(values, build.DELTA)),
@@ -151,7 +151,7 @@ def test_text_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
     assert storage.read(path)[Strings].text.tolist() == ["a\\xff\\xfe"]
 
 
-def test_a_later_meta_value_wins_and_unreadable_ones_are_losses(tmp_path: Path) -> None:
+def test_later_meta_values_take_precedence_and_unreadable_ones_are_losses(tmp_path: Path) -> None:
     values = ["1", "{", "2", "[" * 100_000, '{"a": NaN, "b": 1e999, "c": 3}', "[" * 40 + "]" * 40]
     keys = ["a", "b", "a", "c", "d", "e"]
     path = write(tmp_path, build.head() + build.table_block("meta", {"key": keys, "value": values}))
@@ -194,7 +194,7 @@ def test_reading_stops_at_the_first_broken_block(tmp_path: Path, harm: object, w
     assert recording.operator_rows == 3
 
 
-def test_ids_that_refer_to_nothing_become_none_and_are_counted(tmp_path: Path) -> None:
+def test_invalid_ids_become_none_and_are_counted(tmp_path: Path) -> None:
     program = small_program()
     program.operators[0]["stack"] = 77
     program.operators[1]["name"] = -5
@@ -205,7 +205,7 @@ def test_ids_that_refer_to_nothing_become_none_and_are_counted(tmp_path: Path) -
     assert recording.damaged == {"name": 1, "overload": 0, "signature": 0, "stack": 1, "thread": 0}
 
 
-def test_definitions_that_refer_to_nothing_become_none_and_are_losses(tmp_path: Path) -> None:
+def test_definitions_with_invalid_ids_become_none_and_are_losses(tmp_path: Path) -> None:
     blocks = [
         build.table_block("stacks", {"parent": [-1, 1, 0], "frame": [0, 9, -1], "module": [-1, -7, 0]}),
         build.table_block("frames", {"file": [4], "function": [0], "first_line": [1], "line": [2]}),
@@ -220,7 +220,7 @@ def test_definitions_that_refer_to_nothing_become_none_and_are_losses(tmp_path: 
     assert counts == {"frames: rows with invalid references": 1, "stacks: rows with invalid references": 4}
 
 
-def test_samples_have_a_bound_of_their_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_have_their_own_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns")
     columns = {name: [1, 2, 3] for name in names}
     path = write(tmp_path, build.head() + build.table_block("samples", columns) * 2)
@@ -244,34 +244,34 @@ def test_samples_have_a_bound_of_their_own(tmp_path: Path, monkeypatch: pytest.M
         (build.head(0), "the recording has format 0"),
     ],
 )
-def test_what_is_no_recording_gets_one_line(tmp_path: Path, data: bytes, message: str) -> None:
+def test_other_files_are_refused_in_one_line(tmp_path: Path, data: bytes, message: str) -> None:
     with pytest.raises(InputError, match=message) as error:
         storage.read(write(tmp_path, data))
     assert "\n" not in str(error.value)
 
 
-def test_what_is_no_file_gets_one_line(tmp_path: Path) -> None:
+def test_unreadable_files_are_refused_in_one_line(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for name in (str(tmp_path), str(tmp_path / "missing"), str(tmp_path / "pipe"), "/dev/null", "a\0b"):
         with pytest.raises(InputError, match="cannot read the recording"):
             storage.read(name)
 
 
-def test_a_file_that_shrinks_while_it_is_read(tmp_path: Path) -> None:
+def test_a_file_that_shrinks_during_reading(tmp_path: Path) -> None:
     recording = small_program().recording(tmp_path)
     Path(recording.path).write_bytes(b"PERFPROBE\n")
     with pytest.raises(InputError, match="the operators cannot be read"):
         all_operators(recording)
 
 
-def test_an_empty_recording(tmp_path: Path) -> None:
+def test_an_empty_recording_is_read(tmp_path: Path) -> None:
     recording = storage.read(write(tmp_path, build.head()))
     assert list(recording.operators()) == []
     assert not recording.complete
     assert recording.last_ns == -1
 
 
-def test_newest(tmp_path: Path) -> None:
+def test_the_newest_recording_is_found(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no recording \(\*\.perfprobe\)"):
         storage.newest(tmp_path)
     for age, name in enumerate(("b.perfprobe", "a.perfprobe", "c.txt")):
@@ -281,7 +281,7 @@ def test_newest(tmp_path: Path) -> None:
     assert storage.newest(tmp_path) == str(tmp_path / "b.perfprobe")
 
 
-def test_claims_beyond_the_size_of_the_block_are_refused(tmp_path: Path) -> None:
+def test_sizes_beyond_the_block_are_refused(tmp_path: Path) -> None:
     zero = build.svarint(0)
     names = ("start_ns", "end_ns", "thread", "depth", "name")
     constants = [build.column(name, build.CONSTANT, zero) for name in names]
@@ -332,7 +332,7 @@ def test_facts_of_a_recording(tmp_path: Path) -> None:
     assert np.array_equal(recording[Modules].parent, np.empty(0))
 
 
-def test_looks_at_tensors_that_refer_to_nothing(tmp_path: Path) -> None:
+def test_invalid_ids_of_tensor_values_become_none(tmp_path: Path) -> None:
     made = build.Program()
     first, early = made.signature("f32[8]"), made.string("early")
     looks = {"signature": [first, 99], "values": [early, 99]}

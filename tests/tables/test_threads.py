@@ -1,4 +1,4 @@
-"""Rows by thread, against a loop over them."""
+"""Rows by thread, compared with a loop over them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perfprobe.tables.threads import each_thread, thread_order
 @pytest.mark.parametrize("rows", [0, 1, 2, 50])
 @pytest.mark.parametrize("threads", [1, 2, 9])
 @pytest.mark.parametrize("is_sorted", [False, True])
-def test_every_row_once_and_in_order(rows: int, threads: int, is_sorted: bool) -> None:
+def test_every_row_is_yielded_once_and_in_order(rows: int, threads: int, is_sorted: bool) -> None:
     draw = random.Random(rows * threads)
     numbers = [draw.randrange(-1, threads - 1) for _ in range(rows)]
     thread = np.array(sorted(numbers) if is_sorted else numbers, np.int32)

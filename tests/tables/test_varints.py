@@ -15,7 +15,7 @@ def as_bytes(data: bytes) -> Bytes:
 
 
 @pytest.mark.parametrize("values", [EDGES, [*EDGES[::-1], 5], [0] * 10, [63, -64] * 4, []])
-def test_signed_edges(values: list[int]) -> None:
+def test_extreme_signed_values(values: list[int]) -> None:
     assert varints.signed(as_bytes(build.integers(values, build.PLAIN))).tolist() == values
 
 
@@ -26,13 +26,13 @@ def test_signed_equals_the_twin_on_random_columns() -> None:
         assert varints.signed(as_bytes(build.integers(values, build.PLAIN))).tolist() == values
 
 
-def test_unsigned() -> None:
+def test_unsigned_values() -> None:
     values = [0, 127, 128, 2**64 - 1]
     data = b"".join(build.uvarint(value) for value in values)
     assert varints.unsigned(as_bytes(data)).tolist() == values
 
 
-def test_runs() -> None:
+def test_run_lengths() -> None:
     values = [7] * 300 + [-1] * 2 + [9]
     data = as_bytes(build.integers(values, build.RUNS))
     assert varints.runs(data, len(values)).tolist() == values
@@ -52,6 +52,6 @@ def test_run_counts_that_wrap_around_are_refused() -> None:
 @pytest.mark.parametrize(
     "data", [b"\x80", b"\x01\xff", b"\xff" * 10 + b"\x01"], ids=["cut", "cut late", "long"]
 )
-def test_damaged(data: bytes) -> None:
+def test_damaged_varints_are_refused(data: bytes) -> None:
     with pytest.raises(DamagedError):
         varints.signed(as_bytes(data))

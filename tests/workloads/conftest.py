@@ -11,5 +11,5 @@ from tests.workloads.recorded import Recorded, read, record
 
 @pytest.fixture(scope="session")
 def recorded(once: Once) -> Callable[[str], Recorded]:
-    """A recorded workload by its name; it runs when it is first asked for, once for all files."""
+    """A recorded workload by its name. It runs on first use, once for all files."""
     return cache(lambda name: read(name, once(name, lambda folder: record(name, folder))))

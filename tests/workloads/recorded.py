@@ -1,4 +1,4 @@
-"""The workloads at tiny sizes, each recorded once for all tests, through the real command."""
+"""The workloads at tiny sizes, each recorded once for all tests through the real command."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ARGUMENTS = {
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a workload printed, its report, and its table of truth."""
+    """A workload's output, its report, and its table of truth."""
 
     out: str
     report: dict[str, Any]
@@ -43,7 +43,7 @@ def words_of(name: str) -> list[str]:
 
 
 def record(name: str, folder: Path) -> Path:
-    """Run a workload under perfprobe into this folder; skips the test where its C++ cannot be compiled."""
+    """Runs a workload under perfprobe in this folder. Skips the test if its C++ cannot be compiled."""
     words = ["-q", "--json", "report.json", str(WORKLOADS / f"{name}.py"), *words_of(name)]
     outcome = perfprobe(words, folder)
     assert outcome.status == 0, outcome.err.decode()
@@ -54,6 +54,6 @@ def record(name: str, folder: Path) -> Path:
 
 
 def read(name: str, folder: Path) -> Recorded:
-    """What `record` left there."""
+    """Reads the files of `record`."""
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     return Recorded((folder / "printed").read_text(encoding="utf-8"), report, truth_of(name, words_of(name)))

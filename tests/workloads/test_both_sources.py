@@ -1,4 +1,4 @@
-"""Observer and autograd profiler side by side on every workload: the same calls, inputs and nesting."""
+"""Observer and autograd profiler record the same calls, inputs and nesting in every workload."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.workloads.recorded import ARGUMENTS, words_of
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_every_call_is_found_in_both(name: str, tmp_path: Path) -> None:
+def test_every_call_is_in_both_sources(name: str, tmp_path: Path) -> None:
     words = ["-q", "--operators", "both", "--json", "report.json", str(WORKLOADS / f"{name}.py")]
     outcome = perfprobe([*words, *words_of(name)], tmp_path)
     assert outcome.status == 0, outcome.err.decode()
@@ -21,7 +21,7 @@ def test_every_call_is_found_in_both(name: str, tmp_path: Path) -> None:
     assert sources["both"] == sources["autograd"] > 0
     differences = report["tables"]["differences"]
     assert [row for row in differences if row["reason"] is None] == []
-    # On a busy machine a window may have to be left early: that is said, and nothing else may be missing.
+    # On a busy machine a window may be left early, which is reported. Nothing else may be missing.
     outside = sum(row["calls"] for row in differences if row["reason"] == BETWEEN)
     assert sources["observer"] == sources["both"] + outside
     lost = {loss["source"] for loss in report["losses"]} - BUSY_SOURCES

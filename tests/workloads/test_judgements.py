@@ -1,4 +1,4 @@
-"""Whether a verdict is the expected one, on measurements made by hand."""
+"""Whether a verdict counts as expected, with measurements by hand."""
 
 import pytest
 
@@ -28,22 +28,22 @@ def measurement(kind: str, *modifiers: str, high: float = 0.5, changed: tuple[st
     )
 
 
-def test_a_kind_that_was_expected_is_right() -> None:
+def test_an_expected_kind_is_right() -> None:
     assert wrong(expected((COMPUTE, MEMORY)), measurement(MEMORY)) is None
     assert wrong(expected(()), measurement("anything")) is None
 
 
-def test_another_kind_is_wrong_and_named() -> None:
+def test_another_kind_is_wrong() -> None:
     assert wrong(expected((COMPUTE,)), measurement(MEMORY)) == "memory-bound: 30 %"
 
 
 @pytest.mark.parametrize(("high", "right"), [(0.5, True), (0.7, False)])
-def test_ambiguous_is_slow_when_it_is_wholly_below(high: float, right: bool) -> None:
+def test_ambiguous_counts_as_slow_if_entirely_below(high: float, right: bool) -> None:
     assert (wrong(expected(SLOW), measurement("ambiguous", high=high)) is None) == right
     assert wrong(expected((MEMORY,)), measurement("ambiguous", high=high)) is not None
 
 
-def test_modifiers_that_must_and_must_not_be_there() -> None:
+def test_required_and_forbidden_modifiers() -> None:
     serial = ("poorly parallel", "serial kernel")
     assert wrong(expected((), modifiers=serial), measurement(MEMORY, "serial kernel")) is None
     assert wrong(expected((), modifiers=serial), measurement(MEMORY)) == "not poorly parallel"
@@ -51,12 +51,12 @@ def test_modifiers_that_must_and_must_not_be_there() -> None:
     assert wrong(expected((), never=serial), measurement(MEMORY, said)) == said
 
 
-def test_a_missing_counterfactual_proves_nothing() -> None:
+def test_a_missing_counterfactual_is_wrong() -> None:
     padded = expected((), never=("shape-bound",), measured=("padded",))
     assert wrong(padded, measurement(MEMORY)) == "padded was not measured"
     assert wrong(padded, measurement(MEMORY, changed=("padded",))) is None
 
 
-def test_what_was_not_measured_is_wrong() -> None:
+def test_unmeasured_calls_are_wrong() -> None:
     call = Measurement(Wanted("aten::mm", ""), "cpu", "cpu", not_rebuilt="no such operator")
     assert wrong(expected(()), call) == "no such operator"

@@ -1,4 +1,4 @@
-"""Signatures of some operators, worked out by hand from the workloads' tiny sizes."""
+"""Signatures of some operators, derived by hand from the workloads' tiny sizes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TRANSFORMER: Signatures = {
     ("workloads::window_mean", "forward", transformer.WINDOW, "f32[2,8,16] radius=2"): 2,
     ("workloads::window_mean_backward", "backward", transformer.WINDOW, "f32[2,8,16] radius=2"): 2,
 }
-# Two steps. Two images of 16 by 16 with 4 channels at first; 2 by 2 with 32 in the last stage; 10 classes.
+# Two steps. Two images of 16 by 16, first with 4 channels; 2 by 2 with 32 in the last stage; 10 classes.
 RESNET: Signatures = {
     ("aten::relu", "forward", resnet.FIRST_RELU, "f32[2,4,16,16]"): 2,
     ("aten::addmm", "forward", resnet.CLASSIFY, f"f32[10] f32[2,32] f32[32,10]{{1,32}} {ADDMM}"): 2,

@@ -1,4 +1,4 @@
-"""The standing suite: every operator of the article's table is there, and every case can be rebuilt."""
+"""The suite of operators contains every operator of the article's table, and every case can be rebuilt."""
 
 import pytest
 
@@ -12,7 +12,8 @@ from perfprobe.tables.measurements import Wanted
 
 torch = pytest.importorskip("torch")
 
-# https://gist.github.com/mingfeima/e08310d7e7bb9ae2a693adecf2d8a916; the two gradients of oneDNN are one now.
+# https://gist.github.com/mingfeima/e08310d7e7bb9ae2a693adecf2d8a916. The two gradients of oneDNN are one
+# operator now.
 ARTICLE = (
     *(
         "bmm",
@@ -35,7 +36,7 @@ def test_every_operator_of_the_article_is_in_the_suite() -> None:
     assert set(ARTICLE) <= names
 
 
-def test_names_are_unique_and_every_shape_has_its_reason() -> None:
+def test_names_are_unique_and_every_shape_has_a_reason() -> None:
     assert len({(family, case.name) for family, case in CASES}) == len(CASES)
     assert all(case.why.endswith(".") for _, case in CASES)
 

@@ -1,4 +1,4 @@
-"""Builds the listeners: tools for NVTX and ITT that write down perfprobe's own ranges, as heard.h says."""
+"""Builds the listening tools for NVTX and ITT, which log perfprobe's own ranges as described in heard.h."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VARIABLES = {"nvtx": "NVTX_INJECTION64_PATH", "itt": "INTEL_LIBITTNOTIFY64"}
 
 
 def build(kind: str, folder: Path) -> Path:
-    """Compile one into the folder: of kind `nvtx`, `itt`, or `ports`, the observer's own in their place.
+    """Compiles one into the folder. Kinds: `nvtx`, `itt`, or `ports`, which replaces the observer's ports.
 
     Raises:
         RuntimeError: why it cannot be compiled.

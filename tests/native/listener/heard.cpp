@@ -41,7 +41,7 @@ const char* kept(const char* text) {
 }
 
 uint64_t begin_range(const char* text) {
-  static uint64_t ranges = 100;  // no number that who emits might count by itself
+  static uint64_t ranges = 100;  // a number that the emitter would not use itself
   const uint64_t range = __atomic_add_fetch(&ranges, 1, __ATOMIC_RELAXED);
   log("begin", std::to_string(range) + " " + text);
   return range;

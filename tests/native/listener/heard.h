@@ -18,10 +18,10 @@ namespace perfprobe::listener {
 bool is_logging();
 void log(const char* event, const std::string& text = "");
 
-// From now on into this file.
+// From now on writes to this file.
 void log_into(const char* path);
 
-// Keeps it for ever, as real tools do, and where it is reached still at the end: no leak.
+// Keeps it for ever, as real tools do, and reachable at exit, so that it is no leak.
 template <typename Kept>
 Kept& keep(Kept kept) {
   static auto& mutex = *new std::mutex;
@@ -30,10 +30,10 @@ Kept& keep(Kept kept) {
   return all.emplace_back(std::move(kept));
 }
 
-// A copy for ever.
+// Returns a copy that is kept for ever.
 const char* kept(const char* text);
 
-// Logs the begin of a range; its number.
+// Logs the begin of a range and returns its number.
 uint64_t begin_range(const char* text);
 void end_range(uint64_t range);
 

@@ -82,7 +82,7 @@ void offer_all(const ApiEntry& entry) {
 
 }  // namespace
 
-// Who asks for more functions than these, as torch's own client does, has its own that do nothing.
+// A client that asks for more functions, as torch's does, keeps its own for them, which do nothing.
 EXPORTED void __itt_api_init(Client* client, int32_t /*groups*/) {
   for (ApiEntry* entry = client->entries; entry->name != nullptr; ++entry) {
     offer_all(*entry);

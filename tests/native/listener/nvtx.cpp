@@ -1,4 +1,4 @@
-// A tool for NVTX, by NVTX's own header.
+// A tool for NVTX, using NVTX's own header.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 

@@ -1,4 +1,4 @@
-// The observer's own ports: for recordings in a process that has looked for tools already.
+// Replaces the observer's ports, for recordings in a process that has already searched for tools.
 #include "core/emission_port.h"
 #include "heard.h"
 

@@ -60,7 +60,7 @@ uint32_t subscribe(const char* function, void** subscriber) {
   return 0;
 }
 
-// Of a call that names no subscriber; under the lock.
+// The code for a call that names no subscriber. Called with the lock held.
 uint32_t refusal(const char* function) {
   if (state().is_newer_subscriber && standin::refuses_older_calls())
     return kNotCompatible;

@@ -1,4 +1,4 @@
-// The driver, the runtime and the device that the stand-in pretends to have.
+// The driver, runtime and device that the stand-in simulates.
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -30,8 +30,8 @@ uint32_t thread_number() {
                                    : static_cast<uint32_t>(pthread_self());
 }
 
-// One call of the API: `act(correlation)` under the lock, between its start and its end, gives the
-// time until which the call waits.
+// One call of the API. `act(correlation)` runs under the lock between the call's start and end, and
+// returns the time until which the call waits.
 template <class Act>
 void call(uint32_t domain, uint32_t callback, Act act) {
   uint64_t start_ns = 0;

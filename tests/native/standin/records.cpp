@@ -19,7 +19,7 @@ const std::array<Layout, 5> kLayouts{{
 constexpr uint32_t kDevice = 0;
 constexpr uint32_t kContext = 1;
 
-// Fields that lie beyond the record in this layout are left out.
+// Fields beyond the record's length in this layout are left out.
 class Maker {
  public:
   explicit Maker(uint32_t kind, uint64_t end_ns) : record_{kind, end_ns, {}} {

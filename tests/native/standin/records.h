@@ -1,4 +1,4 @@
-// Records as libcupti lays them out, of a version that STANDIN_LAYOUT names.
+// Records in the layout of libcupti, in the version named by STANDIN_LAYOUT.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +23,9 @@ struct Layout {
   uint32_t kernel, memcpy, synchronization;
 };
 
-// The one that was asked for.
+// The requested layout.
 const Layout& layout();
-// Bytes of a record; 0 of a kind that is not known.
+// Bytes of a record; 0 for an unknown kind.
 uint32_t stride(uint32_t kind);
 
 struct Times {
@@ -33,7 +33,7 @@ struct Times {
   uint64_t end_ns = 0;
 };
 
-// What a device did. `end_ns` is when the record is complete.
+// Work of a device. `end_ns`: when the record is complete.
 struct Record {
   uint32_t kind;
   uint64_t end_ns;
@@ -58,10 +58,10 @@ Record wait_record(uint32_t type, Times times, Place place);
 Record api_record(uint32_t kind, uint32_t callback, Times times, uint32_t thread,
                   uint32_t correlation);
 Record external_record(uint32_t external_kind, uint64_t id, uint32_t correlation);
-// Of a forced flush: what still runs has no end, and one that the device lost has no times.
+// For a forced flush: running work has no end, and lost work has no times.
 void forget_end(Record& record);
 void forget_times(Record& record);
-// Times of a clock that is so much ahead.
+// Times of a clock that is ahead by this.
 void move_times(Record& record, uint64_t ahead_ns);
 
 }  // namespace standin

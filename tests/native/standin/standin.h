@@ -20,9 +20,9 @@
 
 #include <cstdint>
 
-// C, so that a test program can call it from any language.
+// C functions, so that test programs in any language can call them.
 extern "C" {
-// A kernel that starts when its stream is free and runs for as long; `cudaLaunchKernel`.
+// A kernel that starts when its stream is free and runs for this long; by `cudaLaunchKernel`.
 void standin_launch(const char* name, uint64_t duration_ns, uint32_t stream);
 // The same by `cuLaunchKernel`, as Triton does.
 void standin_launch_by_driver(const char* name, uint64_t duration_ns, uint32_t stream);
@@ -32,16 +32,16 @@ void standin_launch_graph(const char* name, uint32_t count, uint64_t duration_ns
 void standin_copy(uint32_t copy_kind, uint32_t source, uint32_t destination, uint32_t is_async,
                   uint64_t bytes, uint64_t duration_ns, uint32_t stream);
 void standin_fill(uint64_t bytes, uint64_t duration_ns, uint32_t stream);
-// Waits until the stream has nothing left to do; `cudaStreamSynchronize`.
+// Waits until the stream is idle; by `cudaStreamSynchronize`.
 void standin_synchronize(uint32_t stream);
-// `cudaGetDevice`: a call that is of no interest.
+// `cudaGetDevice`: a call that is not recorded.
 void standin_ask();
-// Another client registers itself over ours, and switches our kinds off at its end.
+// Another client registers itself instead of ours and finally disables our kinds.
 void standin_take_over();
-// Kinds that are switched on, as bits, and whether a client is subscribed.
+// Enabled kinds as bits, and whether a client is subscribed.
 uint64_t standin_kinds();
 uint32_t standin_is_subscribed();
-// Whether this call would be recorded, and whether the client says that its buffers hold zeros.
+// Whether this call would be recorded; below, whether the client promises zeroed buffers.
 uint32_t standin_is_traced(uint32_t domain, uint32_t callback);
 uint32_t standin_are_zeros_promised();
 // Whether times are those of CUPTI's own clock.

@@ -21,7 +21,7 @@ uint64_t realtime_ns() {
   return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
 }
 
-// CUPTI calls its client from threads of its own.
+// CUPTI calls its client from its own threads.
 template <class Call>
 void on_other_thread(Call call) {
   std::thread(call).join();
@@ -170,7 +170,7 @@ void State::put(Buffer& buffer, const Record& record) {
   write(buffer, record);
 }
 
-// A client that promises zeros has only what is not zero written.
+// For a client that promises zeros, only values that are not zero are written.
 void State::write(Buffer& buffer, const Record& record) const {
   for (const uint8_t byte : record.bytes) {
     if (byte != 0 || !are_zeros_promised)
@@ -179,7 +179,7 @@ void State::write(Buffer& buffer, const Record& record) const {
   }
 }
 
-// CUPTI says how much of a buffer is valid, not that it wrote to nothing else.
+// CUPTI reports how much of a buffer is valid, not that it wrote nothing else.
 void State::hand_out(Buffer& buffer) const {
   if (buffer.memory == nullptr)
     return;
@@ -190,7 +190,7 @@ void State::hand_out(Buffer& buffer) const {
   buffer.memory = nullptr;
 }
 
-// In a buffer of their own, which comes behind all others, or never.
+// Delivered in a separate buffer after all others, or never.
 void State::hand_out_late(const std::deque<Record>& records) {
   Buffer buffer;
   for (const Record& record : records)

@@ -1,5 +1,5 @@
-// What the stand-in knows of its client. One lock over all of it, also held while the client's
-// callbacks run: a client that held a lock of its own around a call to CUPTI would block.
+// The stand-in's state of its client. One lock guards all of it, also while the client's callbacks
+// run: a client that held a lock around a call to CUPTI would block.
 #pragma once
 
 #include <array>
@@ -20,18 +20,18 @@ using OnRequest = void (*)(uint8_t** buffer, size_t* bytes, size_t* most_records
 using OnComplete = void (*)(void* context, uint32_t stream, uint8_t* buffer, size_t bytes,
                             size_t valid_bytes);
 
-// A number of the environment, or `otherwise`.
+// A number from the environment, or `otherwise`.
 uint64_t setting(const char* name, uint64_t otherwise);
-// The code that STANDIN_FAIL sets for this function, 0 none.
+// The code that STANDIN_FAIL sets for this function, 0 for none.
 uint32_t failure(const char* function);
 
-// What is wrong in the version that is played, unless a setting says otherwise.
-bool spoils_clock();         // a clock that is registered again does not hold for the first
-bool spoils_graph_ids();     // graph launches of later sessions have ids of others
-bool refuses_older_calls();  // calls without a subscriber, beside one of cuptiSubscribe_v2
+// Faults of the simulated version, unless a setting says otherwise.
+bool spoils_clock();         // a clock that is registered again is not used for the first records
+bool spoils_graph_ids();     // graph launches of later sessions have ids of other launches
+bool refuses_older_calls();  // of calls without a subscriber, after cuptiSubscribe_v2
 
 struct Filter {
-  std::set<uint32_t> on, off;  // calls that differ from their kind
+  std::set<uint32_t> on, off;  // calls that are enabled or disabled unlike their kind
 };
 
 class State {
@@ -43,27 +43,27 @@ class State {
   bool is_subscribed = false;
   bool is_newer_subscriber = false;
   uint32_t sessions = 0;
-  uint32_t graph_correlation = 0;  // of the graph that was launched last
-  bool are_threads_known = false;  // by the kernel's number
+  uint32_t graph_correlation = 0;  // of the latest graph launch
+  bool are_threads_known = false;  // threads have the kernel's numbers
   bool are_zeros_promised = false;
   std::set<uint32_t> kinds;
   std::array<Filter, 3> filters;  // by domain
   uint32_t correlation = 0;
   size_t dropped = 0;
 
-  // All of them under the lock.
+  // All of them need the lock.
   [[nodiscard]] uint64_t now() const;
   [[nodiscard]] bool is_traced(uint32_t domain, uint32_t callback) const;
-  // A record, if its kind is switched on.
+  // Adds a record if its kind is enabled.
   void add(Record record);
-  // A time span of the device, behind all that this stream has to do.
+  // A time span on the device, after all work of this stream.
   Times span(uint32_t stream, uint64_t duration_ns);
   [[nodiscard]] uint64_t stream_end(uint32_t stream) const;
-  // Times of another clock mean nothing any more.
+  // Earlier times become meaningless with another clock.
   void set_clock(uint64_t (*other)());
-  // As in CUPTI a kernel's name stays where it is.
+  // As in CUPTI, a kernel's name keeps its address.
   const char* keep(const char* name) { return names_.insert(name).first->c_str(); }
-  // Hands out the records that are complete by now; all of them when forced.
+  // Delivers the complete records; all records if forced.
   void flush(bool is_forced);
 
  private:
@@ -87,7 +87,7 @@ class State {
   uint64_t device_records_ = 0;
   uint64_t kernels_ = 0;
   uint32_t clocks_ = 0;          // how often one was registered
-  uint32_t spoilt_records_ = 0;  // that come in CUPTI's own clock
+  uint32_t spoilt_records_ = 0;  // delivered in CUPTI's own clock
 };
 
 State& state();
