@@ -1,1 +1,1 @@
-"""The observer for the installed torch: finds torch, looks in the user's cache, compiles."""
+"""Builds the observer for the installed torch: finds torch, looks in the user's cache, compiles."""

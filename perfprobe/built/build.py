@@ -1,4 +1,4 @@
-"""Compiles the observer for one torch, as one translation unit, and keeps it in the user's cache."""
+"""Compiles the observer for one torch, as one translation unit, and stores it in the user's cache."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ _LEFT_OVER_S = 3600.0
 
 
 class Built(NamedTuple):
-    """path: of the observer; seconds: what compiling took, None where it was there."""
+    """An observer's path, and the seconds that compiling took; None if it was in the cache."""
 
     path: str
     seconds: float | None
 
 
 def build(torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool = False) -> Built:
-    """The observer for this torch, compiled now if it is missing.
+    """Returns the observer for this torch; compiles it if it is missing.
 
     Args:
-        tell: prints a line before a slow step.
+        tell: called with a line before a slow step.
         again: compile even if it exists, or if compiling failed before.
-        untried: also accept a torch for which the observer was not written.
+        untried: also accept a version of torch that the observer was not written for.
 
     Raises:
         EnvironmentLack: something is missing, the cache cannot be written, or compiling fails.
@@ -74,7 +74,7 @@ def build(torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool =
 
 
 def require(torch: TorchThere, *, untried: bool = False) -> tuple[str, Compiler]:
-    """The folder of the source, and the compiler, if nothing is missing.
+    """Returns the folder of the source, and the compiler.
 
     Raises:
         EnvironmentLack: something is missing; says what.
@@ -99,7 +99,7 @@ def _compiler() -> Compiler:
     found = compiler.find()
     if found is None:
         named = os.environ.get("CXX")
-        where = f"no C++ compiler: {named} (from CXX) is not there" if named else "no C++ compiler was found"
+        where = f"no C++ compiler: {named} (from CXX) is missing" if named else "no C++ compiler was found"
         raise EnvironmentLack(WHAT, where, f"{compiler.remedy()}, then {AGAIN}")
     said = _said([*found.words, "-dumpfullversion", "-dumpversion"])
     major = re.match(r"\d+", said)
@@ -124,7 +124,7 @@ def _said(words: Sequence[str]) -> str:
 
 
 def _finder(sources: str) -> Any:
-    """csrc/find_torch.py, which the build of a checkout uses as well."""
+    """Imports csrc/find_torch.py, which the build of a checkout uses too."""
     spec = importlib.util.spec_from_file_location(
         "perfprobe_find_torch", os.path.join(sources, "find_torch.py")
     )
@@ -136,7 +136,7 @@ def _finder(sources: str) -> Any:
 
 
 def _made_folder() -> str:
-    """The cache's folder, which nobody else can write."""
+    """Makes and returns the cache's folder. Only this user can write to it."""
     folder = kept.folder()
     try:
         os.makedirs(os.path.dirname(folder), exist_ok=True)
@@ -155,7 +155,7 @@ def _made_folder() -> str:
 
 @contextlib.contextmanager
 def _alone(path: str, tell: Tell) -> Iterator[None]:
-    """Only one process compiles an observer; where locks do not work several do, and the last file stays."""
+    """Lets only one process compile an observer. If locks do not work several do, and the last file stays."""
     descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:
@@ -207,7 +207,7 @@ def _command(made_by: Compiler, sources: str, torch: TorchThere, part: str) -> l
         f"-I{sources}",
         *(word for header in dict.fromkeys(headers) for word in ("-isystem", header)),
         os.path.join(sources, source.UNIT),
-        # A CUDA build's libraries refer to others that only torch's own rpath finds.
+        # Libraries of a CUDA build refer to others that only torch's own rpath finds.
         "-Wl,--allow-shlib-undefined",
         *(os.path.join(torch.folder, "lib", name) for name in _LIBRARIES),
         *("-lpthread", "-ldl"),
@@ -215,7 +215,7 @@ def _command(made_by: Compiler, sources: str, torch: TorchThere, part: str) -> l
 
 
 def _raise_failed(path: str, output: str) -> None:
-    """Compiling failed, and would again: later runs need not wait for it."""
+    """Notes that compiling failed, so that later runs do not try it again. Raises EnvironmentLack."""
     errors = [line for line in output.splitlines() if "error" in line] or output.splitlines()[-1:]
     text = printable(errors[0].strip()[:300] if errors else "the compiler said nothing")
     with open(f"{path}.failed", "w", encoding="utf-8", errors="replace") as file:
@@ -230,7 +230,7 @@ def _raise_as_before(path: str) -> None:
 
 
 def _forget(folder: str) -> None:
-    """Remove observers of old sources and torches, and leftovers of killed processes."""
+    """Removes observers of old sources and torches, and files that killed processes left."""
     files = sorted((entry.stat().st_mtime, entry.path) for entry in os.scandir(folder) if entry.is_file())
     old = [path for _, path in files if path.endswith(".so")][:-_MOST_KEPT]
     old += [path for at, path in files if _PART in path and time.time() - at > _LEFT_OVER_S]
@@ -240,9 +240,9 @@ def _forget(folder: str) -> None:
 
 
 def main() -> int:
-    """The child process of `child.build`: words are torch's folder, and "quiet" or "say".
+    """Runs in the child process of `child.build`. Its words are torch's folder, and "quiet" or "say".
 
-    One line of JSON on standard output: {} or {"where", "remedy"}.
+    Prints one line of JSON: {} or {"where", "remedy"}.
     """
     torch = torch_there.at(sys.argv[1])
 

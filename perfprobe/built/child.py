@@ -1,4 +1,4 @@
-"""Lets another process compile the observer before the program starts."""
+"""Has another process compile the observer before the program starts."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _AT_A_TIME = 1 << 16
 
 
 def build(torch: TorchThere, *, quiet: bool) -> tuple[str, str] | None:
-    """Wait until the observer is built; if it cannot be built: why, and the remedy.
+    """Waits until the observer is built; returns why it cannot be built and the remedy, else None.
 
-    The process has its own process group, so that an interrupt of this one ends the compiler too.
+    The process has its own process group, so that an interrupt of this process also ends the compiler.
     """
     told, tells = os.pipe()
     words = starter.command("perfprobe.built.build", [torch.folder, "quiet" if quiet else "say"])
@@ -48,5 +48,5 @@ def _understood(text: bytes) -> tuple[str, str] | None:
     try:
         said = json.loads(text)
     except ValueError:
-        return "the process that was to build it ended early", "see what `perfprobe build` says"
+        return "the process that builds it ended early", "see what `perfprobe build` says"
     return (said["where"], said["remedy"]) if said else None

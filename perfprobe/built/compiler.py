@@ -9,14 +9,14 @@ _NAMES = ("g++", "c++", "clang++")
 
 
 class Compiler:
-    """words: of its command; path: of the program itself."""
+    """A compiler. words: of its command, with options; path: of the program."""
 
     def __init__(self, words: list[str], path: str) -> None:
         self.words = words
         self.path = path
 
     def identity(self) -> str:
-        """8 hexadecimal digits that change with the compiler, its release and its options."""
+        """Returns 8 hexadecimal digits that change with the compiler, its version and its options."""
         path = os.path.realpath(self.path)
         status = os.stat(path)
         text = "\0".join([path, str(status.st_size), str(status.st_mtime_ns), *self.words[1:]])
@@ -24,7 +24,7 @@ class Compiler:
 
 
 def find() -> Compiler | None:
-    """The one that CXX names, else the first of g++, c++ and clang++ on PATH; None if it is missing."""
+    """Returns the compiler in CXX, else the first of g++, c++ and clang++ on PATH; None if there is none."""
     named = os.environ.get("CXX", "").split()
     for words in [named] if named else [[name] for name in _NAMES]:
         path = _which(words[0])
@@ -54,7 +54,7 @@ NEEDED = "g++ 11 or newer, and the headers of this Python (Python.h)"
 
 
 def remedy() -> str:
-    """How to install what is needed."""
+    """Returns how to install a compiler and Python's headers."""
     for tool, command in _PACKAGES.items():
         if _which(tool) is not None:
             by_root = tool == "conda" or os.geteuid() == 0

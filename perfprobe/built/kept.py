@@ -1,8 +1,9 @@
-"""The user's cache of observers: one file each, whose name contains all that it depends on.
+"""The user's cache of observers: one file for each, named by all that it depends on.
 
-`$XDG_CACHE_HOME/perfprobe/observer/SOURCE-cpython-311-x86_64-linux-gnu-torch2.13.0+cpu-abi1-COMPILER.so`,
-with `.failed` beside it if compiling failed, and `.lock` while a process compiles.
-These files are run as code: nobody else may be able to write them.
+A file is
+`$XDG_CACHE_HOME/perfprobe/observer/SOURCE-cpython-311-x86_64-linux-gnu-torch2.13.0+cpu-abi1-COMPILER.so`.
+Beside it there is `.failed` if compiling failed, and `.lock` while a process compiles. These files are run as
+code, so nobody else may be able to write them.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ _BY_OTHERS = 0o022  # writable by the group, or by everybody
 
 
 def folder() -> str:
-    """Where observers are kept; it need not exist."""
+    """Returns the folder of the observers, which need not exist."""
     return os.path.join(user_cache.folder(), "observer")
 
 
 def stem(sources: str, torch: TorchThere) -> str:
-    """The name for this source, this Python and this torch, without the compiler."""
+    """Returns the name for this source, Python and torch, without the part for the compiler."""
     python = extension_suffixes()[0].strip(".").removesuffix(".so")
     version = re.sub(r"[^\w.+]", "_", torch.version, flags=re.ASCII)
     return f"{source.digest(sources)}-{python}-torch{version}-abi{torch.cxx11_abi()}"
 
 
 def find(torch: TorchThere) -> str | None:
-    """Path of an observer for this torch; None where there is none.
+    """Returns the path of an observer for this torch; None if there is none.
 
-    One made by another compiler is used only without a compiler, when it cannot be built again.
+    An observer of another compiler is only used if no compiler is found, so that it could not be built again.
     """
     sources = source.folder()
     if sources is None or not _is_ours(folder()):
@@ -53,7 +54,7 @@ def find(torch: TorchThere) -> str | None:
 
 
 def refused(path: str) -> str | None:
-    """Why this file is not trusted; None if it is, or if there is no file."""
+    """Returns why this file is not trusted; None if it is trusted or does not exist."""
     try:
         status = os.stat(path)
     except OSError:

@@ -1,10 +1,10 @@
-"""The observer's own source: beside the package in a checkout, inside it in a wheel."""
+"""Finds the observer's source: beside the package in a checkout, inside it in a wheel."""
 
 from __future__ import annotations
 
 import os
 import re
-from _blake2 import blake2b  # hashlib would be one more module that could hide the program's own
+from _blake2 import blake2b  # importing hashlib would hide a module of the program with that name
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 UNIT = "observer_unit.cpp"
@@ -13,7 +13,7 @@ _digests: dict[str, str] = {}
 
 
 def folder() -> str | None:
-    """The folder `csrc`; None where it is missing."""
+    """Returns the folder `csrc`; None if it is missing."""
     for home in (_PACKAGE, os.path.dirname(_PACKAGE)):
         path = os.path.join(home, "csrc")
         if os.path.isfile(os.path.join(path, UNIT)):
@@ -22,12 +22,12 @@ def folder() -> str | None:
 
 
 def files(source: str) -> list[str]:
-    """All files of it that the compiler reads, relative to the folder, in a fixed order."""
+    """Returns all source files that the compiler reads, relative to the folder, in a fixed order."""
     return list(_read(source))
 
 
 def digest(source: str) -> str:
-    """16 hexadecimal digits that change with any of these files."""
+    """Returns 16 hexadecimal digits that change with any of these files."""
     if source not in _digests:
         made = blake2b(digest_size=8)
         for name, content in _read(source).items():

@@ -1,4 +1,4 @@
-"""Finds the torch that a program will import by its files, without importing it."""
+"""Finds the torch that a program will import, from its files, without importing it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,19 @@ _NEW_ABI = re.compile(rb"_ZN3c10\w*NSt7__cxx1112basic_string")  # a symbol, as i
 
 
 class TorchThere:
-    """folder: of the package; version: the text of `torch.__version__`, such as 2.13.0+cpu."""
+    """An installed torch.
+
+    Attributes:
+        folder: of the package.
+        version: `torch.__version__`, such as 2.13.0+cpu.
+    """
 
     def __init__(self, folder: str, version: str) -> None:
         self.folder = folder
         self.version = version
 
     def cxx11_abi(self) -> int:
-        """The value of _GLIBCXX_USE_CXX11_ABI that torch was built with; 1 where its library is not found."""
+        """Returns torch's _GLIBCXX_USE_CXX11_ABI; 1 if its library is not found."""
         try:
             with open(os.path.join(self.folder, "lib", "libc10.so"), "rb") as file:
                 return int(_NEW_ABI.search(file.read()) is not None)
@@ -30,7 +35,7 @@ class TorchThere:
 
 
 def find(entries: Iterable[str]) -> TorchThere | None:
-    """The torch that is found by these entries of sys.path; None without one, or if something hides it."""
+    """Returns the torch found by these entries of sys.path; None if there is none or a module hides it."""
     for entry in entries:
         folder = os.path.join(entry, "torch")
         version = _version(folder)
@@ -42,7 +47,7 @@ def find(entries: Iterable[str]) -> TorchThere | None:
 
 
 def at(folder: str) -> TorchThere | None:
-    """The torch in this package folder."""
+    """Returns the torch in this package folder; None if it is not a torch."""
     version = _version(folder)
     return None if version is None else TorchThere(os.path.abspath(folder), version)
 

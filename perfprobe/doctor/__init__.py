@@ -1,1 +1,1 @@
-"""Checks which parts of perfprobe work here. Standard library only: it must run where all else fails."""
+"""Checks which parts of perfprobe work here. Uses only the standard library, to run if all else fails."""

@@ -1,4 +1,4 @@
-"""Child processes for all checks that may crash, hang or take long."""
+"""Starts child processes for checks that may crash, hang or take long."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from perfprobe.support import starter
 from perfprobe.support.text import printable
 
-MARK = "perfprobe-doctor "  # before a probe's results; other lines are printed by others
-_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # would make the trial a rank of a distributed run
+MARK = "perfprobe-doctor "  # before a probe's results; other lines are not from the probe
+_RANK = ("RANK", "LOCAL_RANK", "WORLD_SIZE")  # with these the trial would be a rank of a distributed run
 
 
 class Child:
-    """A Python process with this one's sys.path, ended when it takes longer than `limit_s`."""
+    """A Python process with this one's sys.path. It is killed if it takes longer than `limit_s`."""
 
     def __init__(
         self, module: str, words: Sequence[str], folder: str | None, limit_s: float, **variables: str
@@ -36,7 +36,7 @@ class Child:
         )
 
     def wait(self) -> tuple[str, str, str]:
-        """Standard output, standard error, and why it ended early ("" if it did not)."""
+        """Returns standard output, standard error, and why the process failed ("" if it did not)."""
         try:
             out, err = self._process.communicate(timeout=max(self._end - time.monotonic(), 0.01))
             why = _ending(self._process.returncode)
@@ -48,17 +48,17 @@ class Child:
 
 
 def probe(name: str, *words: str, limit_s: float) -> Child:
-    """One of the functions in `probes`."""
+    """Starts one of the functions in `probes`."""
     return Child("perfprobe.doctor.probes", [name, *words], None, limit_s)
 
 
 def command(words: Sequence[str], folder: str, limit_s: float, **variables: str) -> Child:
-    """`perfprobe WORDS` in a folder, with these variables in its environment."""
+    """Starts `perfprobe WORDS` in a folder, with these variables in its environment."""
     return Child("perfprobe.cli", words, folder, limit_s, **variables)
 
 
 def answers(child: Child) -> Mapping[str, Any]:
-    """All results of a probe; under "ended" why it could not finish, if it did not."""
+    """Returns all results of a probe. If it failed, "ended" says why."""
     out, err, why = child.wait()
     said: dict[str, Any] = {}
     for line in out.splitlines():
@@ -73,12 +73,12 @@ def _object(text: str) -> dict[str, Any]:
     try:
         found = json.loads(text)
     except ValueError:
-        return {}  # cut off when its process was killed
+        return {}  # truncated, because its process was killed
     return found if isinstance(found, dict) else {}
 
 
 def last_line(text: str) -> str:
-    """The last line that is not empty: in a traceback the error itself."""
+    """Returns the last line that is not empty, which in a traceback is the error."""
     lines = [line.strip() for line in text.splitlines()]
     lines = [line for line in lines if line and not line.startswith("perfprobe: the recording is ")]
     return printable(lines[-1])[:500] if lines else ""

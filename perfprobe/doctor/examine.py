@@ -1,4 +1,4 @@
-"""Checks every part; child processes work while this process checks the rest."""
+"""Checks every part. Child processes work while this process checks the rest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.doctor.trial import Trial
 
 SCHEMA = 1
-_LIMIT_S = 60.0  # for probes that import torch: a cold disk, a network folder
+_LIMIT_S = 60.0  # for probes that import torch, perhaps from a cold disk or a network folder
 _READING_LIMIT_S = 4.0
 _DRIVER_LIMIT_S = 10.0
 _ORDER = (
@@ -48,7 +48,7 @@ _ORDER = (
 
 
 def examine(width: int, *, color: bool) -> list[Part]:
-    """All parts, in the order in which to fix them."""
+    """Returns all parts, in the order in which to fix them."""
     here = _folder()
     trial = Trial(_LIMIT_S)
     children = [
@@ -91,7 +91,7 @@ def examine(width: int, *, color: bool) -> list[Part]:
 
 
 def _examined(name: str, check: Callable[[], Part]) -> Part:
-    """One part; a check that fails itself must not hide the others."""
+    """Returns one part. A check that fails must not hide the others."""
     try:
         return check()
     except Exception as error:
@@ -99,13 +99,13 @@ def _examined(name: str, check: Callable[[], Part]) -> Part:
 
 
 def works(parts: list[Part]) -> bool:
-    """Whether the main job works: operators are recorded and reported."""
+    """Whether operators are recorded and reported."""
     found = {part.part: part.state for part in parts}
     return found["trial"] == OK and LACK not in (found["torch"], found["reading"])
 
 
 def document(parts: list[Part]) -> dict[str, Any]:
-    """All parts, ready for json.dumps."""
+    """Returns all parts, ready for json.dumps."""
     system = os.uname()
     meta = {
         "perfprobe": __version__,

@@ -1,4 +1,4 @@
-"""What recording GPUs and named ranges needs: NVIDIA's driver, CUPTI, NVTX, ITT, our own kernels."""
+"""Checks what recording GPUs and named ranges needs: driver, CUPTI, NVTX, ITT, our own kernels."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfprobe import native
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support.errors import EnvironmentLack
 
-# Where each interface looks for a listener, and who sets ranges through it.
+# The variable that names a listener for each interface, and what sets ranges through it.
 _LISTENERS = {
     "nvtx": ("NVTX_INJECTION64_PATH", "torch.cuda.nvtx, the nvtx package and C++"),
     "itt": ("INTEL_LIBITTNOTIFY64", "torch, oneDNN, the ittapi package and C++"),
@@ -19,7 +19,7 @@ _LISTENERS = {
 
 
 def gpu(said: Mapping[str, Any]) -> Part:
-    """NVIDIA's driver and devices."""
+    """Checks NVIDIA's driver and devices."""
     if "missing" in said:
         return Part("gpu", OK, "no NVIDIA driver here, and none is needed")
     if "devices" in said:
@@ -32,14 +32,14 @@ def gpu(said: Mapping[str, Any]) -> Part:
 
 
 def cupti(said: Mapping[str, Any], driver: Mapping[str, Any]) -> Part:
-    """The library that reports kernels and copies, as a recording in a child process found it."""
+    """Checks the library that reports kernels and copies, as a trial in a child process found it."""
     if "missing" in driver:
         return Part("cupti", OK, "not needed: no NVIDIA driver here")
     if "devices" not in driver:
         return Part("cupti", NOTE, "not tried", "the driver does not work", "fix the driver")
     if said.get("cuda") is None:
         why = "this torch does not use GPUs"
-        return Part("cupti", OK, "not needed: torch is built for CPU, or is not there", why)
+        return Part("cupti", OK, "not needed: torch is built for CPU, or is missing", why)
     reason = said.get("cupti", said.get("ended") or "the trial printed nothing")
     if reason:
         return Part("cupti", LACK, "GPUs cannot be recorded", reason, said.get("cupti_remedy", ""))
@@ -52,7 +52,7 @@ def cupti(said: Mapping[str, Any], driver: Mapping[str, Any]) -> Part:
     return Part("cupti", NOTE, found, f"known faults of this version: {told}", remedies)
 
 
-# What cuptiGetVersion gave before CUDA 13; see cupti_version.h.
+# What cuptiGetVersion returned before CUDA 13; see cupti_version.h.
 _OLD_RELEASES = {
     **{18: "11.8", 19: "12.0 or 12.1", 20: "12.2", 21: "12.3", 22: "12.4", 23: "12.5", 24: "12.6"},
     **{26: "12.8", 27: "12.9", 28: "12.9 Update 1"},
@@ -60,7 +60,7 @@ _OLD_RELEASES = {
 
 
 def cupti_release(version: int) -> str:
-    """CUPTI's release by the number of its interface, which is named too: 130001 is 13.0 Update 1."""
+    """Returns the release of CUPTI with its interface number, such as 130001, which is 13.0 Update 1."""
     if version >= 130_000:
         major, minor, update = version // 10_000, version // 100 % 100, version % 100
         release = f"{major}.{minor}" + (f" Update {update}" if update else "")
@@ -70,7 +70,7 @@ def cupti_release(version: int) -> str:
 
 
 def ranges(interface: str) -> Part:
-    """Whether named ranges reach the recording through this interface, "nvtx" or "itt"."""
+    """Checks whether named ranges are recorded through this interface, "nvtx" or "itt"."""
     variable, setters = _LISTENERS[interface]
     try:
         path = native.injection()
@@ -93,7 +93,7 @@ def ranges(interface: str) -> Part:
 
 
 def cuda_kernels() -> Part:
-    """Our own kernels, which measure a GPU's ceilings and check what is recorded."""
+    """Checks our own kernels, which measure a GPU's ceilings and test recordings."""
     try:
         native.cuda_kernels()
     except EnvironmentLack as missing:

@@ -1,4 +1,4 @@
-"""Python, perfprobe itself and the packages it needs."""
+"""Checks Python, perfprobe itself and the packages it needs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _VARIABLES = (
 
 
 def python() -> Part:
-    """The interpreter."""
+    """Checks the interpreter."""
     found = f"{platform.python_implementation()} {platform.python_version()}, {sys.executable}"
     oldest, newest = _PYTHONS
     if sys.implementation.name != "cpython" or not oldest <= sys.version_info[:2] <= newest:
@@ -45,7 +45,7 @@ def python() -> Part:
 
 
 def perfprobe() -> Part:
-    """Which perfprobe this is, and whether a source folder hides the installed one."""
+    """Checks which perfprobe this is, and whether a source folder hides the installed one."""
     found = f"{__version__} in {_PACKAGE}"
     hidden = hidden_package()
     if hidden is not None:
@@ -53,7 +53,7 @@ def perfprobe() -> Part:
     try:
         installed = metadata.version("perfprobe")
     except metadata.PackageNotFoundError:
-        why = "not installed, only found on sys.path: its native modules are those that lie in this folder"
+        why = "not installed, only found on sys.path: its native modules are those in this folder"
         return Part("perfprobe", NOTE, found, why)
     if installed != __version__:
         why = f"pip reports version {installed}: two versions are mixed"
@@ -62,7 +62,7 @@ def perfprobe() -> Part:
 
 
 def hidden_package() -> str | None:
-    """The folder of an installed perfprobe that is not the one that was imported."""
+    """Returns the folder of an installed perfprobe if another one was imported; else None."""
     try:
         init = str(metadata.distribution("perfprobe").locate_file("perfprobe/__init__.py"))
     except metadata.PackageNotFoundError:
@@ -81,7 +81,7 @@ def _away() -> str:
 
 
 def pip() -> Part:
-    """pip, which all remedies use."""
+    """Checks pip, which most remedies use."""
     if importlib.util.find_spec("pip") is None:
         remedy = f"install it with `{sys.executable} -m ensurepip --upgrade`"
         return Part("pip", NOTE, "not installed here", "the commands below need it", remedy)
@@ -89,7 +89,7 @@ def pip() -> Part:
 
 
 def environment() -> Part:
-    """Settings that change the start of every Python program."""
+    """Finds settings that change the start of every Python program."""
     set_here = [f"{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name)]
     loaded = [
         f"{name} ({module.__file__})"
@@ -102,7 +102,7 @@ def environment() -> Part:
 
 
 def recorder() -> Part:
-    """The native recorder `_core`."""
+    """Checks the native recorder `_core`."""
     try:
         core = native.core()
     except EnvironmentLack as missing:
@@ -113,7 +113,7 @@ def recorder() -> Part:
 
 
 def frames() -> Part:
-    """How the observer reads Python's stack."""
+    """Checks how the observer reads Python's stack."""
     try:
         core = native.core()
     except EnvironmentLack:
@@ -130,7 +130,7 @@ def frames() -> Part:
 
 
 def torch(said: Mapping[str, Any]) -> Part:
-    """torch, as a child process imported it."""
+    """Checks torch, as a child process imported it."""
     if said.get("missing"):
         return Part("torch", LACK, "not installed", "there are no operators to record", install("torch"))
     version = said.get("version")
@@ -160,14 +160,14 @@ def _torch_version(version: str, found: str) -> Part:
 
 
 def observer(said: Mapping[str, Any]) -> Part:
-    """The native operator observer."""
+    """Checks the native operator observer."""
     why = said.get("observer")
     if why == "":
         return Part("observer", OK, f"built for torch {said['version']}, loads", _where(said))
     if hidden_package() is not None:
         return Part("observer", LACK, "not in the source folder that was imported", "", _away())
     if why is None:
-        remedy = "mend torch" if said.get("version") is None else native.rebuild()
+        remedy = "fix torch" if said.get("version") is None else native.rebuild()
         return Part(
             "observer", LACK, "not tried", said.get("ended") or "there is no torch to try it with", remedy
         )
@@ -183,13 +183,13 @@ def observer(said: Mapping[str, Any]) -> Part:
 
 
 def _where(said: Mapping[str, Any]) -> str:
-    """The path of an observer that was not installed with perfprobe."""
+    """Returns a sentence with the path of an observer in the user's cache; "" for an installed one."""
     path = str(said.get("observer_file", ""))
     return "" if not path or os.path.dirname(path) != kept.folder() else f"it is {path}"
 
 
 def profiler(said: Mapping[str, Any]) -> Part:
-    """torch's own profiler."""
+    """Checks torch's own profiler."""
     if "profiler" not in said:
         why = said.get("ended") or "there is no torch to try it with"
         return Part("torch.profiler", NOTE, "not tried", why)
@@ -203,7 +203,7 @@ def profiler(said: Mapping[str, Any]) -> Part:
 
 
 def reading(said: Mapping[str, Any]) -> Part:
-    """The packages that reports need."""
+    """Checks the packages that reports need."""
     if "broken" in said:
         name = said["broken"]
         why = f"{said['error']}: recordings are written but cannot be read here"
@@ -214,7 +214,7 @@ def reading(said: Mapping[str, Any]) -> Part:
 
 
 def newest(said: Mapping[str, Any]) -> Part:
-    """The newest recording in this folder."""
+    """Checks the newest recording in this folder."""
     path = said.get("newest")
     if not path:
         return Part("newest recording", OK, "none in this folder" if path == "" else "not looked for")

@@ -1,4 +1,4 @@
-"""The machine: clock, compiler, folder, terminal."""
+"""Checks the machine: clock, compiler, folder, ceilings, terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LIMIT_S = 5
 
 
 def clock(path: str = _CLOCK) -> Part:
-    """The clock that times operators."""
+    """Checks the clock that times operators."""
     try:
         with open(path, encoding="ascii", errors="replace") as file:
             source = file.read().strip()
@@ -33,7 +33,7 @@ def clock(path: str = _CLOCK) -> Part:
 
 
 def compiler(*, needed: bool) -> Part:
-    """A C++ compiler and Python's headers, which a rebuild and torch.compile need."""
+    """Checks the C++ compiler and Python's headers, which a rebuild and torch.compile need."""
     found = find()
     state = LACK if needed else NOTE
     why = (
@@ -64,7 +64,7 @@ def _version(name: str) -> str | None:
 
 
 def folder(path: str) -> Part:
-    """The current folder, into which recordings are written."""
+    """Checks the current folder, into which recordings are written."""
     try:
         with tempfile.TemporaryFile(dir=path):
             free_bytes = shutil.disk_usage(path).free
@@ -79,7 +79,7 @@ def folder(path: str) -> Part:
 
 
 def ceilings() -> Part:
-    """The ceilings of this machine, for verdicts that name levels of memory."""
+    """Checks for the ceilings of this machine: verdicts use them to name levels of memory."""
     from perfprobe.bench import ceilings
 
     said: list[str] = []
@@ -91,7 +91,7 @@ def ceilings() -> Part:
 
 
 def roofline() -> Part:
-    """The library that draws the roofline."""
+    """Checks the library that draws the roofline."""
     from importlib.metadata import version
 
     from perfprobe.report.picture.roofline import matplotlib
@@ -104,7 +104,7 @@ def roofline() -> Part:
 
 
 def terminal(width: int, *, color: bool) -> Part:
-    """The terminal that shows the report."""
+    """Checks the terminal that shows the report."""
     encoding = getattr(sys.stdout, "encoding", None) or "none"
     by = "COLUMNS" if os.environ.get("COLUMNS") else "the terminal" if os.isatty(1) else "no terminal to ask"
     found = f"{width} columns ({by}), {'colours' if color else 'no colours'}, {encoding}"

@@ -1,4 +1,4 @@
-"""The state of one part."""
+"""The result of a check."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ from dataclasses import dataclass
 
 OK = "ok"
 LACK = "lack"  # does not work
-NOTE = "note"  # works, or is not needed, but worth knowing
+NOTE = "note"  # works, or is not needed, but is worth knowing
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part. found: what is there; why: its effect; remedy: what to do, "" for nothing."""
+    """A part of perfprobe or of the machine.
+
+    Attributes:
+        found: what was found.
+        why: what this means for the user.
+        remedy: what to do; "" if nothing.
+    """
 
     part: str
     state: str
@@ -21,7 +27,7 @@ class Part:
 
 
 def install(*packages: str) -> str:
-    """The command that installs packages for the Python that is running."""
+    """Returns the remedy that installs packages for the running Python."""
     import shlex
     import sys
 

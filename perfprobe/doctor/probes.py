@@ -1,4 +1,4 @@
-"""Functions run in a child process: each probe reports a result as soon as it is known."""
+"""Functions that run in a child process. Each reports a result as soon as it is known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfprobe.support.view import View
 
 
 def main() -> None:
-    """Do the probe that the command line names."""
+    """Runs the probe that the command line names."""
     name, *words = sys.argv[1:]
     probes: dict[str, Callable[..., None]] = {"torch": torch, "reading": reading, "gpu": gpu}
     probes[name](*words)
@@ -33,9 +33,10 @@ def _error(error: BaseException) -> str:
 
 
 def torch() -> None:
-    """torch as a script in this folder imports it, the observer for it, and its own profiler.
+    """Probes torch as a script in this folder imports it, the observer for it, and its own profiler.
 
-    A file of that name in this folder is found, but not run: `doctor` runs no code of the current folder.
+    A file with torch's name in this folder is found, but not run: `doctor` runs no code of the current
+    folder.
     """
     hiding = _hiding("torch")
     if hiding is not None:
@@ -56,7 +57,7 @@ def torch() -> None:
 
 
 def _hiding(name: str) -> str | None:
-    """The file in the current folder that a script here would import by that name, not the installed one."""
+    """Returns the file in the current folder that a script would import in place of the installed package."""
     here = None if safe_path() else find_in(os.getcwd(), name)
     installed = importlib.util.find_spec(name)
     if here is None or here.origin is None:
@@ -103,7 +104,7 @@ def _profiler(found: Any) -> None:
 
 
 def _has_driver() -> bool:
-    # Not by /proc/driver/nvidia, which is missing in some sandboxes with a GPU.
+    # /proc/driver/nvidia is missing in some sandboxes with a GPU.
     import ctypes
 
     try:
@@ -114,7 +115,7 @@ def _has_driver() -> bool:
 
 
 def _cupti(found: Any) -> None:
-    """Begins to record GPUs as a run would, where there is a driver and a torch that uses it."""
+    """Starts to record GPUs as a run would, if there is a driver and a torch that uses it."""
     cuda = getattr(getattr(found, "version", None), "cuda", None)
     if cuda is None or not _has_driver():
         return
@@ -139,7 +140,7 @@ def _cupti(found: Any) -> None:
 
 
 def reading(folder: str) -> None:
-    """What the report needs, and the newest recording in the folder."""
+    """Probes what the report needs, and the newest recording in the folder."""
     for name in ("numpy", "rich.console"):
         try:
             _say(**{name: str(getattr(importlib.import_module(name), "__version__", "unknown"))})
@@ -163,7 +164,7 @@ def reading(folder: str) -> None:
 
 
 def gpu() -> None:
-    """Facts from NVIDIA's driver (https://docs.nvidia.com/cuda/cuda-driver-api/)."""
+    """Reports facts from NVIDIA's driver (https://docs.nvidia.com/cuda/cuda-driver-api/)."""
     import ctypes
 
     try:

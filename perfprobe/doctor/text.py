@@ -1,4 +1,4 @@
-"""The parts as text: a line for each, beneath it why and the remedy. Without rich, which may be broken."""
+"""Writes the parts as text: a line for each, then why and the remedy. Does not need rich."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NARROWEST = 40
 
 
 def render(parts: list[Part], *, width: int, color: bool) -> str:
-    """The text with a newline at its end; a remedy is never broken, so that it can be copied."""
+    """Returns the text with a final newline. Remedies are not wrapped, so that they can be copied."""
     indent = _MARK + 2 + max(len(part.part) for part in parts)
     lines = []
     for part in parts:

@@ -1,4 +1,4 @@
-"""The trial: a small program is recorded and read back, as a user would do it."""
+"""The trial: records a small program and reads the recording, as a user would."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfprobe.doctor.part import LACK, OK, Part
 
 _SCRIPT = "trial.py"
 _START = "import torch\nx = torch.ones(4, 3, requires_grad=True)\n"
-# For each line the operator that must be found there, with its input tensors.
+# For each line the operator that must be recorded there, with its input tensors.
 _STEPS = (
     ("a = x + x", "aten::add", "f32[4,3] f32[4,3]"),
     ("b = a - x", "aten::sub", "f32[4,3] f32[4,3]"),
@@ -32,7 +32,7 @@ _BACKWARD = ("aten::_softmax_backward_data", "h = torch.softmax(g, 1)")
 
 
 class Trial:
-    """Begins immediately; `part` waits for it."""
+    """A trial, which begins immediately. `part` waits for its end."""
 
     def __init__(self, limit_s: float) -> None:
         self._since = time.monotonic()
@@ -44,13 +44,13 @@ class Trial:
             with open(os.path.join(self._folder, _SCRIPT), "w", encoding="utf-8") as file:
                 file.write(f"{_START}{steps}{_END}")
             words = ["run", "-q", "-o", "trial.perfprobe", "--json", "trial.json", _SCRIPT]
-            # `doctor` changes nothing: it must not build the observer.
+            # `doctor` changes nothing, so it must not build the observer.
             self._child = command(words, self._folder, limit_s, PERFPROBE_BUILD="off")
         except OSError as error:
             self._why = str(error)
 
     def part(self) -> Part:
-        """Whether the operators were recorded with shapes and lines, backward too."""
+        """Checks whether the operators were recorded with shapes and lines, also in backward."""
         try:
             return self._judged()
         finally:
@@ -59,7 +59,7 @@ class Trial:
     def _judged(self) -> Part:
         if self._child is None:
             remedy = "set TMPDIR to a folder that can be written"
-            return Part("trial", LACK, "a program to try was not written", self._why, remedy)
+            return Part("trial", LACK, "the trial program could not be written", self._why, remedy)
         _, err, why = self._child.wait()
         try:
             with open(os.path.join(self._folder, "trial.json"), encoding="utf-8") as file:
@@ -90,7 +90,7 @@ def _lost(missing: list[str], losses: list[dict[str, Any]]) -> Part:
 
 
 def _missing(rows: list[dict[str, Any]]) -> list[str]:
-    """The operators that were not found at their lines."""
+    """Returns the operators that were not found at their lines."""
     first = _START.count("\n") + 1
     seen = [(row["operator"], row["line"], row["signature"] or "") for row in rows]
     wanted = [(operator, at, tensors) for at, (_, operator, tensors) in enumerate(_STEPS, first)]

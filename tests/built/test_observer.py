@@ -62,7 +62,7 @@ def test_another_torch_version_causes_a_rebuild(site: Site) -> None:
 def test_without_a_compiler_the_autograd_profiler_is_used(site: Site) -> None:
     seen = site.perfprobe("-o", "run.perfprobe", "main.py", CXX="/nowhere/g++", COLUMNS="300")
     assert (seen.status, seen.out) == (0, b"[2.0, 2.0]\n")
-    reason = "no C++ compiler: /nowhere/g++ (from CXX) is not there"
+    reason = "no C++ compiler: /nowhere/g++ (from CXX) is missing"
     assert reason in seen.said[0]
     recording = storage.read(site.folder / "run.perfprobe")
     assert operator_names(recording)["aten::add"] == 1

@@ -187,7 +187,7 @@ def test_control_characters_are_escaped_and_remedies_stay_on_one_line() -> None:
     [
         ({"cuda": "13.0"}, {"missing": "no libcuda"}, OK, "not needed: no NVIDIA driver here"),
         ({"cuda": "13.0"}, {"status": 100}, NOTE, "not tried"),
-        ({"cuda": None}, {"devices": []}, OK, "not needed: torch is built for CPU, or is not there"),
+        ({"cuda": None}, {"devices": []}, OK, "not needed: torch is built for CPU, or is missing"),
         ({"cuda": "13.0"}, {"devices": []}, LACK, "GPUs cannot be recorded"),
         (
             {"cuda": "13.0", "cupti": "error 39", "cupti_remedy": "x"},
