@@ -120,7 +120,8 @@ def _nested(program: Program, events: list[dict[str, Any]]) -> list[Op]:
         while around and (end_ns > around[-1][0].end_ns or around[-1][0].end_ns <= start_ns < end_ns):
             around.pop()
         inside: list[Op] = []
-        item = Op(event["name"], start_ns, end_ns, inside, _fields(program, event))
+        name = f"inductor::{event['name']}" if "kernel_file" in event["args"] else event["name"]
+        item = Op(name, start_ns, end_ns, inside, _fields(program, event))
         (around[-1][1] if around else outermost).append(item)
         around.append((item, inside))
     return outermost

@@ -25,6 +25,7 @@ from perfprobe.analyse.processors import processors
 from perfprobe.analyse.step_rows import RowsInSteps
 from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.totals import SumsOfAll
+from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
@@ -40,6 +41,7 @@ from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
 from perfprobe.tables.workers import LoaderWaits
+from perfprobe.tables.wrappers import WrapperSpans
 
 
 class Asked(NamedTuple):
@@ -121,7 +123,11 @@ PASSES: dict[type, Pass] = {
     GpuUse: Pass(
         lambda trace, asked, marks, times: gpu_use(trace, marks, times), needs=(StepMarks, StepTimes)
     ),
-    GpuFindings: Pass(lambda trace, asked, times: gpu_findings(trace, times.steps), needs=(StepTimes,)),
+    WrapperSpans: Pass(lambda trace, asked: WrapperWatch(trace), watches=True),
+    GpuFindings: Pass(
+        lambda trace, asked, times, spans: gpu_findings(trace, times.steps, spans),
+        needs=(StepTimes, WrapperSpans),
+    ),
     BlamedIdle: Pass(lambda trace, asked: BlamedIdle(trace), watches=True),
     IdleTimes: Pass(
         lambda trace, asked, blamed, times: idle_times(blamed, times), needs=(BlamedIdle, StepTimes)

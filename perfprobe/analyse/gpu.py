@@ -11,15 +11,17 @@ from perfprobe.analyse.devices import device_rows, duration_ns, step_counts
 from perfprobe.analyse.gpu_waits import all_waits
 from perfprobe.analyse.grouping import measured_sums, sort_by_keys
 from perfprobe.analyse.hotspots import same_signatures
+from perfprobe.analyse.wrappers import wrappers
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, WaitRows
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.wrappers import WrapperSpans
 
 _ORIGIN = ("operator", "frame", "forward_frame", "phase", "gap", "linked")
-_KERNEL_KEYS = ("name", "overload", "signature", "is_graph", *_ORIGIN)
+_KERNEL_KEYS = ("name", "overload", "signature", "is_graph", "wrapper", *_ORIGIN)
 _COPY_KEYS = ("kind", "source", "destination", "is_async", *_ORIGIN)
 _WAIT_KEYS = ("kind", "call", *_ORIGIN)
 _NO_ERRORS = (-1, 0, 600)  # not known; success; cudaErrorNotReady, which is no failure
@@ -27,10 +29,11 @@ _NO_ERRORS = (-1, 0, 600)  # not known; success; cudaErrorNotReady, which is no 
 _Columns = dict[str, npt.NDArray[Any]]
 
 
-def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
+def gpu_findings(trace: Trace, steps: Steps, spans: WrapperSpans) -> GpuFindings | None:
     """Returns the sums for GPUs; None if no GPU was recorded.
 
     Args:
+        spans: what DDP and FSDP ran.
         steps: as in `StepTimes`. Those of the leading loop's thread are counted, with its evaluations.
     """
     links, gpu = trace.gpu, trace.recording
@@ -46,7 +49,7 @@ def gpu_findings(trace: Trace, steps: Steps) -> GpuFindings | None:
     waits, wait_call = all_waits(gpu, links)
     launches = distinct(gpu[ApiCalls].correlation[links.graph_launch])
     return GpuFindings(
-        kernels=_kernel_rows(trace, links, kernel_graph),
+        kernels=_kernel_rows(trace, links, kernel_graph, wrappers(trace, spans, links.kernel_call)),
         copies=_copy_rows(trace, links, copy_graph),
         waits=_wait_rows(trace, links, waits, wait_call),
         calls=_launch_rows(gpu[ApiCalls]),
@@ -144,12 +147,12 @@ class _Groups:
         return np.where(least == most, least, np.int32(-1))
 
 
-def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> KernelRows:
+def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask, wrapper: Int8) -> KernelRows:
     kernels = trace.recording[Kernels]
     if len(kernels) == 0:
         return KernelRows.empty()
     origin = _origin(trace, links, links.kernel_call, is_graph)
-    columns = {**origin, "name": kernels.name, "is_graph": is_graph.astype(np.int8)}
+    columns = {**origin, "name": kernels.name, "is_graph": is_graph.astype(np.int8), "wrapper": wrapper}
     groups = _Groups.of(columns, _KERNEL_KEYS, duration_ns(kernels))
     found = KernelRows(
         **groups.keys(),

@@ -17,6 +17,7 @@ from types import BuiltinFunctionType
 from perfprobe.collect import generated, launches
 from perfprobe.collect.base import fault
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.models import fused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ class CompiledKernels:
         library = os.path.dirname(os.path.abspath(self._torch.__file__))
         for kernel, name in shown.items():
             self._kernels[name] = {
-                "operators": generated.operators(kernel, self._known),
+                "operators": fused.operators(kernel, self._known),
                 "lines": generated.places(traces.get(kernel, ()), library),
             }
         self._write(2 * self._written)

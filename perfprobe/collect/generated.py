@@ -13,29 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from typing import Any
 
-_NUMBERED = re.compile(r"(?:cpp|triton_[a-z]+)_fused_(.+)_\d+")
 _CALL = re.compile(r"\s+(?:\w+ = )?([\w.]+)\(")
 _EXTERN = ("extern_kernels.", "torch.ops.", "aten.", "inductor_ops.", "_quantized.")
 _PLACE = re.compile(r'File "(.+)", line (\d+), in (.+)')
-
-
-def operators(kernel: str, known: Collection[str]) -> list[str]:
-    """The operators that a kernel was made from: `cpp_fused_gelu_gelu_backward_0` of gelu, gelu_backward.
-
-    Inductor sorts their names, leaves out doubles and joins them with "_", which many of them contain: of all
-    ways to read the name as `known` operators in this order, the one with the fewest; [] if none fits.
-    """
-    match = _NUMBERED.fullmatch(kernel)
-    words = match.group(1).split("_") if match is not None else []
-    read: list[list[str]] = [[]]  # by how many of the words
-    for end in range(1, len(words) + 1):
-        found: list[list[str]] = []
-        for start in range(end):
-            name, before = "_".join(words[start:end]), read[start]
-            fits = (start == 0 or bool(before)) and name in known and before[-1:] < [name]
-            found += [[*before, name]] if fits else []
-        read.append(min(found, key=len, default=[]))
-    return read[-1]
 
 
 def known_operators(torch: Any) -> set[str]:

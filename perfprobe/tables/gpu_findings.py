@@ -28,6 +28,7 @@ class KernelRows(Table):
     gap: Int8 = column("a `Gap`")
     module: Int32 = column("the nn.Module, -1 where they differ", Modules)
     is_graph: Int8 = column("1: launched by a CUDA graph")
+    wrapper: Int8 = column("a `Wrapper`: of NCCL's, whose communication it is")
     linked: Int8 = column("1: the call that launched them was recorded")
     launch: Int32 = column("that of the longest one", Launches)
     device: Int32 = column("that of the longest one, by the driver's number")

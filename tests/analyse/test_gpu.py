@@ -24,6 +24,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.wrappers import WrapperSpans
 from tests.build import Op, Program, op
 from tests.found import hotspots, watched
 from tests.merge.test_correlate import random_program, training
@@ -37,7 +38,7 @@ def steps(trace: Trace) -> StepTimes:
 
 def analysed(recording: Recording) -> tuple[Trace, GpuFindings]:
     trace = link(recording)
-    found = gpu_findings(trace, steps(trace).steps)
+    found = gpu_findings(trace, steps(trace).steps, WrapperSpans.empty())
     assert found is not None
     return trace, found
 
@@ -58,7 +59,7 @@ def row_values(trace: Trace, rows: Any, at: int, *columns: str) -> list[Any]:
 
 def test_without_gpu_records_there_are_no_findings(tmp_path: Path) -> None:
     trace = link(Program().recording(tmp_path))
-    assert gpu_findings(trace, steps(trace).steps) is None
+    assert gpu_findings(trace, steps(trace).steps, WrapperSpans.empty()) is None
 
 
 def test_a_step_by_hand(tmp_path: Path) -> None:

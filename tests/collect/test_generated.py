@@ -28,33 +28,6 @@ extern "C"  void  kernel(float* out_ptr0)
 """
 
 
-@pytest.fixture(scope="module")
-def known() -> set[str]:
-    return generated.known_operators(torch)
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        ["add"],
-        ["add", "mul", "relu"],
-        ["_to_copy", "add"],
-        ["gelu", "gelu_backward", "sum"],
-        ["native_layer_norm", "native_layer_norm_backward"],
-        ["log", "sigmoid"],
-        ["_log_softmax", "nll_loss_forward"],
-        ["_unsafe_index", "clone", "index_put", "var_mean"],
-    ],
-)
-def test_a_kernel_name_is_split_into_its_operators(names: list[str], known: set[str]) -> None:
-    assert generated.operators(f"cpp_fused_{'_'.join(names)}_12", known) == names
-
-
-def test_a_triton_kernel_name_is_split_into_its_operators(known: set[str]) -> None:
-    for kind in ("poi", "red", "per", "tem", "for"):
-        assert generated.operators(f"triton_{kind}_fused_addmm_gelu_3", known) == ["addmm", "gelu"]
-
-
 # The calls as written by `codegen/wrapper.py` of torch 2.11 to 2.15.
 TRITON = """\
     def call(self, args):
@@ -73,11 +46,6 @@ def test_nodes_belong_to_launches_of_triton_kernels() -> None:
     noted = [(4, "add"), (6, "mm"), (8, "sum")]
     found = generated.call_traces(TRITON, {"triton_poi_fused_add_0", "triton_red_fused_sum_1"}, noted)
     assert found == {"triton_poi_fused_add_0": ["add"], "triton_red_fused_sum_1": ["sum"]}
-
-
-@pytest.mark.parametrize("kernel", ["cpp_fused_nosuch_add_0", "cpp_CppMicroGemmFP32Vec_threaded_mm_0", "x"])
-def test_an_unknown_kernel_name_gives_no_operators(kernel: str, known: set[str]) -> None:
-    assert generated.operators(kernel, known) == []
 
 
 def test_nodes_belong_to_the_call_they_were_noted_for() -> None:

@@ -133,6 +133,8 @@ KERNELS: dict[str, str] = {
     "theoretical": "Theoretical occupancy: how full of the longest one's threads a multiprocessor can be, by "
     "registers, shared memory and size of a block.",
     "occupancy": "How full multiprocessors were, at most, as the longest one had too few blocks, or not.",
+    "family": "What made it: NCCL (of DDP, of FSDP, or the program's own), inductor, Triton, cuBLAS, cuDNN, "
+    "CUTLASS, FlashAttention, torch and others; empty where the name does not tell.",
     "TC": "yes: its name shows that it uses tensor cores.",
     "kernel": "Name without namespaces, parameters and plain template arguments. `(graph)` marks kernels "
     "that a CUDA graph launched.",

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns
+from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.rows import Rows
 from perfprobe.tables.columns import Table
@@ -42,8 +43,8 @@ _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch")
 class DeviceReader:
     """Makes rows of a trace's GPU events, one for each event it is given."""
 
-    def __init__(self, names: Names) -> None:
-        self._names = names
+    def __init__(self, names: Names, generated: GeneratedKernels) -> None:
+        self._names, self._generated = names, generated
         self.kernels, self.copies = Rows(Kernels), Rows(Copies)
         self.calls, self.waits = Rows(ApiCalls), Rows(GpuWaits)
         self.without_sizes = self.graph_launches = self.of_graphs = 0
@@ -85,6 +86,7 @@ class DeviceReader:
         if span is None:
             return False
         facts = event.args or NO_FACTS
+        self._generated.note_kernel(str(event.name))
         name, launch = self._names.text(str(event.name)), self._launch(facts)
         self.kernels.add(*span, *_where(event, facts), name, launch, *self._origin(facts))
         return True

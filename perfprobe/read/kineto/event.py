@@ -39,6 +39,7 @@ _VALUES = {
     "shared_bytes": "shared memory",
     "size_bytes": "bytes",
     "wait_kind": "cuda_sync_kind",
+    "kernel_file": "kernel_file",
 }
 
 
@@ -70,6 +71,7 @@ class Facts:
     shared_bytes: Any = None
     size_bytes: Any = None
     wait_kind: Any = None
+    kernel_file: Any = None
 
 
 class Event:

@@ -81,6 +81,11 @@ def _of_operators(found: OperatorReader) -> Iterator[Row]:
     elif not found.with_call_stack:
         remedy = "record with profile(with_stack=True); perfprobe itself records exact lines"
         yield SOURCE, "Python stacks, and so source lines", -1, remedy
+    if found.kernel_files and not found.python_calls:
+        reason = (
+            "lines of Triton's kernels: without Python stacks only their files are known, shown as line 1"
+        )
+        yield SOURCE, reason, found.kernel_files, "record with profile(with_stack=True), or with perfprobe"
     if not found.allocations:
         yield SOURCE, "memory", -1, "record with profile(profile_memory=True)"
     if not found.steps:

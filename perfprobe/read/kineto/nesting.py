@@ -15,6 +15,7 @@ from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
 
 _BACKWARD = f"{ENGINE}evaluate_function"
 
+WITHOUT_PYTHON = -2  # minus a stack: what an operator has where no Python is known
 _NEVER_NS = 1 << 62
 
 
@@ -78,8 +79,8 @@ class NestedThread:
             while open_rows and _has_ended(self._ends[open_rows[-1]], start_ns, end_ns):
                 ended.append(open_rows.pop())
             calls[at].enter(calls[open_rows[-1]] if open_rows else None, 0)
-            if stacks[at] < 0 and self._python:
-                stacks[at] = self._stack_at(start_ns)
+            if stacks[at] < 0:
+                stacks[at] = self._python_or(stacks[at], start_ns)
             open_rows.append(at)
         self._allocate(_NEVER_NS)
         ended += reversed(open_rows)
@@ -105,6 +106,11 @@ class NestedThread:
         counted = (around >= 0) & ((sizes < 0) == freed)
         summed = np.bincount(around[counted], np.abs(sizes[counted]), len(self._ends))
         return np.minimum(summed, 1 << 62).astype(np.int64)
+
+    def _python_or(self, stack: int, start_ns: int) -> int:
+        """The Python calls that were open, else the stack that an operator has where there are none."""
+        found = self._stack_at(start_ns) if self._python else -1
+        return found if found >= 0 or stack == -1 else WITHOUT_PYTHON - stack
 
     def _stack_at(self, start_ns: int) -> int:
         """Returns the stack of the Python calls that were open at this time."""

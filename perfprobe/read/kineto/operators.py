@@ -7,8 +7,9 @@ from array import array
 import numpy as np
 
 from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns, time_ns
+from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.names import Names
-from perfprobe.read.kineto.nesting import NestedThread, Taken
+from perfprobe.read.kineto.nesting import WITHOUT_PYTHON, NestedThread, Taken
 from perfprobe.read.kineto.signature import text_of
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.events import Operators
@@ -27,6 +28,8 @@ class OperatorReader:
         self._python: dict[int, list[tuple[int, int, int]]] = {}
         self._allocations: dict[int, array[int]] = {}
         self._inputs: dict[tuple[bytes, ...], int] = {}
+        self.generated = GeneratedKernels(names)
+        self.kernel_files = 0
         self._is_range: dict[str, bool] = {}
         self.operators = self.with_shapes = self.with_strides = self.with_call_stack = 0
         self.python_calls = self.allocations = 0
@@ -47,6 +50,14 @@ class OperatorReader:
         stack = self._names.call_stack(facts.call_stack) if facts.call_stack else -1
         self.operators += not is_range
         self.with_call_stack += stack >= 0
+        if not is_range:
+            frame, name = (
+                self.generated.frame(name, facts.kernel_file),
+                self.generated.name(name, facts.kernel_file),
+            )
+            if stack < 0 <= frame:
+                self.kernel_files += 1
+                stack = WITHOUT_PYTHON - self._names.stacks.row(-1, frame, -1)
         order = facts.external if facts.external is not None else facts.external_again
         row = (*span, self._names.text(name), self._signature(facts) if facts.dims else -1, stack)
         rows = self._threads.get(thread)

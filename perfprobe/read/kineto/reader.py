@@ -63,7 +63,7 @@ class _Reading:
         self._name, self._chunks = name, chunks
         self._names = Names()
         self._operators = OperatorReader(self._names)
-        self._device = DeviceReader(self._names)
+        self._device = DeviceReader(self._names, self._operators.generated)
         self._skipped: Counter[str] = Counter()
         self._adders: dict[str, Callable[[Event], bool | None] | None] = {}
         self._unusable = self._events = 0
@@ -171,6 +171,7 @@ class _Reading:
             "roots": self._names.roots(),
             "recording": {"memory": self._operators.allocations > 0, "ranges": True},
             "gpu": {"devices": _devices(devices)},
+            **self._operators.generated.meta(),
         }
 
 

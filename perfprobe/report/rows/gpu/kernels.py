@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from perfprobe.models.kernel_families import family
 from perfprobe.models.launch_sizes import LaunchTable
 from perfprobe.models.tensor_cores import in_plugin_list, uses_tensor_cores
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
@@ -16,6 +17,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import Launches
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.wrappers import WRAPPER_TEXTS
 
 
 @frozen(kw_only=True)
@@ -38,8 +40,10 @@ class Sizes:
 class KernelRow:
     """Kernels of one name under one operator, signature, line and phase; figures as in `KernelRows`.
 
-    module: of all calls, None where they differ. launch: how the longest one was launched, the columns of
-    `Launches`, each None where not known; sizes: what follows from it. share: of the time of all kernels.
+    family: what made it, NCCL or cuBLAS; wrapper: of NCCL's, "DDP" or "FSDP"; made_from: of one that
+    torch.compile generated, the operators. module: of all calls, None where they differ. launch: how the
+    longest one was launched, the columns of `Launches`, each None where not known; sizes: what follows from
+    it. share: of the time of all kernels.
     """
 
     name: str | None
@@ -49,6 +53,9 @@ class KernelRow:
     module: str | None
     at: Site = inline()
     is_graph: bool
+    family: str | None
+    wrapper: str | None
+    made_from: Sequence[str] | None
     kernels: int
     untimed: int
     total_ns: int | None
@@ -80,6 +87,9 @@ def kernel_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[Kern
             module=trace.module(value["module"]),
             at=site(trace, value),
             is_graph=value["is_graph"] == 1,
+            family=_family(strings[value["name"]], strings[value["operator"]]),
+            wrapper=WRAPPER_TEXTS.get(value["wrapper"]),
+            made_from=trace.made_from(value["name"])[0] or trace.made_from(value["operator"])[0] or None,
             kernels=value["kernels"],
             untimed=value["untimed"],
             total_ns=total_ns,
@@ -91,6 +101,11 @@ def kernel_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[Kern
         )
 
     return chosen(findings, table, "kernels", top, sort, row)
+
+
+def _family(kernel: str, operator: str) -> str | None:
+    """That of the kernel's name; Triton's kernels have names of their own, but their operator tells."""
+    return family(kernel) or ("Triton" if operator.startswith("triton::") else None)
 
 
 def kernel_time_ns(findings: Findings) -> int:

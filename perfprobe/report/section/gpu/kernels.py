@@ -99,8 +99,14 @@ def _launch_columns(rows: Sequence[KernelRow]) -> list[Column]:
         figures("blocks/SM", (_number(row.sizes.blocks_per_sm) for row in rows), 7),
         figures("theoretical", (units.percent(row.sizes.theoretical_occupancy) for row in rows), 7),
         figures("occupancy", (units.percent(row.sizes.occupancy) for row in rows), 4),
+        Column("family", [_family(row) for row in rows], 6),
         Column("TC", ["yes" if row.sizes.tensor_cores else "" for row in rows], 4),
     ]
+
+
+def _family(row: KernelRow) -> str:
+    """Where it comes from, and for whom: `NCCL of DDP`."""
+    return (row.family or "") + (f" of {row.wrapper}" if row.wrapper else "")
 
 
 def _number(value: float | None) -> str:

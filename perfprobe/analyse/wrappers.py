@@ -1,0 +1,98 @@
+"""Tells DDP's and FSDP's communication from the program's own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perfprobe.analyse.devices import NCCL
+from perfprobe.analyse.loop.timeline import is_possible
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.gpu import ApiCalls, Kernels
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.wrappers import Wrapper, WrapperSpans
+
+# Ranges that FSDP sets around its own work, of FSDP 2 and FSDP 1; that of its forward has the model in it.
+_FSDP = ("FSDP::", "FullyShardedDataParallel._")
+_DDP_FORWARD = "DistributedDataParallel.forward"
+_BROADCAST = "broadcast"
+
+
+class WrapperWatch:
+    """Takes the operators of a trace batch by batch; keeps what DDP and FSDP set or ran."""
+
+    def __init__(self, trace: Trace) -> None:
+        strings = trace.recording[Strings]
+        self._fsdp = strings.marks(lambda text: text.startswith(_FSDP))
+        self._forward = strings.marks(lambda text: text == _DDP_FORWARD)
+        self._parts: list[WrapperSpans] = []
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it."""
+        is_range = batch.scope == USER_SCOPE
+        fsdp, forward = is_range & self._fsdp[batch.name], is_range & self._forward[batch.name]
+        found = fsdp | forward | (batch.gap == Gap.GRADIENT_REDUCTION)
+        rows = np.flatnonzero(found & is_possible(batch.start_ns, batch.end_ns))
+        if len(rows) == 0:
+            return
+        wrapper = np.where(fsdp[rows], Wrapper.FSDP, Wrapper.DDP).astype(np.int8)
+        spans = WrapperSpans(
+            wrapper=wrapper,
+            is_forward=forward[rows].astype(np.int8),
+            thread=batch.thread[rows],
+            start_ns=batch.start_ns[rows],
+            end_ns=batch.end_ns[rows],
+        )
+        self._parts.append(spans)
+
+    def result(self) -> WrapperSpans:
+        """All of them, each thread's and kind's by time."""
+        spans = WrapperSpans.concat(self._parts)
+        order = np.lexsort((-spans.end_ns, spans.start_ns, spans.thread, spans.is_forward, spans.wrapper))
+        spans = spans.take(order)
+        return spans.take(~_within_another(spans))
+
+
+def _within_another(spans: WrapperSpans) -> Mask:
+    """Which spans lie within one before them, of the same thread and kind."""
+    found = np.zeros(len(spans), np.bool_)
+    for chosen in _kinds(spans):
+        ends_ns = np.maximum.accumulate(spans.end_ns[chosen])
+        found[chosen[1:]] = spans.end_ns[chosen[1:]] <= ends_ns[:-1]
+    return found
+
+
+def _kinds(spans: WrapperSpans) -> list[Int64]:
+    """The rows of each wrapper, kind and thread; they are sorted so."""
+    keys = np.stack([spans.wrapper, spans.is_forward, spans.thread]).astype(np.int64)
+    if len(spans) == 0:
+        return []
+    first = np.flatnonzero((np.diff(keys, axis=1) != 0).any(axis=0)) + 1
+    return np.split(np.arange(len(spans)), first)
+
+
+def wrappers(trace: Trace, spans: WrapperSpans, call: Int32) -> Int8:
+    """A `Wrapper` for each kernel: of NCCL's, in whose code the call was made that launched it.
+
+    Args:
+        call: the row of `api_calls` of each kernel, -1 for none.
+    """
+    recording, kernels = trace.recording, trace.recording[Kernels]
+    found = np.zeros(len(kernels), np.int8)
+    if len(spans) == 0:
+        return found
+    is_nccl = recording[Strings].marks(lambda text: text.startswith(NCCL))[kernels.name]
+    sends = recording[Strings].marks(lambda text: _BROADCAST in text.lower())[kernels.name]
+    rows = np.flatnonzero(is_nccl & (call >= 0))
+    os_threads, calls = recording.os_threads(), recording[ApiCalls].take(call[rows])
+    for chosen in _kinds(spans):
+        own = spans.take(chosen)
+        at = np.searchsorted(own.start_ns, calls.start_ns, "right") - 1
+        inside = (at >= 0) & (calls.start_ns < own.end_ns[np.maximum(at, 0)])
+        inside &= os_threads[calls.thread] == os_threads[own.thread[0]]
+        if own.is_forward[0]:
+            inside &= sends[rows]
+        found[rows[inside]] = np.maximum(found[rows[inside]], own.wrapper[0])
+    return found

@@ -1,0 +1,35 @@
+"""Where a kernel comes from, by its name: the library or the compiler that made it."""
+
+from __future__ import annotations
+
+import re
+
+from perfprobe.models.fused import is_generated
+
+NCCL = "NCCL"  # AMD's RCCL has the same names
+# Words by which kernels are named, the first that fits counts. Of inductor's: models/fused.py.
+_NAMES = (
+    (NCCL, r"^(?:void )?nccl"),
+    ("NVSHMEM", r"nvshmem"),
+    ("FlashAttention", r"flash_(?:fwd|bwd)|\bflash::|pytorch_flash::|fmha_(?:fwd|bwd)|aiter::"),
+    ("cuDNN", r"cudnn|^void (?:implicit|explicit)_convolve|xmma_(?:fprop|dgrad|wgrad)|winograd|scudnn"),
+    (
+        "cuBLAS",
+        r"cublas|^nvjet_|^(?:volta|turing|ampere|maxwell|pascal)_\w*gemm|gemv|gemmk1|splitKreduce|dot_kernel",
+    ),
+    ("cuBLAS", r"^sm\d+_xmma_gemm"),
+    ("hipBLASLt", r"^Cijk_"),
+    ("MIOpen", r"miopen|MIOpen"),
+    ("composable kernel", r"\bck::|ck_tile::"),
+    ("CUTLASS", r"cutlass|PyTorchMemEffAttention"),
+    ("torch", r"\bat(?:_cuda_detail)?::|at::native|c10::|torch::|fbgemm"),
+    ("CUB, Thrust", r"\bcub::|thrust::|rocprim::|hipcub::"),
+)
+_FAMILIES = tuple((family, re.compile(words)) for family, words in _NAMES)
+
+
+def family(kernel: str) -> str | None:
+    """The family of a kernel of this name; None where it does not tell: the program's own, Triton's..."""
+    if is_generated(kernel):
+        return "inductor"
+    return next((name for name, words in _FAMILIES if words.search(kernel)), None)
