@@ -139,6 +139,7 @@ PASSES: dict[type, Pass] = {
 }
 
 
+_OF_GPUS = (GpuFindings, GpuUse, IdleTimes, LaunchTimes)
 _AS_IT_IS = Asked()
 _NAMED = {kind.table_name: kind for kind in PASSES if issubclass(kind, Table)}
 
@@ -181,7 +182,7 @@ class Analysis:
         return PASSES[kind].make(self.trace, asked, *needs)
 
     def _recorded(self, kind: type) -> bool:
-        return kind not in (GpuFindings, GpuUse) or self.trace.gpu is not None
+        return kind not in _OF_GPUS or self.trace.gpu is not None
 
     def _watch(self, kinds: list[type], asked: Asked) -> None:
         """Read the operators for those of these passes that have not seen them yet."""
