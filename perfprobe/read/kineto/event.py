@@ -84,6 +84,7 @@ class Event:
     dur: Any = None
     pid: Any = None
     tid: Any = None
+    id: Any = None
     args: Facts | None = None
 
 

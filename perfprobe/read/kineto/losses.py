@@ -75,6 +75,14 @@ def _of_operators(found: OperatorReader) -> Iterator[Row]:
                 -1,
                 "record with torch 2.6 or newer",
             )
+    yield from _of_lines(found)
+    if not found.allocations:
+        yield SOURCE, "memory", -1, "record with profile(profile_memory=True)"
+    if not found.steps:
+        yield SOURCE, "steps", -1, "call prof.step() at the end of each"
+
+
+def _of_lines(found: OperatorReader) -> Iterator[Row]:
     if found.python_calls and not found.with_call_stack:
         reason = "lines within functions: a trace names a function by its first line"
         yield SOURCE, reason, found.operators, _OURS
@@ -86,10 +94,9 @@ def _of_operators(found: OperatorReader) -> Iterator[Row]:
             "lines of Triton's kernels: without Python stacks only their files are known, shown as line 1"
         )
         yield SOURCE, reason, found.kernel_files, "record with profile(with_stack=True), or with perfprobe"
-    if not found.allocations:
-        yield SOURCE, "memory", -1, "record with profile(profile_memory=True)"
-    if not found.steps:
-        yield SOURCE, "steps", -1, "call prof.step() at the end of each"
+    if found.lacks_forward:
+        reason = "forward lines of backward: the trace has neither sequence numbers nor arrows to backward"
+        yield SOURCE, reason, -1, "record with torch 1.9 or newer"
 
 
 def _of_device(device: DeviceReader) -> Iterator[Row]:

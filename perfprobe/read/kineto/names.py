@@ -57,6 +57,10 @@ class Names:
             self._in_order.append(text)
         return found
 
+    def any_begins(self, prefix: str) -> bool:
+        """Returns whether any text begins so."""
+        return any(text.startswith(prefix) for text in self._in_order)
+
     def name(self, row: int) -> str:
         """Returns the text of a row."""
         return self._in_order[row]

@@ -78,7 +78,7 @@ class NestedThread:
                 self._allocate(start_ns)
             while open_rows and _has_ended(self._ends[open_rows[-1]], start_ns, end_ns):
                 ended.append(open_rows.pop())
-            calls[at].enter(calls[open_rows[-1]] if open_rows else None, 0)
+            calls[at].enter(calls[open_rows[-1]] if open_rows else None, thread + 1)
             if stacks[at] < 0:
                 stacks[at] = self._python_or(stacks[at], start_ns)
             open_rows.append(at)

@@ -6,6 +6,8 @@ from array import array
 
 import numpy as np
 
+from perfprobe.models.nodes import ENGINE
+from perfprobe.read.kineto.arrows import Arrows
 from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns, time_ns
 from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.names import Names
@@ -28,6 +30,8 @@ class OperatorReader:
         self._python: dict[int, list[tuple[int, int, int]]] = {}
         self._allocations: dict[int, array[int]] = {}
         self._inputs: dict[tuple[bytes, ...], int] = {}
+        self.arrows = Arrows(names)
+        self._has_sequences = False
         self.generated = GeneratedKernels(names)
         self.kernel_files = 0
         self._is_range: dict[str, bool] = {}
@@ -63,7 +67,9 @@ class OperatorReader:
         rows = self._threads.get(thread)
         if rows is None:
             rows = self._threads[thread] = array("q")
-        rows.extend((*row, number(facts.sequence), small(facts.forward_thread), scope, small(order)))
+        sequence = number(facts.sequence)
+        self._has_sequences |= sequence >= 0
+        rows.extend((*row, sequence, small(facts.forward_thread), scope, small(order)))
         return True
 
     def add_python(self, event: Event) -> bool:
@@ -87,12 +93,20 @@ class OperatorReader:
         """Returns all rows. Those of a thread are in the order in which they ended, outer after inner."""
         threads = {thread: Taken.sorted(rows) for thread, rows in self._threads.items()}
         self._threads.clear()
+        if not self._has_sequences:
+            self.arrows.number(threads)
         self._find_forward_ids(threads)
         parts = []
         for thread, taken in threads.items():
             nested = NestedThread(taken, self._around(thread), self._allocated(thread), self._names)
             parts.append(nested.table(thread))
         return Operators.concat(parts)
+
+    @property
+    def lacks_forward(self) -> bool:
+        """Whether backward was recorded, and nothing ties it to its forward calls."""
+        has_origin = self._has_sequences or self.arrows.used > 0
+        return not has_origin and self._names.any_begins(ENGINE)
 
     def _allocated(self, thread: int) -> tuple[Int64, Int64] | None:
         """Returns times and sizes of a thread's allocations; None if the trace has no memory events."""

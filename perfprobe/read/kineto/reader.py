@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.read.kineto.arrows import FORWARD_TO_BACKWARD
 from perfprobe.read.kineto.chunks import Chunks, is_trace
 from perfprobe.read.kineto.device import DeviceReader
 from perfprobe.read.kineto.event import NO_FACTS, Event, span_ns
@@ -76,6 +77,8 @@ class _Reading:
                     self._add_span(event)
                 elif phase not in _ARROWS:
                     self._add_mark(event)
+                elif event.cat in FORWARD_TO_BACKWARD:
+                    self._operators.arrows.add(event)
         if not self._events:
             what = "the trace has no events" if chunks.stopped is None else chunks.stopped
             raise InputError(

@@ -1,0 +1,73 @@
+"""Arrows from forward to backward: what a trace without sequence numbers has to tie the two.
+
+Kineto draws one from the start of the innermost operator that made a node of autograd's graph to the start of
+the node's own row (torch/csrc/profiler/collection.cpp). Traces of torch 1.9 to 1.11 call them
+`forward_backward`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from perfprobe.models.nodes import ENGINE
+from perfprobe.read.kineto.event import Event, time_ns
+from perfprobe.read.kineto.names import Names
+from perfprobe.read.kineto.nesting import Taken
+from perfprobe.tables.scopes import FUNCTION
+
+FORWARD_TO_BACKWARD = ("fwdbwd", "forward_backward")
+_MOST = 1 << 22
+_Place = tuple[int, int]  # a thread's row, and when
+
+
+class Arrows:
+    """Takes in both ends of arrows as they come. used: how many tied two operators."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self._begin: dict[Any, _Place] = {}
+        self._end: dict[Any, _Place] = {}
+        self.used = 0
+
+    def add(self, event: Event) -> None:
+        """Takes in an end; one without a time, a thread or a number is left out."""
+        at_ns, thread = time_ns(event.ts), self._names.thread(event.tid)
+        ends = {"s": self._begin, "f": self._end}.get(event.ph)
+        is_number = type(event.id) is int or isinstance(event.id, str)
+        if ends is not None and is_number and at_ns is not None and thread >= 0 and len(ends) < _MOST:
+            ends[event.id] = thread, at_ns
+
+    def number(self, threads: Mapping[int, Taken]) -> None:
+        """Gives operators that an arrow ties one sequence number, and backward's the thread of forward's.
+
+        Changes the columns of `threads`. The numbers are ours, torch's are not known.
+        """
+        for at, (key, begin) in enumerate(self._begin.items()):
+            end = self._end.get(key)
+            forward = self._row(threads, begin)
+            backward = None if end is None else self._row(threads, end, is_node=True)
+            if forward is None or backward is None or end is None:
+                continue
+            called, node = threads[begin[0]], threads[end[0]]
+            if called.sequence[forward] < 0:
+                called.sequence[forward] = at
+            node.sequence[backward] = called.sequence[forward]
+            node.forward_thread[backward] = begin[0] + 1
+            self.used += 1
+
+    def _row(self, threads: Mapping[int, Taken], place: _Place, *, is_node: bool = False) -> int | None:
+        """The innermost operator that began there; of a node, the one directly within the engine's row."""
+        taken = threads.get(place[0])
+        if taken is None:
+            return None
+        first, end = (int(np.searchsorted(taken.start_ns, place[1], side)) for side in ("left", "right"))
+        rows = [row for row in range(first, end) if taken.scope[row] == FUNCTION]
+        if not is_node:
+            return rows[-1] if rows else None
+        return next((row for row in rows if not self._is_engines(taken, row)), None)
+
+    def _is_engines(self, taken: Taken, row: int) -> bool:
+        return self._names.name(int(taken.name[row])).startswith(ENGINE)
