@@ -18,6 +18,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.peers import PeerTimes
+from tests.build import Program, op
 
 V100 = {
     **{"id": 0, "name": "Tesla V100", "totalGlobalMem": 1 << 35, "computeMajor": 7, "computeMinor": 0},
@@ -129,3 +130,23 @@ def test_a_device_that_nobody_described(tmp_path: Path) -> None:
     assert row.occupancy is None
     (summary,) = summary_rows(found)
     assert summary.name is None
+
+
+def test_a_recording_of_perfprobe_s_own(tmp_path: Path) -> None:
+    """CUPTI has shared memory in two parts; what the driver does not say, the compute capability does."""
+    facts = {"compute_major": 9, "compute_minor": 0, "multiprocessors": 132, "multiprocessor_threads": 2048}
+    program = Program(gpu={"devices": [{"name": "NVIDIA H200", **facts}]})
+    program.thread(1)
+    launch = program.row("launches", 66, 1, 1, 384, 1, 1, 168, 1024, 200 * 1024, 0)
+    program.run(op("aten::mm", 1000, 2000))
+    program.api_call("cudaLaunchKernel", 1200, 1300, 1)
+    program.kernel("nvjet_tst_128x256", 1500, 2500, 1, launch=launch)
+    found = Analysis(link(program.recording(tmp_path))).find((GpuFindings, GpuUse, PeerTimes))
+    ((row,), (use,)) = kernel_rows(found, 0).rows, use_rows(found)
+    assert (row.sizes.shared_bytes, row.sizes.blocks_per_sm) == (201 * 1024, 0.5)
+    assert (row.sizes.theoretical_occupancy, row.sizes.plugin_occupancy) == (384 / 2048, 192 / 2048)
+    assert (row.sizes.tensor_cores, row.sizes.plugin_tensor_cores, row.family) == (True, False, "cuBLAS")
+    assert (use.span_ns, use.utilization, use.sm_efficiency) == (1500, 1000 / 1500, 500 / 1500)
+    assert (use.tensor_cores, use.plugin_tensor_cores) == (1.0, 0.0)
+    (summary,) = summary_rows(found)
+    assert summary.est_achieved_occupancy == 192 / 2048

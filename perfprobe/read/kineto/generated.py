@@ -17,6 +17,7 @@ class GeneratedKernels:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._known: dict[str, str] = {}
+        self._kernels: set[str] = set()
         self.compiled: dict[str, dict[str, list[str]]] = {}
 
     def name(self, name: str, file: object) -> str:
@@ -37,7 +38,9 @@ class GeneratedKernels:
 
     def note_kernel(self, name: str) -> None:
         """A kernel on the GPU: which operators it was made from is in its name."""
-        if name not in self.compiled:
+        if name not in self._kernels:
+            if len(self._kernels) < _MOST_KERNELS:
+                self._kernels.add(name)
             self._note(name, name)
 
     def frame(self, name: str, file: object) -> int:
