@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
+from perfprobe.analyse.critical.watch import CriticalWatch, critical_path
 from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.gpu_use import gpu_use
 from perfprobe.analyse.hot_modules import hot_modules
@@ -27,6 +28,7 @@ from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.columns import Table
+from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -133,6 +135,10 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, blamed, times: idle_times(blamed, times), needs=(BlamedIdle, StepTimes)
     ),
     LaunchTimes: Pass(lambda trace, asked: launch_times(trace)),
+    CriticalWatch: Pass(lambda trace, asked: CriticalWatch(trace), watches=True),
+    CriticalPath: Pass(
+        lambda trace, asked, watch, times: critical_path(watch, times), needs=(CriticalWatch, StepTimes)
+    ),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
     Processors: Pass(lambda trace, asked: processors(trace)),

@@ -30,6 +30,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "waits": _GPU,
     "cuda-calls": _GPU,
     "launches": _GPU,
+    "critical-path": _OPERATORS,
     "functions": "Python functions (--python off records none)",
     "between": _OPERATORS,
     "ranges": "ranges that the program sets: torch.profiler.record_function, NVTX or ITT",

@@ -37,6 +37,7 @@ _OF_FILE = {
     "devices": ("gpus",),
     "use": ("gpu-use",),
     "calls": ("cuda-calls",),
+    "critical": ("critical-path",),
     "cells": ("kernels", "copies"),
     "figures": ("operators", "ranges"),
     "phases": ("operators", "kernels", "copies", "waits"),

@@ -1,4 +1,4 @@
-"""What the columns about idle time, overlap and launches mean, by section and by title."""
+"""What the columns about idle time, overlap, launches and the critical path mean, by section and by title."""
 
 from __future__ import annotations
 
@@ -57,4 +57,19 @@ LAUNCHES: dict[str, str] = {
     "longest queue": "Most of them at one moment.",
     "queue empty": "Part of the time with nothing queued: the program did not launch ahead of the GPU.",
     "queue full": "Part of the time with 1,024 or more in the queue, where CUDA makes the program wait.",
+}
+
+CRITICAL_PATH: dict[str, str] = {
+    "of path": "Part of the length of the path.",
+    "saves at most": "Time on the path. Removing it saves no more: then another path may be the longest.",
+    "a step": "The same in a steady step, on average.",
+    "stretches": "Number of stretches of the path.",
+    "longest": "Longest of them.",
+    "bound by": "operators on the host (with calls of CUDA), computing kernels, communication, copies, "
+    "between kernels (of one stream), launches (from the start of the call to that of its "
+    "kernel), Python between operators, or data loading.",
+    "kernel or call": "Name of the kernel, or of the function of CUDA's API.",
+    "operator": "Innermost operator; of a kernel that which launched it.",
+    "line": _LINE,
+    "phase": "Phase of that operator.",
 }

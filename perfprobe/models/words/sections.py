@@ -75,6 +75,12 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "Calls that launch kernels, copies and fills: how long they take, how long after them the work "
         "begins, and how much was queued.",
     ),
+    "critical-path": (
+        ("Critical path",),
+        "critical-path",
+        "The longest chain of work that had to wait for one another, over threads and GPUs, in steady steps: "
+        "what bounds it, by line, and what removing it could save at most.",
+    ),
     "functions": (
         ("Python functions",),
         "functions",

@@ -8,6 +8,7 @@ from perfprobe.report.section.agreement import agreement, source_tables
 from perfprobe.report.section.between import between, interval_tables
 from perfprobe.report.section.block import Section
 from perfprobe.report.section.children import child_recordings, child_tables
+from perfprobe.report.section.critical import critical, critical_tables
 from perfprobe.report.section.efficiency import efficiency, measurement_tables
 from perfprobe.report.section.environment import environment
 from perfprobe.report.section.functions import function_tables, functions
@@ -32,6 +33,7 @@ from perfprobe.report.section.summary import summary, totals_table
 from perfprobe.report.section.threads import processor_tables, threads
 from perfprobe.report.section.workers import worker_tables, workers
 from perfprobe.tables.children import Children
+from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -64,6 +66,7 @@ SECTIONS = (
     Section("waits", (GpuFindings,), waits, wait_tables),
     Section("cuda-calls", (GpuFindings,), calls, call_tables),
     Section("launches", (LaunchTimes,), launches, launch_tables),
+    Section("critical-path", (CriticalPath,), critical, critical_tables),
     Section("functions", (Calling,), functions, function_tables),
     Section("between", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),

@@ -1,0 +1,1 @@
+"""The critical path through operators, calls of CUDA's API, kernels and copies."""
