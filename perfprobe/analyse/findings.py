@@ -23,6 +23,7 @@ from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.peers.plugin_steps import MarkWatch
 from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
+from perfprobe.analyse.sequences import sequences
 from perfprobe.analyse.step_rows import RowsInSteps
 from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.totals import SumsOfAll
@@ -39,6 +40,7 @@ from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
@@ -135,6 +137,7 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, blamed, times: idle_times(blamed, times), needs=(BlamedIdle, StepTimes)
     ),
     LaunchTimes: Pass(lambda trace, asked: launch_times(trace)),
+    Sequences: Pass(lambda trace, asked: sequences(trace)),
     CriticalWatch: Pass(lambda trace, asked: CriticalWatch(trace), watches=True),
     CriticalPath: Pass(
         lambda trace, asked, watch, times: critical_path(watch, times), needs=(CriticalWatch, StepTimes)
@@ -145,7 +148,7 @@ PASSES: dict[type, Pass] = {
 }
 
 
-_OF_GPUS = (GpuFindings, GpuUse, IdleTimes, LaunchTimes)
+_OF_GPUS = (GpuFindings, GpuUse, IdleTimes, LaunchTimes, Sequences)
 _AS_IT_IS = Asked()
 _NAMED = {kind.table_name: kind for kind in PASSES if issubclass(kind, Table)}
 

@@ -18,6 +18,7 @@ from perfprobe.analyse.loop.marks import rank
 from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.gpu import ApiCalls
 from perfprobe.tables.launch_times import (
+    FEWEST_BOUND,
     FULL_QUEUE,
     LONG_CALL_NS,
     LONG_DELAY_NS,
@@ -116,10 +117,27 @@ def _stream(launches: _Launches, own: Rows) -> StreamLaunches:
         "empty_ns": lasted_ns[length[:-1] == 0].sum(),
         "full_ns": lasted_ns[length[:-1] >= FULL_QUEUE].sum(),
         "most": length.max(),
+        **_bound(launches.work, own),
     }
     where: dict[str, Any] = {name: getattr(launches.work, name)[own[:1]] for name in ("device", "stream")}
     figures: dict[str, Any] = {name: np.array([value], np.int64) for name, value in values.items()}
     return StreamLaunches(**where, **figures)
+
+
+def _bound(work: Work, own: Rows) -> dict[str, int]:
+    """Stretches in which the stream had ended all its work whenever the next was launched."""
+    rows = own[np.argsort(work.start_ns[own], kind="stable")]
+    ended_ns = np.maximum.accumulate(work.end_ns[rows])
+    late = np.append(False, work.launch_ns[rows[1:]] > ended_ns[:-1])
+    edges = np.diff(late.astype(np.int8), append=np.int8(0), prepend=np.int8(0))
+    first, behind = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    first, behind = (each[behind - first >= FEWEST_BOUND] for each in (first, behind))
+    took_ns = ended_ns[behind - 1] - ended_ns[first - 1]
+    return {
+        "stretches": len(first),
+        "bound_ns": int(took_ns.sum()),
+        "most_bound": int((behind - first).max(initial=0)),
+    }
 
 
 def _over_time(work: Work, own: Rows) -> QueueLengths:

@@ -30,6 +30,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "waits": _GPU,
     "cuda-calls": _GPU,
     "launches": _GPU,
+    "sequences": "three or more short kernels in a row on a CUDA GPU (--gpu off records none)",
     "critical-path": _OPERATORS,
     "functions": "Python functions (--python off records none)",
     "between": _OPERATORS,

@@ -12,6 +12,7 @@ from perfprobe.tables.strings import Strings
 
 LONG_CALL_NS = 50_000  # `runtime_cutoff`
 LONG_DELAY_NS = 100_000  # `launch_delay_cutoff`
+FEWEST_BOUND = 5  # launches in a row that make a launch-bound stretch
 FULL_QUEUE = 1024  # launches: from there on CUDA makes the program wait
 
 
@@ -60,6 +61,14 @@ class StreamLaunches(Table):
     empty_ns: Int64 = column("the part of span_ns in which nothing was queued", combine=Combine.SUM)
     full_ns: Int64 = column("the part with FULL_QUEUE or more", combine=Combine.SUM)
     most: Int64 = column("the longest queue", combine=Combine.MOST)
+    stretches: Int64 = column(
+        "launch-bound ones: FEWEST_BOUND or more launches in a row, each after the work before it had ended",
+        combine=Combine.SUM,
+    )
+    bound_ns: Int64 = column(
+        "their time: from the end of the work before the first to the end of their last", combine=Combine.SUM
+    )
+    most_bound: Int64 = column("launches of the longest", combine=Combine.MOST)
 
 
 class QueueLengths(Table):

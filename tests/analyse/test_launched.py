@@ -62,11 +62,23 @@ def test_a_full_queue(tmp_path: Path) -> None:
     for at in range(1100):
         program.api_call("cudaLaunchKernel", at, at + 1, at)
         program.kernel("k", 5000 + at, 5001 + at, at)
-    (row,) = zip(
-        *(column.tolist() for column in found_in(program, tmp_path).streams.columns().values()), strict=True
-    )
-    assert row[-1] == 1100
-    assert row[-2] == 5076 - 1023  # from the 1024th launch until the 77th kernel begins
+    row = found_in(program, tmp_path).streams
+    assert row.most.tolist() == [1100]
+    assert row.full_ns.tolist() == [5076 - 1023]  # from the 1024th launch until the 77th kernel begins
+
+
+def test_launch_bound_stretches(tmp_path: Path) -> None:
+    """Six launches, each after the work before; three that run ahead; four late ones are too few."""
+    program = Program()
+    program.thread(1)
+    begins = [0, 100, 200, 300, 400, 500, 600, 610, 620, 630, 1000, 1100, 1200, 1300]
+    for at, begin in enumerate(begins):
+        start = begin + 20 if at < 7 or at > 9 else 660 + 30 * (at - 7)
+        program.api_call("cudaLaunchKernel", begin, begin + 5, at)
+        program.kernel("k", start, start + 25, at)
+    row = found_in(program, tmp_path).streams
+    assert (row.stretches.tolist(), row.most_bound.tolist()) == ([1], [6])
+    assert row.bound_ns.tolist() == [645 - 45]
 
 
 @pytest.mark.parametrize("seed", range(20))

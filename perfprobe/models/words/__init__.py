@@ -43,6 +43,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "waits": other_columns.WAITS,
     "cuda-calls": other_columns.CUDA_CALLS,
     "launches": gpu_columns.LAUNCHES,
+    "sequences": gpu_columns.SEQUENCES,
     "critical-path": gpu_columns.CRITICAL_PATH,
     "sources": other_columns.SOURCES,
     "losses": other_columns.LOSSES,

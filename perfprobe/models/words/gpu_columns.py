@@ -1,4 +1,4 @@
-"""What the columns about idle time, overlap, launches and the critical path mean, by section and by title."""
+"""What the columns about idle time, overlap, launches and the critical path mean, by section and title."""
 
 from __future__ import annotations
 
@@ -57,6 +57,8 @@ LAUNCHES: dict[str, str] = {
     "longest queue": "Most of them at one moment.",
     "queue empty": "Part of the time with nothing queued: the program did not launch ahead of the GPU.",
     "queue full": "Part of the time with 1,024 or more in the queue, where CUDA makes the program wait.",
+    "launch-bound": "Time of stretches of five or more launches, each after the work before it had ended.",
+    "longest": "Launches of the longest of these stretches.",
 }
 
 CRITICAL_PATH: dict[str, str] = {
@@ -72,4 +74,17 @@ CRITICAL_PATH: dict[str, str] = {
     "operator": "Innermost operator; of a kernel that which launched it.",
     "line": _LINE,
     "phase": "Phase of that operator.",
+}
+
+SEQUENCES: dict[str, str] = {
+    "total": "Time from the start of the first kernel to the end of the last, all times together.",
+    "GPU time": "Part of it in which the kernels ran.",
+    "in calls": "Time of the calls that launched them.",
+    "times": "How often the sequence ran.",
+    "kernels": "Number of its kernels; of 512 it is cut.",
+    "operators": "Operators that launched them, in their order; `x 2` where one did so twice, and at the end "
+    "how often all of it repeats.",
+    "module": "Module that launched all of them.",
+    "line": _LINE,
+    "phase": "Phase of the operators.",
 }

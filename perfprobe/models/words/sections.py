@@ -75,6 +75,12 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "Calls that launch kernels, copies and fills: how long they take, how long after them the work "
         "begins, and how much was queued.",
     ),
+    "sequences": (
+        ("Kernel sequences",),
+        "gpu",
+        "Short kernels that one line or module launches one after the other, again and again: candidates for "
+        "fusion.",
+    ),
     "critical-path": (
         ("Critical path",),
         "critical-path",

@@ -19,6 +19,7 @@ from perfprobe.report.section.gpu.idle import idle, idle_tables
 from perfprobe.report.section.gpu.kernels import kernel_tables, kernels
 from perfprobe.report.section.gpu.launches import launch_tables, launches
 from perfprobe.report.section.gpu.overlap import overlap, overlap_tables
+from perfprobe.report.section.gpu.sequences import sequence_tables, sequences
 from perfprobe.report.section.gpu.use import use, use_tables
 from perfprobe.report.section.gpu.waits import wait_tables, waits
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
@@ -45,6 +46,7 @@ from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.workers import Feeding
 
@@ -66,6 +68,7 @@ SECTIONS = (
     Section("waits", (GpuFindings,), waits, wait_tables),
     Section("cuda-calls", (GpuFindings,), calls, call_tables),
     Section("launches", (LaunchTimes,), launches, launch_tables),
+    Section("sequences", (Sequences,), sequences, sequence_tables),
     Section("critical-path", (CriticalPath,), critical, critical_tables),
     Section("functions", (Calling,), functions, function_tables),
     Section("between", (Between,), between, interval_tables),

@@ -73,6 +73,8 @@ def _stream_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
         figures("longest queue", (units.count(row["most"]) for row in rows), 2),
         figures("queue empty", (part(row, "empty_ns") for row in rows)),
         figures("queue full", (part(row, "full_ns") for row in rows), 5),
+        figures("launch-bound", (units.duration(row["bound_ns"]) for row in rows), 1),
+        figures("longest", (units.count(row["most_bound"]) for row in rows), 5),
     ]
 
 
