@@ -8,7 +8,7 @@ from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.losses import loss_rows
 from perfprobe.report.rows.ranking import sort_of
 from perfprobe.report.rows.row import plain
-from perfprobe.report.section.listed import PEER_SECTIONS, chosen
+from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS
 from perfprobe.report.section.screen.screen import screen_tables
 from perfprobe.tables.findings import Findings, Hotspots
 
@@ -44,7 +44,7 @@ def document(
     """
     choice = Choice(top, sort_of(findings, sort), peer_sort=sort)
     found: dict[str, Any] = {} if screen is None else screen_tables(screen, choice)
-    for section in (*chosen(None), *PEER_SECTIONS):
+    for section in (*SECTIONS, *PEER_SECTIONS):
         if all(kind in findings for kind in section.requires):
             found |= section.tables(findings, choice)
     names = sorted(found, key=lambda name: _ORDER.index(name) if name in _ORDER else len(_ORDER))

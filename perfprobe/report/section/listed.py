@@ -80,7 +80,9 @@ SECTIONS = (
     Section("losses", (Losses,), losses),
     Section("children", (Children,), child_recordings, child_tables),
 )
-# Tables of other profilers: printed only if asked for by name.
+# Computed and printed only if asked for by name: what takes long.
+_BY_NAME = ("critical-path",)
+# Tables of other profilers: the same.
 PEER_SECTIONS = (
     Section("paddle.perf", (PeerTimes,), paddle.perf, paddle.perf_tables),
     Section("paddle.overview", (PeerTimes,), paddle.overview, paddle.overview_tables),
@@ -95,13 +97,16 @@ PEER_SECTIONS = (
 
 
 def peers(view: str | None) -> tuple[Section, ...]:
-    """The section of this name among other profilers' tables."""
-    return tuple(section for section in PEER_SECTIONS if section.name == view)
+    """The section of this name among those that are printed only if asked for by name."""
+    by_name = (*PEER_SECTIONS, *(section for section in SECTIONS if section.name in _BY_NAME))
+    return tuple(section for section in by_name if section.name == view)
 
 
 def chosen(view: str | None) -> tuple[Section, ...]:
-    """The section of this name, one of `support.view.VIEWS`; all except those of other profilers for None."""
-    return peers(view) or tuple(section for section in SECTIONS if view in (None, section.name))
+    """The section of this name, one of `support.view.VIEWS`; for None all that are printed without a name."""
+    if view is None:
+        return tuple(section for section in SECTIONS if section.name not in _BY_NAME)
+    return peers(view) or tuple(section for section in SECTIONS if section.name == view)
 
 
 def kinds_of(sections: Sequence[Section]) -> tuple[type | str, ...]:
@@ -109,4 +114,4 @@ def kinds_of(sections: Sequence[Section]) -> tuple[type | str, ...]:
     return tuple(dict.fromkeys(kind for each in sections for kind in (*each.requires, *each.shows)))
 
 
-KINDS = kinds_of(SECTIONS)
+KINDS = kinds_of(chosen(None))
