@@ -173,21 +173,21 @@ class Results:
 
         steps.draw(self.findings(View(), (StepTimes,)), output)
 
-    def export(self, form: str, times: str | None) -> Exported:
+    def export(self, form: str, times: str | None, steps: str | None = None) -> Exported:
         """A file for other tools.
 
         Args:
             form: the module of `perfprobe.report.export` that makes it.
             times: the source of Python functions' times: "cprofile", "samples", or None to choose.
+            steps: of a trace, which steps to write, `A:B`; None for all that was recorded.
 
         Raises:
             InputError: what the form needs was not recorded.
-            UsageError: those times were not recorded.
+            UsageError: those times were not recorded, or there are no such steps.
         """
-        from perfprobe.tables.python import Calling
-
-        found = self.findings(View(), (Calling,))
-        made: Exported = importlib.import_module(f"perfprobe.report.export.{form}").exported(found, times)
+        module = importlib.import_module(f"perfprobe.report.export.{form}")
+        found = self.findings(View(), module.KINDS)  # what the form is made from
+        made: Exported = module.exported(found, steps if form == "chrome" else times)
         if not found.whole:
             made.notes.append("the recording is incomplete: `perfprobe report` says why")
         return made

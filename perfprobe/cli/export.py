@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import zlib
 from typing import NamedTuple
 
 from perfprobe.cli.options import Parser, writable
@@ -15,9 +16,11 @@ from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 MOST_NAMES = 1000  # names that are tried
+_COMPRESSED = ".gz"
+_GZIP_LEVEL, _GZIP_BITS = 2, 31  # a higher level takes twice as long for a tenth less
 
 
 class Format(NamedTuple):
@@ -28,11 +31,15 @@ class Format(NamedTuple):
     opened_with: str
 
 
-# Each is made by the module of that name in perfprobe.report.export: `exported(findings, times) -> Exported`.
+# Each is made by the module of that name in perfprobe.report.export, `exported(findings, chosen) -> Exported`
+# from the findings that its KINDS names; chosen: what --times says, of chrome --steps.
 FORMATS = {
     "pstats": Format(".pstats", False, "snakeviz {}"),
     "speedscope": Format(".speedscope.json", True, "https://www.speedscope.app, or `npx speedscope {}`"),
     "collapsed": Format(".collapsed", True, "flamegraph.pl --countname us {} > flames.svg"),
+    "chrome": Format(
+        ".pt.trace.json.gz", True, "https://ui.perfetto.dev, or `tensorboard --logdir` of its folder"
+    ),
 }
 
 _DESCRIPTION = """\
@@ -41,6 +48,7 @@ Write what a recording, or a .pstats file of cProfile, holds as a file for other
   pstats      Python functions, as cProfile writes them
   speedscope  Python functions with operators as leaves, for flame graphs
   collapsed   the same as lines `main;step;aten::mm 1234`, in microseconds
+  chrome      all that has a time, as torch.profiler's traces have it: operators, kernels, ranges, samples
 """
 _EXAMPLES = """\
 examples:
@@ -50,6 +58,7 @@ examples:
     gprof2dot -f pstats out.pstats | dot -Tpng -o out.png
   perfprobe export --format speedscope       drop the file on https://www.speedscope.app
   perfprobe export --format collapsed -o - | flamegraph.pl > flames.svg
+  perfprobe export --format chrome --steps 2:4      two steps for https://ui.perfetto.dev
 """
 
 
@@ -60,7 +69,7 @@ def parser() -> Parser:
         "file",
         nargs="?",
         metavar="FILE",
-        help="a recording or .pstats file (default: the newest recording here)",
+        help="a recording, trace or .pstats file (default: the newest recording here)",
     )
     parser.add_argument("--format", choices=FORMATS, required=True, help="what to write")
     parser.add_argument(
@@ -74,6 +83,11 @@ def parser() -> Parser:
         choices=("cprofile", "samples"),
         help="pstats: whose times (default: cProfile's if it counted to the end); by samples also operators",
     )
+    parser.add_argument(
+        "--steps",
+        metavar="A:B",
+        help="chrome: only these steps, counted from 0, without B; one of both may be left out",
+    )
     return parser
 
 
@@ -86,11 +100,13 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     chosen = FORMATS[given.format]
     if given.times is not None and given.format != "pstats":
         raise UsageError("--times is for pstats only", f"--format {given.format}", "leave it out")
+    if given.steps is not None and given.format != "chrome":
+        raise UsageError("--steps is for chrome only", f"--format {given.format}", "leave it out")
     if given.output == "-" and not chosen.is_text:
         raise UsageError(f"a {chosen.suffix} file is binary", "-o -", "name a file")
     path = given.file if given.file is not None else newest()
     output = given.output if given.output in (None, "-") else writable(given.output)
-    made = Results(path).export(given.format, given.times)
+    made = Results(path).export(given.format, given.times, given.steps)
     if output not in (None, "-") and os.path.exists(output) and os.path.samefile(output, path):
         raise UsageError("this is the file to be read", output, "name another to write")
     for note in made.notes:
@@ -103,6 +119,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 def _save(parts: Iterable[bytes], output: str | None, stem: str, chosen: Format) -> int:
     names = [stem + chosen.suffix, *(f"{stem}-{number}{chosen.suffix}" for number in range(2, MOST_NAMES))]
     name = names[0] if output is None else output
+    if name.endswith(_COMPRESSED):
+        parts = _compressed(parts)
     try:
         if output is None:
             name = files.write_new(names, parts)
@@ -115,3 +133,11 @@ def _save(parts: Iterable[bytes], output: str | None, stem: str, chosen: Format)
         raise EnvironmentLack(why, name, "name another with -o") from error
     Stderr().tell(printable(f"wrote {name}; open it with: {chosen.opened_with.format(shlex.quote(name))}"))
     return 0
+
+
+def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same for gzip, as it is made."""
+    made = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_BITS)
+    for part in parts:
+        yield made.compress(part)
+    yield made.flush()

@@ -52,6 +52,32 @@ ITEM_BYTES: Mapping[str, int] = {
     "complex128": 16,
 }
 
+# Torch's names by those that Kineto writes, C++'s of the element; the first of equal ones is today's.
+KINETO_NAMES: Mapping[str, str] = {
+    "float": "float32",
+    "double": "float64",
+    "c10::Half": "float16",
+    "c10::BFloat16": "bfloat16",
+    "long int": "int64",
+    "long": "int64",
+    "int": "int32",
+    "short": "int16",
+    "short int": "int16",
+    "signed char": "int8",
+    "unsigned char": "uint8",
+    "bool": "bool",
+    "c10::complex<float>": "complex64",
+    "c10::complex<double>": "complex128",
+    "c10::Float8_e4m3fn": "float8_e4m3fn",
+    "c10::Float8_e5m2": "float8_e5m2",
+    "c10::Float8_e4m3fnuz": "float8_e4m3fnuz",
+    "c10::Float8_e5m2fnuz": "float8_e5m2fnuz",
+    "unsigned short": "uint16",
+    "unsigned int": "uint32",
+    "unsigned long": "uint64",
+}
+_FOR_KINETO = {torch: kineto for kineto, torch in reversed(list(KINETO_NAMES.items()))}
+
 
 def short_name(name: str) -> str:
     """The signature's name of a dtype that torch calls `name`: f32 for float32."""
@@ -61,6 +87,11 @@ def short_name(name: str) -> str:
 def torch_name(short: str) -> str:
     """Torch's name of a signature's dtype: float32 for f32."""
     return _TORCH_NAMES.get(short, short)
+
+
+def kineto_name(short: str) -> str | None:
+    """What Kineto calls a signature's dtype: `float` for f32; None where that is not known."""
+    return _FOR_KINETO.get(torch_name(short))
 
 
 def name_of_number(number: int) -> str | None:

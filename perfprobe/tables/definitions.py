@@ -82,7 +82,11 @@ class Definitions:
             return
         if kind in self._tables:
             self._count(kind, block.rows)
-        table: Table = _decoded(kind, block)
+        self.keep(_decoded(kind, block))
+
+    def keep(self, table: Table) -> None:
+        """Adds these rows, of a table of `IN_MEMORY` or `OF_THE_WHOLE`."""
+        kind = type(table)
         if isinstance(table, Meta):
             self._add_meta(table)
         elif isinstance(table, End):

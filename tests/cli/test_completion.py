@@ -56,7 +56,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "--cpu"], "--cpu-time"),
         (["run", "--cpu-time", ""], "off outermost"),
         (["doctor", "--"], "--help --json"),
-        (["export", "--format", ""], "pstats speedscope collapsed"),
+        (["export", "--format", ""], "pstats speedscope collapsed chrome"),
         (["export", "-o", "n"], "notes.txt"),
         (["completion", ""], "bash zsh fish"),
         (["run", "-q", "train.py", "n"], "notes.txt"),

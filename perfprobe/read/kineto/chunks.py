@@ -15,7 +15,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from perfprobe.read.kineto.event import Event, decoder, event_of
+from perfprobe.models.chrome import ENTRY
+from perfprobe.read.kineto.event import Decoder, own_decoder, plain_decoder
 from perfprobe.support.errors import InputError
 
 PART_BYTES = 4 << 20
@@ -47,6 +48,11 @@ class Chunks:
         stopped: why reading ended before the end of the list; None if it did not.
         typed: whether msgspec decodes, which is faster than the standard library.
         parts: the number of parts that had events.
+        own: whether the file is a trace that perfprobe exported. Events then have the type `OwnEvent`, else
+            `Event`.
+
+    Raises:
+        InputError: the file is not a trace.
     """
 
     def __init__(self, stream: BinaryIO, name: str) -> None:
@@ -57,13 +63,16 @@ class Chunks:
         self.about: dict[str, Any] = {}
         self.damaged = 0
         self.stopped: str | None = None
-        self._decode, self.typed = decoder()
         self.parts = 0
         self._ended = False
+        self._first = self._start()
+        self.own = isinstance(self.about.get(ENTRY), dict)
+        self._decoder: Decoder = own_decoder() if self.own else plain_decoder()
+        self.typed = self._decoder.typed
 
-    def __iter__(self) -> Iterator[list[Event]]:
-        """Yields a list of events for each part. Raises InputError if the file is not a trace."""
-        left = self._start()
+    def __iter__(self) -> Iterator[list[Any]]:
+        """Yields a list of events for each part."""
+        left, self._first = self._first, b""
         while True:
             text = self._read(PART_BYTES)
             events, left = self._part((left + text).lstrip(_BETWEEN_EVENTS), is_last=not text)
@@ -96,11 +105,11 @@ class Chunks:
                 what = f"not a trace of torch.profiler: {self.stopped or why}"
                 raise InputError(what, self._name, _REMEDY)
 
-    def _part(self, text: bytes, *, is_last: bool) -> tuple[list[Event], bytes]:
+    def _part(self, text: bytes, *, is_last: bool) -> tuple[list[Any], bytes]:
         """Decodes a text that begins with an event; returns the events and the rest of the text."""
         for end in itertools.islice(_ends(text), _TRIES):
             try:
-                events = self._decode(b"[" + text[:end] + b"]")
+                events = self._decoder.many(b"[" + text[:end] + b"]")
             except (ValueError, RecursionError):
                 continue
             rest = text[end:].lstrip()
@@ -108,7 +117,7 @@ class Chunks:
             return events, rest
         return self._one_by_one(text, is_last=is_last)
 
-    def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[list[Event], bytes]:
+    def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[list[Any], bytes]:
         """As `_part`, for a text with a damaged event or the end of the list."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
         decoder, events, at = json.JSONDecoder(), [], 0
@@ -126,7 +135,9 @@ class Chunks:
                 continue
             events.append(event)
             at = _behind_comma(letters, at)
-        return [event_of(event) for event in events if isinstance(event, dict)], letters[at:].encode()
+        return [self._decoder.one(event) for event in events if isinstance(event, dict)], letters[
+            at:
+        ].encode()
 
     def _finish(self, left: bytes) -> None:
         if not self._ended:

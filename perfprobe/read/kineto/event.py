@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple
+
+from perfprobe.models.chrome import ENTRY
 
 _LONGEST_US = 2.0**62 / 1000
 _NUMBERS = (float, int)
@@ -92,33 +94,85 @@ NO_FACTS = Facts()
 _EVENT = [name for name in Event.__annotations__ if name != "args"]
 
 
-def decoder() -> tuple[Callable[[bytes], list[Event]], bool]:
-    """Returns a function that decodes a list of events or raises ValueError, and whether it uses msgspec.
+class OwnEvent:
+    """An event of a trace that perfprobe exported. `args.row` is set if it is the row of a table."""
 
-    msgspec is optional and fast.
+    ts: Any = None
+    dur: Any = None
+    args: Any = None
+
+
+class Decoder(NamedTuple):
+    """Decodes events.
+
+    Attributes:
+        many: decodes a list of events or raises ValueError.
+        one: makes an event from a decoded JSON object.
+        typed: whether it uses msgspec, which is optional and fast.
     """
+
+    many: Callable[[bytes], list[Any]]
+    one: Callable[[dict[str, Any]], Any]
+    typed: bool
+
+
+def plain_decoder() -> Decoder:
+    """Returns the decoder for traces of torch.profiler. It makes `Event`s."""
     try:
         import msgspec
     except ImportError:
-        return _standard, False
+        return Decoder(lambda text: _standard(text, event_of), event_of, False)
     texts = [(name, msgspec.Raw, msgspec.Raw(b"")) for name in _TEXTS]
     values = [(name, Any, None) for name in _VALUES]
     facts = msgspec.defstruct("Facts", [*texts, *values], rename=_TEXTS | _VALUES, gc=False)
     plain = [(name, Any, None) for name in _EVENT]
     event = msgspec.defstruct("Event", [*plain, ("args", facts | None, None)], gc=False)
-    typed = msgspec.json.Decoder(list[event])  # type: ignore[valid-type]
+    return Decoder(_typed(event), event_of, True)
 
-    def decode(text: bytes) -> list[Event]:
+
+def own_decoder() -> Decoder:
+    """Returns the decoder for traces that perfprobe exported. It makes `OwnEvent`s."""
+    try:
+        import msgspec
+    except ImportError:
+        return Decoder(lambda text: _standard(text, own_event_of), own_event_of, False)
+    facts = msgspec.defstruct("Facts", [("row", list[int] | None, None)], rename={"row": ENTRY}, gc=False)
+    plain = [(name, Any, None) for name in ("ts", "dur")]
+    event = msgspec.defstruct("OwnEvent", [*plain, ("args", facts | None, None)], gc=False)
+    return Decoder(_typed(event), own_event_of, True)
+
+
+def _typed(event: Any) -> Callable[[bytes], list[Any]]:
+    import msgspec
+
+    typed = msgspec.json.Decoder(list[event])
+
+    def decode(text: bytes) -> list[Any]:
         try:
-            return cast("list[Event]", typed.decode(text))
+            found: list[Any] = typed.decode(text)
         except msgspec.MsgspecError as error:
             raise ValueError(str(error)) from error
+        return found
 
-    return decode, True
+    return decode
 
 
-def _standard(text: bytes) -> list[Event]:
-    return [event_of(event) for event in json.loads(text) if isinstance(event, dict)]
+def _standard(text: bytes, one: Callable[[dict[str, Any]], Any]) -> list[Any]:
+    return [one(event) for event in json.loads(text) if isinstance(event, dict)]
+
+
+class _OwnFacts(NamedTuple):
+    row: list[int] | None
+
+
+def own_event_of(told: dict[str, Any]) -> OwnEvent:
+    """Makes an event from a decoded JSON object."""
+    made = OwnEvent()
+    made.ts, made.dur, args = told.get("ts"), told.get("dur"), told.get("args")
+    row = args.get(ENTRY) if isinstance(args, dict) else None
+    is_row = isinstance(row, list) and all(type(value) is int for value in row)
+    made.args = _OwnFacts(row if is_row else None)
+    return made
 
 
 def event_of(told: dict[str, Any]) -> Event:
@@ -160,7 +214,7 @@ def time_ns(value: Any) -> int | None:
     return None
 
 
-def span_ns(event: Event) -> tuple[int, int] | None:
+def span_ns(event: Event | OwnEvent) -> tuple[int, int] | None:
     """Returns start and end of an event; None if either is missing or it ends before it starts."""
     start, length = event.ts, event.dur
     if type(start) in _NUMBERS and type(length) in _NUMBERS:  # the usual case, kept fast

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from perfprobe.models.chrome import DEVICE_FACTS
 from perfprobe.read.kineto.arrows import FORWARD_TO_BACKWARD
 from perfprobe.read.kineto.chunks import Chunks, is_trace
 from perfprobe.read.kineto.device import DeviceReader
@@ -17,6 +15,7 @@ from perfprobe.read.kineto.event import NO_FACTS, Event, span_ns
 from perfprobe.read.kineto.losses import losses
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.operators import OperatorReader
+from perfprobe.read.kineto.own import own, streamed
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.events import Operators
@@ -24,18 +23,13 @@ from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.recording import Recording
 
 _OPERATORS = ("cpu_op", "operator")
-# Not needed, other events say the same: arrows, spans around the whole trace, annotations on streams.
-_KNOWN = ("ac2g", "async", "fwdbwd", "gpu_user_annotation", "")
+_OLD = {"Operator", "Kernel", "Runtime"}  # categories of 2021, as they are written
+# Not needed, other events say the same: arrows, spans around the whole trace.
+_KNOWN = ("ac2g", "async", "fwdbwd", "")
 _ARROWS = ("s", "t", "f")
 _HEAD_BYTES = 64
+_SAME_NS = 10  # Kineto of 2025 lets them begin 1 ns early
 _MOST_DEVICES = 256
-_DEVICE_FACTS = {
-    **{"name": "name", "memory_bytes": "totalGlobalMem"},
-    **{"compute_major": "computeMajor", "compute_minor": "computeMinor", "warp_threads": "warpSize"},
-    **{"multiprocessors": "numSms", "multiprocessor_threads": "maxThreadsPerMultiprocessor"},
-    "multiprocessor_registers": "regsPerMultiprocessor",
-    "multiprocessor_shared_bytes": "sharedMemPerMultiprocessor",
-}
 _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
 
@@ -52,7 +46,8 @@ def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
     file = path if isinstance(path, OpenedFile) else storage.opened(path)
     try:
         with file.stream() as stream:
-            return _Reading(file.name, Chunks(stream, file.name)).recording()
+            chunks = Chunks(stream, file.name)
+            return own(file.name, chunks) if chunks.own else _Reading(file.name, chunks).recording()
     except OSError as error:
         raise InputError(f"cannot read the trace: {error.strerror or error}", file.name) from error
 
@@ -70,6 +65,7 @@ class _Reading:
         self._unusable = self._events = 0
         self._processes: Counter[int] = Counter()
         self._span: tuple[int, int] | None = None  # of the profiler itself
+        self._annotation: tuple[int, int] | None = None  # the first range on a stream
         for events in chunks:
             for event in events:
                 phase = event.ph
@@ -116,8 +112,8 @@ class _Reading:
             return self._operators.add_range
         if category == "python_function":
             return self._operators.add_python
-        if category == "trace":
-            return self._note_span
+        if category in ("trace", "gpu_user_annotation"):
+            return self._note_span if category == "trace" else self._note_annotation
         return _nothing if category in _KNOWN else self._device.adder(category)
 
     def _add_operator(self, event: Event) -> bool:
@@ -130,6 +126,18 @@ class _Reading:
 
     def _note_span(self, event: Event) -> None:
         self._span = self._span or span_ns(event)
+
+    def _note_annotation(self, event: Event) -> None:
+        self._annotation = self._annotation or span_ns(event)
+
+    def _stream_ranges(self) -> str:
+        """Returns how ranges are drawn on streams: exactly from their first kernel on, or padded."""
+        if self._annotation is None:
+            return "none"
+        begin_ns = self._annotation[0]
+        starts = (rows.table().columns()["start_ns"] for rows in (self._device.kernels, self._device.copies))
+        is_exact = any(bool((abs(start_ns - begin_ns) <= _SAME_NS).any()) for start_ns in starts)
+        return "exact" if is_exact else "padded"
 
     def recording(self) -> Recording:
         """Makes the recording."""
@@ -145,7 +153,7 @@ class _Reading:
             last_ns=stop_ns,
             stopped_at=None,
             operator_rows=len(operators),
-            source=lambda wanted: _batches(operators, wanted),
+            source=streamed(operators),
         )
 
     def _times(self, operators: Operators) -> tuple[int, int]:
@@ -167,6 +175,8 @@ class _Reading:
             "trace": {
                 **{key: distributed[key] for key in _DISTRIBUTED if key in distributed},
                 "python_calls": self._operators.python_calls,
+                "categories": "today's" if _OLD.isdisjoint(self._adders) else "old",
+                "stream_ranges": self._stream_ranges(),
             },
             "program": program,
             "start": {"monotonic_ns": start_ns},
@@ -186,14 +196,8 @@ def _devices(devices: Any) -> list[dict[str, Any] | None]:
     """Returns the facts about each device, indexed by its number, under the names of our own recordings."""
     told = [entry for entry in devices if isinstance(entry, dict)] if isinstance(devices, list) else []
     known = {
-        number: {own: entry[name] for own, name in _DEVICE_FACTS.items() if name in entry}
+        number: {own: entry[name] for own, name in DEVICE_FACTS.items() if name in entry}
         for entry in told
         if type(number := entry.get("id")) is int and 0 <= number < _MOST_DEVICES
     }
     return [known.get(number) for number in range(max(known, default=-1) + 1)]
-
-
-def _batches(operators: Operators, wanted: Sequence[str]) -> Iterator[dict[str, npt.NDArray[Any]]]:
-    for first in range(0, len(operators), storage.BATCH_ROWS):
-        rows = operators.take(np.s_[first : first + storage.BATCH_ROWS])
-        yield {name: getattr(rows, name) for name in wanted}

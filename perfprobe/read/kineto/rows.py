@@ -35,7 +35,7 @@ class Rows:
         """Returns the table. A value too large for its column becomes -1."""
         columns = np.array(self._values, np.int64).reshape(-1, self._width).T
         pairs = zip(self.kind.dtypes.items(), columns, strict=True)
-        return self.kind(**{name: _narrowed(column, dtype) for (name, dtype), column in pairs})
+        return self.kind(**{name: narrowed(column, dtype) for (name, dtype), column in pairs})
 
 
 class Interned(Rows):
@@ -59,6 +59,7 @@ class Interned(Rows):
         return found
 
 
-def _narrowed(column: Int64, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+def narrowed(column: Int64, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """The column as this type of integer; what that cannot hold is -1."""
     largest = np.iinfo(dtype).max
     return np.where((column > largest) | (column < -largest), -1, column).astype(dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from perfprobe.models.dtypes import short_name
+from perfprobe.models.dtypes import KINETO_NAMES, short_name
 from perfprobe.models.signature import (
     FLOAT,
     UNDEFINED,
@@ -20,29 +20,6 @@ from perfprobe.models.signature import (
 )
 from perfprobe.read.kineto.event import value_of
 
-_DTYPES = {
-    "float": "float32",
-    "double": "float64",
-    "c10::Half": "float16",
-    "c10::BFloat16": "bfloat16",
-    "long int": "int64",
-    "long": "int64",
-    "int": "int32",
-    "short": "int16",
-    "short int": "int16",
-    "signed char": "int8",
-    "unsigned char": "uint8",
-    "bool": "bool",
-    "c10::complex<float>": "complex64",
-    "c10::complex<double>": "complex128",
-    "c10::Float8_e4m3fn": "float8_e4m3fn",
-    "c10::Float8_e5m2": "float8_e5m2",
-    "c10::Float8_e4m3fnuz": "float8_e4m3fnuz",
-    "c10::Float8_e5m2fnuz": "float8_e5m2fnuz",
-    "unsigned short": "uint16",
-    "unsigned int": "uint32",
-    "unsigned long": "uint64",
-}
 _PLAIN = ("Int", "Bool", "Double", "Scalar", "ScalarList", "String", "Device", "Complex")
 _LISTS = ("TensorList", "GenericList")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
@@ -81,7 +58,7 @@ def _item(sizes: Any, kind: Any, strides: Any, value: Any) -> str:
     """Returns the text of one input; "" if it was not passed."""
     if not isinstance(kind, str):
         return "" if kind is None else UNKNOWN
-    if kind in _DTYPES:
+    if kind in KINETO_NAMES:
         return _tensor(sizes, kind, strides)
     if kind in _LISTS:
         return _list(sizes)
@@ -96,7 +73,7 @@ def _tensor(sizes: Any, kind: str, strides: Any) -> str:
         return UNKNOWN
     steps = _integers(strides)
     shown = shown_strides(shape, steps, "strided") if steps is not None and len(steps) == len(shape) else None
-    return tensor_text(Tensor(short_name(_DTYPES[kind]), shape, shown, "strided", "cpu"))
+    return tensor_text(Tensor(short_name(KINETO_NAMES[kind]), shape, shown, "strided", "cpu"))
 
 
 def _list(sizes: Any) -> str:

@@ -14,6 +14,9 @@ from perfprobe.report.shorten import file_names
 from perfprobe.support.text import printable
 from perfprobe.support.units import duration
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import Calling
+
+KINDS = (Calling,)
 
 
 def exported(findings: Findings, times: str | None = None) -> Exported:

@@ -25,6 +25,8 @@ from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
+KINDS = (Calling,)
+
 Key: TypeAlias = "tuple[str, int, str]"
 
 C_FILE = "~"
