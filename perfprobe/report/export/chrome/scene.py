@@ -12,12 +12,16 @@ import numpy as np
 from perfprobe.models.chrome import ENTRY, EVENTS, columns
 from perfprobe.tables.columns import Int32, Int64, Mask, Table
 from perfprobe.tables.events import Threads
+from perfprobe.tables.gpu import ApiCalls
+from perfprobe.tables.python import Samples
+from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 NO_PROCESS = 1 << 22  # one more than Linux's largest number
 SAMPLES_OF, BESIDE, OVERHEAD = 1 << 24, 1 << 25, 1 << 26  # tracks of ours: numbers that no thread has
 LONGEST_NS = 1 << 53
+_EARLIEST_NS = 60_000_000_000  # before the program began; what is earlier is damage
 _NAMES_KEPT = 1 << 14
 
 
@@ -38,7 +42,7 @@ class Scene:
 
     def __init__(self, trace: Trace, window: Span | None) -> None:
         self.trace, self.recording, self.window = trace, trace.recording, window
-        self.base_ns = trace.start_ns or 0
+        self.base_ns = _first_ns(trace)
         self.old = self.recording.fact("trace", "categories") == "old"
         pid = self.recording.number("program", "pid")
         self.pid = int(pid) if pid is not None and 0 < pid < NO_PROCESS else NO_PROCESS
@@ -78,6 +82,17 @@ class Scene:
     def time(self, at_ns: int) -> str:
         """A time as the file has it."""
         return micros(at_ns - self.base_ns)
+
+
+def _first_ns(trace: Trace) -> int:
+    """When the program began, or the first sample, range or call of CUDA: samples begin a little earlier."""
+    start_ns = max(trace.start_ns or 0, 0)
+    found = [start_ns]
+    for kind in (Samples, Ranges, ApiCalls):
+        began_ns = trace.recording[kind].columns()["start_ns"]
+        usable_ns = began_ns[(began_ns >= 0) & (began_ns > start_ns - _EARLIEST_NS)]
+        found += [int(usable_ns.min())] if len(usable_ns) else []
+    return min(found)
 
 
 def micros(time_ns: int) -> str:
