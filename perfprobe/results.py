@@ -209,6 +209,7 @@ class Results:
     def _feeding(self) -> tuple[object, ...]:
         """What child processes did, joined with what this one waited for; and losses of that."""
         from perfprobe.analyse.feeding import feeding
+        from perfprobe.analyse.teams.workers import worker_teams
         from perfprobe.analyse.worker_samples import parts_of
         from perfprobe.merge import link
         from perfprobe.support.errors import InputError
@@ -216,17 +217,17 @@ class Results:
         from perfprobe.tables.events import Losses
         from perfprobe.tables.workers import LoaderWaits
 
-        trace = self._analysis.trace
+        trace, parts, of_workers = self._analysis.trace, {}, []
         try:
             workers = children.sums(trace.recording)
-            parts = {
-                process: parts_of(link(storage.read(path)))
-                for process, path in children.detailed_workers(trace.recording, workers)
-            }
+            for process, path in children.detailed_workers(trace.recording, workers):
+                of_worker = link(storage.read(path))
+                parts[process] = parts_of(of_worker)
+                of_workers.append((process, of_worker, parts[process].lines_ns))
         except InputError as error:
             return (Losses.one("processes", f"{error.what}: {error.where}", 1, error.remedy),)
         waits = self._analysis.find((LoaderWaits,)).get(LoaderWaits) if len(workers) else None
-        return (feeding(trace, workers, waits, parts),)
+        return feeding(trace, workers, waits, parts), worker_teams(of_workers)
 
 
 def source_rule(recording: Recording, source: str | None) -> SourceRule:

@@ -27,6 +27,7 @@ from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
+from perfprobe.tables.teams import ThreadActivity
 
 CONSTANT, PLAIN, DELTA, RUNS, TEXT, RELATIVE = range(6)
 
@@ -41,6 +42,8 @@ GPU_TABLES: dict[str, type[Table]] = {
     "external_ids": ExternalIds,
     "ranges": Ranges,
 }
+
+_NO_TIMES = dict.fromkeys(ThreadTimes.dtypes, -1)
 
 Column = Sequence[Any]
 
@@ -294,7 +297,13 @@ class Program:
         given |= {"process_cpu_ns": sum(run_ns for run_ns, _ in threads.values()), "processors": 2}
         self.row("processor_times", *{**given, **fields, "time_ns": time_ns}.values(), anew=True)
         for thread, times_ns in threads.items():
-            self.row("thread_times", time_ns, thread, *times_ns, anew=True)
+            times = {"time_ns": time_ns, "thread": thread, "run_ns": times_ns[0], "wait_ns": times_ns[1]}
+            self.row("thread_times", *{**_NO_TIMES, **times}.values(), anew=True)
+
+    def activity(self, start_ns: int, end_ns: int, callers_ns: int, helpers_ns: int, **fields: int) -> None:
+        """How much threads ran between two ticks of the sampler; one helper unless told."""
+        given = {"most_ns": helpers_ns, "helpers": 1 if helpers_ns else 0, **fields}
+        self.row("thread_activity", start_ns, end_ns, callers_ns, helpers_ns, *given.values(), anew=True)
 
     def blocks(self, block_rows: int = 3600) -> list[bytes]:
         """The blocks of the recording in order. Each operators block has rows of one thread."""
@@ -349,5 +358,5 @@ TABLES = {
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
     "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns"),
     **{name: tuple(kind.dtypes) for name, kind in GPU_TABLES.items()},
-    **{kind.table_name: tuple(kind.dtypes) for kind in (ThreadTimes, ProcessorTimes)},
+    **{kind.table_name: tuple(kind.dtypes) for kind in (ThreadTimes, ProcessorTimes, ThreadActivity)},
 }

@@ -12,6 +12,7 @@
 #include "core/thread_times.h"
 #include "core/whole_rows.h"
 #include "cpu/sample_rows.h"
+#include "cpu/thread_activity.h"
 #include "gpu/gpu_row_types.h"
 #include "gpu/range_matcher.h"
 #include "python/profile_rows.h"
@@ -43,7 +44,7 @@ py::dict native_tables() {
       listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
              OperatorRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow, SampleRow,
              LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow, ExternalIdRow,
-             RangeRow, ThreadTimesRow, ProcessorTimesRow>();
+             RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow>();
   const py::str operators{std::string(OperatorRecord::kTable)};
   auto names = tables[operators].cast<Names>();
   names.insert(names.begin(), OperatorEncoder::kOwnColumns.begin(),

@@ -47,7 +47,7 @@ int NativeThread::create() {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   runs_ = error == 0;
   if (runs_)
-    pthread_setname_np(thread_, "perfprobe-own");  // instead of the name inherited from the program
+    pthread_setname_np(thread_, kOwnThreadName);  // instead of the name inherited from the program
   return error;
 }
 

@@ -11,6 +11,8 @@
 
 namespace perfprobe {
 
+inline constexpr const char* kOwnThreadName = "perfprobe-own";
+
 class NativeThread {
  public:
   // `body` runs on the thread until `leaving()`; `wake` ends whatever wait it is in.

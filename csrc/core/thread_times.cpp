@@ -74,6 +74,9 @@ void ThreadTimes::read(Extent extent) noexcept {
 // that reading takes.
 void ThreadTimes::read_all(Extent extent) {
   const int64_t time_ns = monotonic_ns();
+  with_switches_ = extent == Extent::all || time_ns >= switches_due_ns_;
+  if (with_switches_)
+    switches_due_ns_ = time_ns + kSwitchesNs;
   const std::vector<int64_t> listed = numbered_entries(tasks_);
   size_t left = extent == Extent::all ? listed.size() : kMostThreads;
   size_t looked = 0;
@@ -108,8 +111,24 @@ bool ThreadTimes::read_thread(int64_t os_thread, int64_t time_ns) {
   if (known.row == kNone || run_ns < known.run_ns)  // its number was given to a new thread
     known.row = thread_rows_.add(os_thread, [&] { return name(os_thread); });
   known.run_ns = run_ns;
-  rows_.add({time_ns, run_ns, wait_ns, known.row});
+  ThreadTimesRow row{.time_ns = time_ns, .run_ns = run_ns, .wait_ns = wait_ns, .thread = known.row};
+  if (with_switches_)
+    read_switches(os_thread, row);
+  rows_.add(row);
   return true;
+}
+
+// The kernel formats either file in 10 us or so.
+void ThreadTimes::read_switches(int64_t os_thread, ThreadTimesRow& row) {
+  const std::string folder = tasks_ + std::to_string(os_thread);
+  const std::string_view status = file_.read(folder + "/status");
+  row.voluntary = number_behind(status, "\nvoluntary_ctxt_switches:");
+  row.involuntary = number_behind(status, "\nnonvoluntary_ctxt_switches:");
+  std::string_view stat = file_.read(folder + "/stat");
+  stat.remove_prefix(std::min(stat.rfind(')') + 1, stat.size()));  // its name may hold anything
+  for (int field = 3; field < 39; ++field)
+    stat.remove_prefix(std::min(stat.find(' ', 1), stat.size()));
+  row.processor = static_cast<int32_t>(take_number(stat));
 }
 
 std::string ThreadTimes::name(int64_t os_thread) {

@@ -20,14 +20,20 @@ namespace perfprobe {
 struct ThreadTimesRow {
   int64_t time_ns;
   int64_t run_ns;
-  int64_t wait_ns;  // ready to run but not running; -1 not known
+  int64_t wait_ns;           // ready to run but not running; -1 not known
+  int64_t voluntary = -1;    // times it gave up the processor to wait; -1 not read this time
+  int64_t involuntary = -1;  // times the processor was taken from it
   int32_t thread;
+  int32_t processor = -1;  // where it ran last; read with the two
 
   static constexpr std::string_view kTable = "thread_times";
   static constexpr auto columns() {
     using Row = ThreadTimesRow;
-    return std::array{column<&Row::time_ns>("time_ns"), column<&Row::thread>("thread"),
-                      column<&Row::run_ns>("run_ns"), column<&Row::wait_ns>("wait_ns")};
+    return std::array{
+        column<&Row::time_ns>("time_ns"),     column<&Row::thread>("thread"),
+        column<&Row::run_ns>("run_ns"),       column<&Row::wait_ns>("wait_ns"),
+        column<&Row::voluntary>("voluntary"), column<&Row::involuntary>("involuntary"),
+        column<&Row::processor>("processor")};
   }
 };
 
@@ -60,6 +66,7 @@ class ThreadTimes {
   void read(Extent extent) noexcept;
   void read_all(Extent extent);
   bool read_thread(int64_t os_thread, int64_t time_ns);
+  void read_switches(int64_t os_thread, ThreadTimesRow& row);
   std::string name(int64_t os_thread);
   void forget_ended();
 
@@ -68,7 +75,8 @@ class ThreadTimes {
   static constexpr int64_t kRowsToRarer = 1'048'576;
   static constexpr int64_t kMostCost =
       1500;  // reading takes at most one part in this many of the time
-  static constexpr size_t kMostThreads = 256;  // most threads read at a heartbeat
+  static constexpr size_t kMostThreads = 256;          // most threads read at a heartbeat
+  static constexpr int64_t kSwitchesNs = 900'000'000;  // between readings of status and stat
 
   Recorder& recorder_;
   const std::string tasks_;
@@ -81,6 +89,8 @@ class ThreadTimes {
   std::unordered_map<int64_t, Known> threads_;
   size_t first_ = 0;  // where in the list the next reading begins
   int64_t due_ns_ = 0;
+  int64_t switches_due_ns_ = 0;
+  bool with_switches_ = true;  // at this reading
   int64_t least_interval_ns_ = 0;
   int64_t rows_to_rarer_ = kRowsToRarer;
   int64_t written_ = 0;

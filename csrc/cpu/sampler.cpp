@@ -96,6 +96,7 @@ void Sampler::stop() {
     tick();  // write up to now
   threads_.close_old(static_cast<uint64_t>(figures_.ticks) + 1, 0);
   rows_.write();
+  activity_.write();
   figures_.stopped_ns = tick_ns_;
 }
 
@@ -103,6 +104,7 @@ SamplerFigures Sampler::figures() const {
   SamplerFigures figures = figures_;
   figures.last_interval_ns = interval_ns_;
   figures.other_stacks = stacks_.others();
+  figures.unread_threads = activity_.unread();
   return figures;
 }
 
@@ -191,6 +193,10 @@ void Sampler::tick() {
   // Oldest states first: until a new thread runs, its state has its parent's number.
   for (size_t i = seen_.size(); i-- > 0;)
     look_at(seen_[i], previous_ns);
+  callers_.clear();
+  for (const SeenThread& seen : seen_)
+    callers_.push_back(static_cast<int64_t>(seen.state.native_thread_id));
+  activity_.read(callers_);
 }
 
 void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
@@ -314,6 +320,7 @@ void Sampler::write() {
   is_list_stale_ = true;  // to be sure
   threads_.close_old(static_cast<uint64_t>(figures_.ticks), tick_ns_ - kLongestOpenNs);
   rows_.write();
+  activity_.write();
   while (rows_.written() >= rows_to_doubling_) {
     rows_to_doubling_ += kRowsToDoubling / 2;
     least_interval_ns_ *= 2;

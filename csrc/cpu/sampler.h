@@ -16,6 +16,7 @@
 #include "core/recorder.h"
 #include "cpu/sample_rows.h"
 #include "cpu/sampled_threads.h"
+#include "cpu/thread_activity.h"
 #include "python/foreign_frames.h"
 #include "python/sampled_stacks.h"
 #include "python/seen_code.h"
@@ -31,10 +32,11 @@ struct SamplerFigures {
   int64_t failed_ticks;  // the thread list changed while it was read
   int64_t looks;
   int64_t failed_looks;
-  int64_t retries;       // the frames were inconsistent and were read again
-  int64_t cut_stacks;    // looks at stacks deeper than ForeignFrames::kMost
-  int64_t other_stacks;  // looks whose stack is the row "(other)"
-  int64_t cpu_ns;        // used by the sampler
+  int64_t retries;         // the frames were inconsistent and were read again
+  int64_t cut_stacks;      // looks at stacks deeper than ForeignFrames::kMost
+  int64_t other_stacks;    // looks whose stack is the row "(other)"
+  int64_t unread_threads;  // most threads at once whose clocks were not read
+  int64_t cpu_ns;          // used by the sampler
   int64_t started_ns;
   int64_t stopped_ns;
 };
@@ -85,6 +87,8 @@ class Sampler {
   SampledStacks stacks_{recorder_, code_};
   SampleRows rows_{recorder_};
   SampledThreads threads_{recorder_, rows_};
+  ThreadActivity activity_{recorder_};
+  std::vector<int64_t> callers_;  // the numbers of the threads that were looked at
   std::vector<SeenThread> seen_;
   bool is_list_stale_ = true;  // of `seen_`
   std::minstd_rand random_;

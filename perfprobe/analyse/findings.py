@@ -26,6 +26,8 @@ from perfprobe.analyse.processors import processors
 from perfprobe.analyse.sequences import sequences
 from perfprobe.analyse.step_rows import RowsInSteps
 from perfprobe.analyse.steps import StepWatch
+from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
+from perfprobe.analyse.teams.teams import teams
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.columns import Table
@@ -43,6 +45,7 @@ from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.teams import Teams
 from perfprobe.tables.trace import Trace
 from perfprobe.tables.workers import LoaderWaits
 from perfprobe.tables.wrappers import WrapperSpans
@@ -145,6 +148,11 @@ PASSES: dict[type, Pass] = {
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
     Processors: Pass(lambda trace, asked: processors(trace)),
+    OperatorActivity: Pass(lambda trace, asked: TeamWatch(trace), watches=True),
+    Teams: Pass(
+        lambda trace, asked, found, operators: teams(trace, found, operators),
+        needs=(Processors, OperatorActivity),
+    ),
 }
 
 

@@ -49,6 +49,7 @@ _PACKAGES = (
 )
 
 _MOST_WRITTEN = 200  # files
+_MOST_PROCESSORS = 65_536
 
 _ours: set[str] = set()  # packages that may be loaded only because perfprobe imported them
 
@@ -66,7 +67,11 @@ def moment() -> dict[str, int]:
 
 
 def host(root: str = "/") -> dict[str, object]:
-    """Name, CPU model, cores (there, allowed by affinity, allowed by the cgroup's quota), memory, kernel."""
+    """Name, CPU model, cores (there, allowed by affinity, allowed by the cgroup's quota), memory, kernel.
+
+    physical_cores: those that the allowed ones belong to, fewer where two share one (SMT); numa_nodes: the
+    same of memory nodes.
+    """
     system = os.uname()
     facts: dict[str, object | None] = {
         "name": system.nodename,
@@ -74,6 +79,8 @@ def host(root: str = "/") -> dict[str, object]:
         "cores": os.cpu_count(),
         "cores_allowed": len(os.sched_getaffinity(0)),
         "cgroup_cores": cgroup_cores(root),
+        "physical_cores": _physical_cores(root),
+        "numa_nodes": _numa_nodes(root),
         "memory_bytes": _memory_bytes(root),
         "kernel": system.release,
     }
@@ -211,6 +218,34 @@ def _ancestors(path: str) -> list[str]:
     """`/a/b` gives `/a/b`, `/a` and the empty path: inside a container only the last is there."""
     parts = [part for part in path.split("/") if part]
     return ["".join(f"/{part}" for part in parts[:count]) for count in range(len(parts), -1, -1)]
+
+
+def _physical_cores(root: str) -> int | None:
+    """How many different sets of siblings the allowed processors belong to; None where one is not told."""
+    folder = f"{root}/sys/devices/system/cpu"
+    found = {_text(f"{folder}/cpu{at}/topology/thread_siblings_list") for at in os.sched_getaffinity(0)}
+    return None if None in found or not found else len(found)
+
+
+def _numa_nodes(root: str) -> int | None:
+    """How many memory nodes the allowed processors belong to; None where no node is told."""
+    folder, allowed = f"{root}/sys/devices/system/node", os.sched_getaffinity(0)
+    try:
+        nodes = [name for name in os.listdir(folder) if name.startswith("node")]
+    except OSError:
+        return None
+    near = (_listed(_text(f"{folder}/{name}/cpulist") or "") for name in nodes)
+    return sum(not allowed.isdisjoint(processors) for processors in near) or None
+
+
+def _listed(text: str) -> set[int]:
+    """The numbers of a list of the kernel: `0-3,8` is 0, 1, 2, 3 and 8."""
+    found: set[int] = set()
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        if first.isdigit() and (last or first).isdigit() and int(last or first) < _MOST_PROCESSORS:
+            found.update(range(int(first), int(last or first) + 1))
+    return found
 
 
 def _memory_bytes(root: str) -> int | None:

@@ -41,6 +41,7 @@ from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import OperatorSource, Recording, in_range
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.teams import ThreadActivity
 from perfprobe.tables.varints import DamagedError
 
 # Names, stacks and signatures are interned and limited when recorded: real files stay far below.
@@ -51,7 +52,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
     *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
-    *(ThreadTimes, ProcessorTimes),
+    *(ThreadTimes, ProcessorTimes, ThreadActivity),
 )
 STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)

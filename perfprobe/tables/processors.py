@@ -18,6 +18,9 @@ class ThreadTimes(Table, name="thread_times", most_rows=MOST_EVENTS):
     thread: Int32 = column("which", Threads)
     run_ns: Int64 = column("CPU time")
     wait_ns: Int64 = column("ready to run, and did not; -1 not known")
+    voluntary: Int64 = column("how often it gave up the processor to wait; read once a second", optional=True)
+    involuntary: Int64 = column("how often the processor was taken from it", optional=True)
+    processor: Int32 = column("where it ran last, by the kernel's number of it; read with the two")
 
 
 class ProcessorTimes(Table, name="processor_times", most_rows=MOST_EVENTS):

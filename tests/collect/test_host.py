@@ -45,6 +45,17 @@ def test_both_clocks_are_read_together() -> None:
     assert early[1] <= pair["realtime_ns"] <= late[1]
 
 
+def test_cores_that_share_one_and_nodes_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 5})
+    for processor, siblings in ((0, "0,4"), (1, "1,5"), (4, "0,4"), (5, "1,5"), (6, "6")):
+        put(tmp_path, f"sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list", f"{siblings}\n")
+    for node, processors in ((0, "0-3"), (1, "4-5,8"), (2, "6-7\n")):
+        put(tmp_path, f"sys/devices/system/node/node{node}/cpulist", processors)
+    facts = host.host(str(tmp_path))
+    assert (facts["cores_allowed"], facts["physical_cores"], facts["numa_nodes"]) == (3, 2, 2)
+    assert {"physical_cores", "numa_nodes"}.isdisjoint(host.host(str(tmp_path / "absent")))
+
+
 def test_host_facts_come_from_the_kernels_files(tmp_path: Path) -> None:
     put(tmp_path, "proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU @ 2.0GHz\n\nmodel name\t: Other\n")
     put(tmp_path, "proc/meminfo", "MemTotal:       16000 kB\nMemFree:  1 kB\n")

@@ -43,6 +43,7 @@ _OF_FILE = {
     "phases": ("operators", "kernels", "copies", "waits"),
     "lines": ("operators", "ranges"),
     "modules": ("operators", "modules"),
+    "teams": ("threads",),
     "described": (),
 }
 

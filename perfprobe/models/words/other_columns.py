@@ -4,6 +4,7 @@ from __future__ import annotations
 
 _LINE = "Line of the program."
 _OPERATOR = "Operator that launched it."
+_OPERATOR_ALONE = "Operator with long enough calls to fill the time between two samples."
 _MEAN = "Mean duration."
 _LONGEST = "Longest duration."
 
@@ -30,7 +31,21 @@ THREADS: dict[str, str] = {
     "waited": "Time in which the thread was ready to run and had no processor, by the scheduler's account "
     "(`/proc/self/task/*/schedstat`).",
     "of wall": "waited as a part of the wall time.",
+    "voluntary": "How often the thread gave up its processor to wait, for data, a lock or other threads.",
+    "involuntary": "How often the processor was taken from the thread, for another one.",
+    "cores": "On how many processors the thread was seen, looking once a second.",
+    "kind": "main, Python, autograd, team (a member of a team of OpenMP or another library, without a name "
+    "of its own), inter-op, pin memory, CUDA, perfprobe or other.",
     "thread": "Name of the thread.",
+    "active": "Threads that ran while only this operator did, on average, with two standard errors. Members "
+    "of a team that spin count too.",
+    "of team": "active as a part of torch's threads: the operator's parallel efficiency at most.",
+    "idle": "CPU time that other members of the team did not use while the caller of the operator ran: "
+    "imbalance, or parts of the operator that are serial.",
+    "not running": "CPU time that the team did not use while the caller itself had no processor.",
+    "looks": "Times between two samples that this operator filled.",
+    "operator": _OPERATOR_ALONE,
+    "line": _LINE,
 }
 
 STEPS: dict[str, str] = {

@@ -109,9 +109,10 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "Processes that `multiprocessing` started, and what each worker of a DataLoader did with its time.",
     ),
     "threads": (
-        ("Threads",),
-        "report",
-        "CPU time of each thread, how long it waited for a processor, and what other processes used.",
+        ("Threads", "Teams"),
+        "threads",
+        "Whether the number of threads is a problem, and which; CPU time of each thread, how long it waited "
+        "for a processor, what other processes used; operators that leave their team idle.",
     ),
     "sources": (
         ("Sources",),

@@ -10,11 +10,13 @@ from perfprobe.models.waiting import is_busy, waited_ns
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.step_modules import HotModule, hot_module
 from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.rows.teams import ThreadProblemRow, problem_rows
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import distinct
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import Loops, StepPhase, StepTimes
+from perfprobe.tables.teams import ThreadProblem
 from perfprobe.tables.trace import Line, Phase, Trace
 
 # The share of the step from which a candidate stands out. A step must compute and update parameters: there it
@@ -29,15 +31,22 @@ _LINE = 0.25
 _MOST = 0.5  # of operator time: a line with more of it is not specific enough
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 _OF_ROWS = {Phase.FORWARD: StepPhase.FORWARD, Phase.BACKWARD: StepPhase.BACKWARD}
+_CROWDED = tuple(
+    problem.name.lower() for problem in (ThreadProblem.AFFINITY, ThreadProblem.QUOTA, ThreadProblem.NESTED)
+)
 _THREADS_WAITED = 0.5  # of the CPU time, spent waiting for a processor
 
 
 class Threads(NamedTuple):
-    """More threads than processors: torch's, the allowed ones, and time waited as a part of CPU time."""
+    """More threads than processors: torch's, the allowed ones, and time waited as a part of CPU time.
+
+    problem: what `teams` found, where that says more than these numbers.
+    """
 
     torch: int
     allowed: float
     waited: float
+    problem: ThreadProblemRow | None = None
 
 
 @frozen(kw_only=True)
@@ -83,14 +92,22 @@ def candidates(findings: Findings) -> list[Candidate]:
 
 
 def _oversubscribed(findings: Findings) -> Threads | None:
-    """The threads, if torch has more than allowed processors and they waited; else None."""
+    """The threads, if there are more than allowed processors and they waited; else None."""
     recording, cpu_ns = findings.trace.recording, findings.trace.cpu_ns
     torch, own_ns = recording.number("torch", "threads"), waited_ns(recording)
-    allowed = cores_allowed(findings)
-    if torch is None or own_ns is None or allowed is None or not cpu_ns or torch <= allowed:
+    allowed, problem = cores_allowed(findings), _crowded(findings)
+    if torch is None or own_ns is None or allowed is None or not cpu_ns:
+        return None
+    if torch <= allowed and problem is None:
         return None
     waited = own_ns / cpu_ns
-    return Threads(int(torch), allowed, waited) if waited >= _THREADS_WAITED else None
+    return Threads(int(torch), allowed, waited, problem) if waited >= _THREADS_WAITED else None
+
+
+def _crowded(findings: Findings) -> ThreadProblemRow | None:
+    """The problem of threads that wait for each other for another reason than torch's number of them."""
+    rows = problem_rows(findings)
+    return next((row for row in rows if row.problem in _CROWDED), None)
 
 
 def cores_allowed(findings: Findings) -> float | None:

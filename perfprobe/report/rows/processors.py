@@ -13,13 +13,14 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.teams import KIND_TEXTS, Teams
 
 _APART = ("windows", "threads", "lacks")  # tables of their own
 
 
 @frozen(kw_only=True)
 class ThreadWaitRow:
-    """A thread; as in `ThreadWaits`. name: the program's, else the kernel's."""
+    """A thread; as in `ThreadWaits` and `ThreadInventory`. name: the program's, else the kernel's."""
 
     name: str | None
     os_thread: int | None
@@ -27,6 +28,11 @@ class ThreadWaitRow:
     waited_ns: int | None
     is_perfprobe: bool
     is_main: bool
+    kind: str | None = None
+    voluntary: int | None = None
+    involuntary: int | None = None
+    processors: int | None = None
+    processor: int | None = None
 
 
 def processor_rows(findings: Findings) -> list[Values]:
@@ -51,7 +57,8 @@ def thread_wait_rows(findings: Findings) -> list[ThreadWaitRow]:
     recording = findings.trace.recording
     os_threads: Sequence[int] = recording[Threads].os_thread.tolist()
     found = []
-    for value in values(findings[Processors].threads):
+    waits = list(values(findings[Processors].threads))
+    for value, more in zip(waits, _inventory(findings, len(waits)), strict=True):
         thread = value["thread"]
         is_known = 0 <= thread < len(os_threads)
         found.append(
@@ -62,9 +69,22 @@ def thread_wait_rows(findings: Findings) -> list[ThreadWaitRow]:
                 waited_ns=measured(value["waited_ns"]),
                 is_perfprobe=bool(value["is_perfprobe"]),
                 is_main=bool(value["is_main"]),
+                **more,
             )
         )
     return found
+
+
+def _inventory(findings: Findings, threads: int) -> list[dict[str, Any]]:
+    """What else is known of each thread."""
+    teams = findings.get(Teams)
+    if teams is None:
+        return [{}] * threads
+    figures = ("voluntary", "involuntary", "processors", "processor")
+    return [
+        {"kind": KIND_TEXTS.get(value["kind"]), **{name: measured(value[name]) for name in figures}}
+        for value in values(teams.inventory)
+    ]
 
 
 def _name(recording: Recording, thread: int) -> str | None:

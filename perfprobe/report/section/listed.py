@@ -48,6 +48,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.teams import Teams
 from perfprobe.tables.workers import Feeding
 
 SECTIONS = (
@@ -74,7 +75,7 @@ SECTIONS = (
     Section("between", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),
     Section("workers", (Feeding,), workers, worker_tables),
-    Section("threads", (Processors,), threads, processor_tables),
+    Section("threads", (Processors,), threads, processor_tables, shows=(Teams,)),
     Section("sources", (), agreement, source_tables),
     Section("environment", (), environment),
     Section("losses", (Losses,), losses),

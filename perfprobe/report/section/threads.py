@@ -15,6 +15,7 @@ from perfprobe.report.rows.processors import (
 )
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
+from perfprobe.report.section.teams import operator_teams, team_tables, verdicts
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -32,23 +33,26 @@ _LACKS = {
 
 
 def processor_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`processors` in one row, `thread_times` and `processor_windows`."""
+    """`processors` in one row, `thread_times`, `processor_windows`, and those of teams."""
     return {
         "processors": processor_rows(findings),
         "thread_times": thread_wait_rows(findings),
         "processor_windows": window_rows(findings),
+        **team_tables(findings),
     }
 
 
 def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table of the threads that waited or ran most."""
+    """What is wrong with threads, the table of those that waited or ran most, and operators' teams."""
     found, rows = findings[Processors], _own_together(thread_wait_rows(findings))
     shown = rows[: choice.most(TOP) or None]
     of = f"; the first {len(shown)} of {units.count(len(rows))}" if len(shown) < len(rows) else ""
     yield Heading("Threads", f"{cores_used(found)}{of}")
+    yield from verdicts(findings)
     yield Table(_columns(shown, found.wall_ns))
     for note in _notes(found):
         yield Paragraph(note, "dim")
+    yield from operator_teams(findings)
 
 
 def cores_used(found: Processors) -> str:
@@ -97,8 +101,16 @@ def _columns(rows: Sequence[ThreadWaitRow], wall_ns: int) -> list[Column]:
         figures("CPU", (units.duration(row.run_ns) for row in rows)),
         figures("waited", (units.duration(row.waited_ns) for row in rows), style="bold"),
         figures("of wall", map(units.percent, waited), 2),
+        figures("voluntary", (_count(row.voluntary) for row in rows), 4),
+        figures("involuntary", (_count(row.involuntary) for row in rows), 3),
+        figures("cores", (_count(row.processors) for row in rows), 4),
+        Column("kind", [row.kind or units.ABSENT for row in rows], 2),
         Column("thread", [_named(row) for row in rows], least=12),
     ]
+
+
+def _count(value: int | None) -> str:
+    return units.ABSENT if value is None else units.count(value)
 
 
 def _named(row: ThreadWaitRow) -> str:

@@ -12,9 +12,11 @@ from perfprobe.report.rows.gpu.idle import most_idle_line
 from perfprobe.report.rows.losses import loss_rows
 from perfprobe.report.rows.own_cost import own_cost
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.teams import problem_rows
 from perfprobe.report.section.gpu.idle import cause_text
 from perfprobe.report.section.gpu.verdict import Use, verdict
 from perfprobe.report.section.screen.places import at_line, whole_percent
+from perfprobe.report.section.teams import problem_text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.children import Children
@@ -42,7 +44,16 @@ def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
     waited = f", waited {whole_percent(main_ns / wall_ns)}" if is_busy(findings.trace) else " used"
     by_median = [": rows by median"] if is_busy(findings.trace) else []
     yield said("CPU", used + waited, *_neighbours(findings, wall_ns), *by_median)
+    yield from _problem(findings)
     yield from _in_children(findings, cpu_ns)
+
+
+def _problem(findings: Findings) -> Iterator[ScreenRow]:
+    """The costliest problem with the program's threads, and the command for more."""
+    rows = [row for row in problem_rows(findings) if row.of_program]
+    if rows:
+        more = f"; {len(rows) - 1} more" if len(rows) > 1 else ""
+        yield said("", problem_text(rows[0]), f"{more}: --view threads", line=rows[0].line, style="yellow")
 
 
 def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:

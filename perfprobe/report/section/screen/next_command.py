@@ -40,6 +40,8 @@ def steps_command(findings: Findings, found: Sequence[Candidate], start: SlowSta
 
 def _view(findings: Findings, first: Candidate) -> str:
     """The command for a candidate that is not an operator."""
+    if first.threads is not None:
+        return "threads"
     if first.phase is StepPhase.DATA and awaited_loader(findings) is not None:
         return "workers"
     if first.phase not in _COMPUTING:

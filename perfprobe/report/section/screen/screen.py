@@ -30,12 +30,14 @@ from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.teams import Teams
 from perfprobe.tables.workers import Feeding
 
 LINES = 12
 ALL = 24
 ROWS = 10
-KINDS = (StepTimes, Hotspots, Calling, GpuFindings, IdleTimes, Measurements, Children, Processors, Feeding)
+_OF_MACHINE = (GpuFindings, IdleTimes, Processors, Teams)
+KINDS = (StepTimes, Hotspots, Calling, Measurements, Children, Feeding, *_OF_MACHINE)
 STEP_KINDS = (StepHotspots,)  # only with steps: the operators are read once more for them
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # Labels that are dropped where there are too many lines, in this order.

@@ -112,13 +112,16 @@ def _line_of(
 
 
 def _threads(known: Threads, facts: dict[str, Any]) -> Iterator[ScreenRow]:
-    yield said("SLOW", f"oversubscription: {_threads_text(known)}", style="bold", **facts)
-    yield said(
-        "", f"threads waited {known.waited:.1f} s for a core for each s of CPU time", "; set OMP_NUM_THREADS"
-    )
+    problem = known.problem
+    kind = "oversubscription" if problem is None else problem.problem
+    yield said("SLOW", f"{kind}: {_threads_text(known)}", style="bold", **facts)
+    remedy = "set OMP_NUM_THREADS" if problem is None else problem.remedy
+    yield said("", f"threads waited {known.waited:.1f} s for a core for each s of CPU time", f"; {remedy}")
 
 
 def _threads_text(known: Threads) -> str:
+    if known.problem is not None:
+        return known.problem.what
     return f"{known.torch} torch threads on {known.allowed:g} allowed core{'' if known.allowed == 1 else 's'}"
 
 

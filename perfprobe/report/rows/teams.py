@@ -1,0 +1,208 @@
+"""Rows of threads together: problems with their remedy, utilisation, and operators with their teams."""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any
+
+from perfprobe.report.rows.row import Values, place, values, word
+from perfprobe.support import units
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.processors import Processors
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.teams import Teams, ThreadProblem, Utilisation, WorkerTeams
+from perfprobe.tables.trace import Line, Phase
+
+_WAITED = 0.2  # of their CPU time, by workers: from then on their number is a problem
+
+
+@frozen(kw_only=True)
+class ThreadProblemRow:
+    """A problem with threads. threads: how many of them; cost_ns: time of threads lost to it.
+
+    what: in words; remedy: what to change; line: the user's where it shows most. of_program: False where
+    the program is not at fault.
+    """
+
+    problem: str
+    threads: int
+    allowed_cores: float | None
+    cost_ns: int
+    line: Line | None = place()
+    what: str
+    remedy: str
+    of_program: bool
+
+
+@frozen(kw_only=True)
+class OperatorTeamRow:
+    """How many threads ran while this operator alone did.
+
+    active: mean number, with error, two standard errors; efficiency: active by the threads of torch's team.
+    What is missing to 1, as CPU time: not_running_ns, while the caller waited for a processor; idle_ns, while
+    it ran and other members did not (imbalance, serial parts). None without torch's number of threads.
+    """
+
+    operator: str
+    signature: str | None
+    line: Line | None = place()
+    phase: str | None
+    self_ns: int
+    seen_ns: int
+    looks: int
+    active: float
+    helpers: float
+    error: float
+    threads: int | None
+    efficiency: float | None
+    idle_ns: int | None
+    not_running_ns: int | None
+
+
+def problem_rows(findings: Findings) -> list[ThreadProblemRow]:
+    """All problems, those of the program first, then the costliest first."""
+    teams = findings.get(Teams)
+    found = [] if teams is None else [_row(findings, teams, each) for each in values(teams.problems)]
+    found += _of_workers(findings)
+    return sorted(found, key=lambda row: (not row.of_program, -row.cost_ns))
+
+
+def _row(findings: Findings, teams: Teams, value: dict[str, Any]) -> ThreadProblemRow:
+    problem, allowed = ThreadProblem(value["problem"]), teams.allowed_cores
+    what, remedy = _texts(findings, problem, value, allowed)
+    return ThreadProblemRow(
+        problem=problem.name.lower(),
+        threads=value["threads"],
+        allowed_cores=allowed,
+        cost_ns=value["cost_ns"],
+        line=findings.trace.line(value["frame"]),
+        what=what,
+        remedy=remedy,
+        of_program=problem is not ThreadProblem.NEIGHBOURS,
+    )
+
+
+def cores(allowed: float | None) -> str:
+    """`2 allowed cores`."""
+    if allowed is None:
+        return "an unknown number of cores"
+    return f"{allowed:g} allowed core{'' if allowed == 1 else 's'}"
+
+
+def _texts(
+    findings: Findings, problem: ThreadProblem, value: dict[str, Any], allowed: float | None
+) -> tuple[str, str]:
+    """What is wrong, and what to change."""
+    threads, cost, name = value["threads"], units.duration(value["cost_ns"]), value["name"]
+    if problem is ThreadProblem.NEIGHBOURS:
+        return _neighbours(findings, threads, cost, allowed)
+    if problem is ThreadProblem.SPINNING:
+        spin = f"{threads} team thread{'' if threads == 1 else 's'} ran {cost} without work"
+        why = f" ({name})" if name else ""
+        return f"{spin}, while no operator did{why}", "OMP_WAIT_POLICY=passive, no GOMP_SPINCOUNT"
+    if problem is ThreadProblem.SERIAL:
+        serial = f"{name} runs on 1 of {threads} threads: the others were idle for {cost}"
+        return serial, "`perfprobe bench` says whether another layout, dtype or operator is parallel"
+    waited = f"they waited {cost} for each other"
+    if problem is ThreadProblem.NESTED:
+        return (
+            f"{name}, on {cores(allowed)}: {waited}",
+            "torch.set_num_threads(1), or fewer Python threads",
+        )
+    return _too_many(problem, f"{threads} torch threads{f' (set by {name})' if name else ''}", cost, allowed)
+
+
+def _too_many(problem: ThreadProblem, threads: str, cost: str, allowed: float | None) -> tuple[str, str]:
+    """A team that is larger than the number of cores, for one of three reasons."""
+    set_to = f"OMP_NUM_THREADS={max(floor(allowed or 1), 1)}"
+    waited = f"they waited {cost} for each other"
+    if problem is ThreadProblem.AFFINITY:
+        mask = f"{threads}, and the affinity mask has {cores(allowed)}: {waited}"
+        return mask, f"{set_to}, or a wider mask (taskset, numactl, the job scheduler)"
+    if problem is ThreadProblem.QUOTA:
+        quota = f"{threads} under a cgroup quota of {cores(allowed)}: {cost} lost to it"
+        return quota, f"{set_to}, or a larger quota"
+    return f"{threads} on {cores(allowed)}: {waited}", set_to
+
+
+def _neighbours(findings: Findings, used: int, cost: str, allowed: float | None) -> tuple[str, str]:
+    """Other processes: what they used, and what that costs a team."""
+    found, teams = findings.get(Processors), findings[Teams]
+    exact = found.neighbours_cores if found is not None else None
+    much = f"{used if exact is None else round(exact, 1):g} of {cores(allowed)}"
+    team = "" if (teams.threads or 1) < 2 else f"; a team of {teams.threads} waits for its slowest member"
+    what = f"not this program: other processes used {much}, threads waited {cost} for them{team}"
+    return what, "a quiet machine, or fewer threads: `perfprobe threads --sweep` measures what is best"
+
+
+def _of_workers(findings: Findings) -> list[ThreadProblemRow]:
+    """DataLoader's workers with a team each, which waited for processors."""
+    teams, found = findings.get(WorkerTeams), findings.get(Teams)
+    if teams is None or len(teams) == 0 or found is None:
+        return []
+    teams = teams.take((teams.threads > 1) & (teams.ran > 0))
+    most, allowed = int(teams.threads.sum()), found.allowed_cores
+    waited_ns = int(teams.waited_ns[teams.waited_ns > 0].sum())
+    if allowed is None or most <= allowed or waited_ns < _WAITED * int(teams.run_ns.sum()):
+        return []
+    slowest = int(teams.waited_ns.argmax())
+    line = Line(str(teams.file[slowest]), int(teams.line[slowest]), str(teams.function[slowest]))
+    each = f"{len(teams)} DataLoader workers with teams of up to {int(teams.threads.max())} threads"
+    return [
+        ThreadProblemRow(
+            problem=ThreadProblem.WORKERS.name.lower(),
+            threads=most,
+            allowed_cores=allowed,
+            cost_ns=waited_ns,
+            line=line if line.line >= 0 else None,
+            what=f"{each}, on {cores(allowed)}: they waited {units.duration(waited_ns)}",
+            remedy="no torch.set_num_threads in workers (torch itself gives each of them one thread)",
+            of_program=True,
+        )
+    ]
+
+
+def utilisation_rows(findings: Findings) -> list[Values]:
+    """VTune's histogram: a row for each class with its share of the time."""
+    teams = findings.get(Teams)
+    if teams is None:
+        return []
+    whole_ns = max(int(teams.times.time_ns.sum()), 1)
+    return [
+        Values(
+            {
+                "utilisation": word(Utilisation, value["utilisation"]),
+                "time_ns": value["time_ns"],
+                "share": value["time_ns"] / whole_ns,
+            }
+        )
+        for value in values(teams.times)
+    ]
+
+
+def team_rows(findings: Findings) -> list[OperatorTeamRow]:
+    """Operators that filled enough time between ticks, most time first."""
+    teams = findings.get(Teams)
+    return [] if teams is None else [_team(findings, teams, value) for value in values(teams.operators)]
+
+
+def _team(findings: Findings, teams: Teams, value: dict[str, Any]) -> OperatorTeamRow:
+    trace, threads = findings.trace, teams.threads
+    callers, helpers = value["callers_ppm"] / 1e6, value["helpers_ppm"] / 1e6
+    idle = None if threads is None else ((threads - 1) * callers - helpers) * value["self_ns"]
+    away = None if threads is None else threads * (1 - callers) * value["self_ns"]
+    return OperatorTeamRow(
+        operator=trace.recording[Strings][value["name"]],
+        signature=trace.signature(value["signature"]),
+        line=trace.line(value["frame"]),
+        phase=word(Phase, value["phase"]),
+        **{name: value[name] for name in ("self_ns", "seen_ns", "looks")},
+        active=callers + helpers,
+        helpers=helpers,
+        error=value["error_ppm"] / 1e6,
+        threads=threads,
+        efficiency=None if threads is None else (callers + helpers) / threads,
+        idle_ns=None if idle is None else round(idle),
+        not_running_ns=None if away is None else round(away),
+    )

@@ -1,0 +1,212 @@
+"""Problems with threads, utilisation and operators' teams, on hand-made readings and ticks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.merge import link
+from perfprobe.report.rows.teams import problem_rows, team_rows
+from perfprobe.report.section.block import Paragraph
+from perfprobe.report.section.teams import verdicts
+from perfprobe.tables.columns import TEXT
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.processors import Processors
+from perfprobe.tables.teams import Teams, ThreadKind, WorkerTeams
+from tests.build import Program, op
+from tests.found import find
+
+MAIN = 1000  # the number of thread 0, as `Program.thread` makes it
+MS = 1_000_000
+SECOND_NS = 1000 * MS
+TICK_NS = 5 * MS
+SECONDS = 4
+
+Times = dict[int, tuple[int, int]]
+
+
+def program(times: Times, *, busy: int = 2000, team: int = 2, **meta: Any) -> Program:
+    """4 seconds in which each thread ran and waited so many ms a second, on two processors of two."""
+    host = {"cores": 2, "cores_allowed": 2, **meta.pop("host", {})}
+    fields = meta.pop("fields", {})
+    made = Program(
+        program={"pid": MAIN}, start={"monotonic_ns": 0}, torch={"threads": team}, host=host, **meta
+    )
+    made.meta["stop"] = {"monotonic_ns": SECONDS * SECOND_NS}
+    for number in range(8):
+        made.thread(number, "python")
+    for at in range(SECONDS + 1):
+        so_far = {thread: (at * run * MS, at * wait * MS) for thread, (run, wait) in times.items()}
+        told = {"busy_ns": at * busy * MS, "pressure_ns": at * SECOND_NS, "children_cpu_ns": 0}
+        of_second = {name: at * value if name.endswith("_ns") else value for name, value in fields.items()}
+        made.reading(at * SECOND_NS, so_far, **{**told, **of_second})
+    return made
+
+
+def run(made: Program, name: str, helpers: float, *, callers: float = 1, place: str = "train.py:7 f") -> None:
+    """An operator on thread 0 for all seconds, 50 ms a call, beside so many threads."""
+    stack = made.stack("train.py:3 main", place)
+    for at in range(0, SECONDS * SECOND_NS, 50 * MS):
+        made.run(op(name, at, at + 50 * MS, stack=stack))
+    for at in range(0, SECONDS * SECOND_NS, TICK_NS):
+        made.activity(at, at + TICK_NS, round(callers * TICK_NS), round(helpers * TICK_NS))
+
+
+def found(made: Program, folder: Path) -> Findings:
+    return find(link(made.recording(folder)), Teams, Processors)
+
+
+def said(findings: Findings) -> list[tuple[str, str | None, int]]:
+    """Each problem with its place and its cost in ms."""
+    return [
+        (
+            row.problem,
+            None if row.line is None else f"{row.line.file}:{row.line.line}",
+            round(row.cost_ns / MS),
+        )
+        for row in problem_rows(findings)
+    ]
+
+
+HEALTHY = {0: (950, 1), 1: (940, 1)}
+CROWDED = {thread: (333, 660) for thread in range(6)}
+
+
+def test_a_healthy_program_has_no_problem(tmp_path: Path) -> None:
+    made = program(HEALTHY, busy=1900)
+    run(made, "aten::mm", 1)
+    findings = found(made, tmp_path)
+    assert said(findings) == []
+    texts = [block.text for block in verdicts(findings) if isinstance(block, Paragraph)]
+    assert texts[0] == "No problem found with this program's threads."
+    assert "Threads that ran: 2.0 of 2 on average; of the time idle 0.0 %" in texts[1]
+    (row,) = team_rows(findings)
+    assert (row.operator, row.active, row.efficiency, row.idle_ns, row.error) == ("aten::mm", 2, 1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "meta", "set_by"),
+    [
+        ("oversubscription", {}, ""),
+        ("oversubscription", {"environment": {"OMP_NUM_THREADS": "6"}}, " (set by OMP_NUM_THREADS=6)"),
+        ("affinity", {"host": {"cores": 8}}, ""),
+        ("quota", {"host": {"cgroup_cores": 1.0}, "fields": {"throttled_ns": 400 * MS}}, ""),
+    ],
+)
+def test_more_threads_than_cores(tmp_path: Path, kind: str, meta: dict[str, Any], set_by: str) -> None:
+    made = program(CROWDED, team=6, **meta)
+    run(made, "aten::mm", 1)
+    findings = found(made, tmp_path)
+    ((problem, line, cost_ms),) = said(findings)
+    assert (problem, line) == (kind, "train.py:7")
+    assert cost_ms == pytest.approx(SECONDS * 6 * 660, rel=0.02)  # all that they waited
+    (row,) = problem_rows(findings)
+    assert row.what.startswith(f"6 torch threads{set_by}")
+    assert "OMP_NUM_THREADS=" in row.remedy
+
+
+def test_a_team_in_each_of_several_threads(tmp_path: Path) -> None:
+    """Three threads of Python with two threads each: torch's own number fits the cores."""
+    made = program(CROWDED)
+    stack = made.stack("pool.py:4 work")
+    for thread in range(3):
+        made.run(op("aten::mm", 0, SECONDS * SECOND_NS, stack=stack), thread=thread)
+        made.sample(0, SECOND_NS, "pool.py:4 work", thread=thread)
+    findings = found(made, tmp_path)
+    (row,) = problem_rows(findings)
+    assert (row.problem, row.threads, row.line is not None and row.line.line) == ("nested", 6, 4)
+    kinds = findings[Teams].inventory.kind.tolist()
+    assert sorted(kinds) == sorted([ThreadKind.MAIN, *[ThreadKind.PYTHON] * 2, *[ThreadKind.OPENMP] * 3])
+
+
+def test_neighbours_are_not_the_programs_problem(tmp_path: Path) -> None:
+    made = program({0: (500, 500), 1: (500, 500)})
+    run(made, "aten::mm", 0.5, callers=0.5)
+    findings = found(made, tmp_path)
+    ((problem, _, cost_ms),) = said(findings)
+    assert (problem, cost_ms) == ("neighbours", SECONDS * 1000)
+    assert not problem_rows(findings)[0].of_program
+    texts = [block.text for block in verdicts(findings) if isinstance(block, Paragraph)]
+    assert texts[0] == "No problem found with this program's threads."
+    (row,) = team_rows(findings)
+    assert (row.active, row.idle_ns) == (1, 0)
+    assert row.not_running_ns == SECONDS * SECOND_NS  # half of two threads
+
+
+def test_an_operator_that_leaves_its_team_idle(tmp_path: Path) -> None:
+    made = program({0: (950, 1), 1: (100, 1)}, busy=1050)
+    run(made, "aten::bernoulli_", 0.1)
+    ((problem, line, cost_ms),) = said(found(made, tmp_path))
+    assert (problem, line, cost_ms) == ("serial", "train.py:7", SECONDS * 900)
+
+
+def test_an_operator_is_without_what_runs_in_it(tmp_path: Path) -> None:
+    """40 of 50 ms are of the inner one, which is parallel; the outer one fills two ticks a call alone."""
+    made = program(HEALTHY, busy=1900)
+    for at in range(0, SECONDS * SECOND_NS, 50 * MS):
+        made.run(op("outer", at, at + 50 * MS, op("inner", at, at + 40 * MS)))
+        for tick in range(at, at + 50 * MS, TICK_NS):
+            made.activity(tick, tick + TICK_NS, TICK_NS, TICK_NS if tick < at + 40 * MS else 0)
+    rows = {row.operator: row for row in team_rows(found(made, tmp_path))}
+    calls = SECONDS * 20
+    assert (rows["inner"].active, rows["inner"].looks, rows["inner"].self_ns) == (
+        2,
+        8 * calls,
+        40 * calls * MS,
+    )
+    assert (rows["outer"].active, rows["outer"].looks, rows["outer"].self_ns) == (
+        1,
+        2 * calls,
+        10 * calls * MS,
+    )
+
+
+@pytest.mark.parametrize(("caller", "expected"), [(0.0, ["spinning"]), (0.9, [])])
+def test_helpers_that_spin(tmp_path: Path, caller: float, expected: list[str]) -> None:
+    """An operator of 50 ms in each 200; a caller that computes itself may have given helpers other work."""
+    made = program({0: (250, 1), 1: (1000, 1)}, busy=1250, environment={"OMP_WAIT_POLICY": "active"})
+    stack = made.stack("spin.py:5 main")
+    for at in range(0, SECONDS * SECOND_NS, 200 * MS):
+        made.run(op("aten::mm", at, at + 50 * MS, stack=stack))
+        made.sample(at, at + 50 * MS, "spin.py:5 main")
+        made.sample(at + 50 * MS, at + 200 * MS, "spin.py:6 main")
+        for tick in range(at, at + 200 * MS, TICK_NS):
+            made.activity(
+                tick, tick + TICK_NS, round(TICK_NS * (1 if tick < at + 50 * MS else caller)), TICK_NS
+            )
+    findings = found(made, tmp_path)
+    assert [row.problem for row in problem_rows(findings)] == expected
+    if expected:
+        (row,) = problem_rows(findings)
+        assert (row.line is not None and row.line.line, row.threads) == (6, 1)
+        assert "OMP_WAIT_POLICY=active" in row.what
+        # All but the 15 ms a spinning thread of libgomp may take by itself, and the tick it ends in.
+        assert row.cost_ns == SECONDS * 5 * (150 - 15) * MS
+
+
+@pytest.mark.parametrize(("threads", "expected"), [(4, ["workers"]), (1, [])])
+def test_teams_in_workers(tmp_path: Path, threads: int, expected: list[str]) -> None:
+    made = program({0: (100, 1)}, busy=2000)
+    findings = found(made, tmp_path)
+    row: dict[str, Any] = {"process": 7, "threads": threads, "ran": threads - 1, "run_ns": SECOND_NS}
+    row |= {"waited_ns": SECOND_NS, "file": "data.py", "line": 5, "function": "get"}
+    columns = {
+        name: np.array([row[name], row[name], None], TEXT)[:-1].astype(dtype)
+        for name, dtype in WorkerTeams.dtypes.items()
+    }
+    rows = problem_rows(findings.plus(WorkerTeams(**columns)))
+    assert [(row.problem, row.line is not None and row.line.line) for row in rows if row.of_program] == [
+        (problem, 5) for problem in expected
+    ]
+
+
+def test_without_ticks_the_readings_tell_how_many_ran(tmp_path: Path) -> None:
+    findings = found(program(HEALTHY, busy=1900), tmp_path)
+    teams = findings[Teams]
+    assert not teams.by_ticks
+    assert teams.active.active_ppm.tolist() == [1_890_000] * SECONDS
+    assert teams.spun_ns is None
+    assert team_rows(findings) == []
