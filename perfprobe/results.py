@@ -173,6 +173,32 @@ class Results:
 
         steps.draw(self.findings(View(), (StepTimes,)), output)
 
+    def threads_text(self, *, width: int = 200, color: bool = False) -> str:
+        """The section about threads, or what must be recorded for it."""
+        return self.text(View(view="threads"), width=width, color=color)
+
+    def threads_document(self) -> dict[str, Any]:
+        """The tables about threads, for JSON."""
+        found = self.document(View())
+        names = ("processors", "thread_times", "processor_windows", "thread_problems", "utilisation")
+        tables = {
+            name: found["tables"][name] for name in (*names, "operator_teams") if name in found["tables"]
+        }
+        return {**found, "tables": tables}
+
+    def plot_threads(self, output: str) -> None:
+        """Draw active threads over time. output: its ending is the format: .png, .svg or .pdf.
+
+        Raises:
+            InputError: threads were not read.
+            EnvironmentLack: the file cannot be written, or matplotlib is missing.
+        """
+        from perfprobe.report.picture import threads
+        from perfprobe.tables.processors import Processors
+        from perfprobe.tables.teams import Teams
+
+        threads.draw(self.findings(View(), (Teams, Processors)), output)
+
     def export(self, form: str, times: str | None, steps: str | None = None) -> Exported:
         """A file for other tools.
 

@@ -37,6 +37,7 @@ perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe export [FILE] --format FORMAT [OPTIONS]
        perfprobe graph [FILE] [OPTIONS]
        perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
+       perfprobe threads [FILE] [OPTIONS] | --sweep LIST -- PROGRAM [ARGS]
        perfprobe machine [OPTIONS]
        perfprobe doctor | build | explain WORD | completion SHELL"""
 

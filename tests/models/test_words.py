@@ -44,6 +44,7 @@ _OF_FILE = {
     "lines": ("operators", "ranges"),
     "modules": ("operators", "modules"),
     "teams": ("threads",),
+    "sweep": ("threads",),
     "described": (),
 }
 

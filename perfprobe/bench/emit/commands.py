@@ -138,3 +138,60 @@ def commands(stem: str, device: str) -> tuple[Command, ...]:
     chosen = _CPU if device == "cpu" else _CUDA
     words = {"name": stem, "number": stem.partition("_")[0]}  # `number` begins the names of tools' outputs
     return tuple(Command(tool, line.format(**words), answers, check) for tool, line, answers, check in chosen)
+
+
+_WHOLE = (
+    (
+        "vtune",
+        "vtune -collect threading -r {stem}_threading -- python -m perfprobe -q --emit itt {words}",
+        "how many threads work at once, what the others wait for, by step, phase and operator",
+        "vtune -help collect threading",
+    ),
+    (
+        "vtune",
+        "vtune -collect hotspots -knob sampling-mode=sw -r {stem}_hotspots"
+        " -- python -m perfprobe -q --emit itt {words}",
+        "which functions of which library the time goes to, by operator",
+        "vtune -help collect hotspots",
+    ),
+    (
+        "vtune",
+        "vtune -collect hpc-performance -r {stem}_hpc -- python -m perfprobe -q --emit itt {words}",
+        "OpenMP's serial time and potential gain (Intel's OpenMP), vector use, memory bandwidth",
+        "vtune -help collect hpc-performance",
+    ),
+    (
+        "nsys",
+        "nsys profile -t nvtx,osrt,cuda -s cpu --cpuctxsw=process-tree -o {stem}"
+        " python -m perfprobe -q --emit nvtx {words}",
+        "when each thread runs and which call it waits in, with steps, phases and operators above",
+        "nsys profile --help",
+    ),
+    (
+        "perf stat",
+        "perf stat -e task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions"
+        " python {words}",
+        "processors used, switches, migrations and instructions a cycle of the whole program",
+        "perf stat --help",
+    ),
+    (
+        "perf record",
+        "perf record -F 999 -g -o {stem}.perf.data python {words};"
+        " perf report -i {stem}.perf.data --sort dso,symbol",
+        "which native functions threads run: kernels, or loops that spin (gomp_team_barrier_wait)",
+        "perf record --help",
+    ),
+    (
+        "perf sched",
+        "perf sched record -o {stem}.sched.data python {words};"
+        " perf sched timehist -i {stem}.sched.data --summary",
+        "how long each thread waited for a processor, and which other thread had it",
+        "perf sched --help",
+    ),
+)
+
+
+def whole_program(words: str, stem: str) -> tuple[Command, ...]:
+    """Those for a whole program, with perfprobe's ranges for tools that show some. words: of the shell."""
+    given = {"words": words, "stem": stem}
+    return tuple(Command(tool, line.format(**given), answers, check) for tool, line, answers, check in _WHOLE)

@@ -43,6 +43,10 @@ THREADS: dict[str, str] = {
     "idle": "CPU time that other members of the team did not use while the caller of the operator ran: "
     "imbalance, or parts of the operator that are serial.",
     "not running": "CPU time that the team did not use while the caller itself had no processor.",
+    "setting": "What `perfprobe threads --sweep` set; `as it is`: nothing.",
+    "gain": "How many times faster than the program as it is: median of all pairs of runs.",
+    "interval": "Interval of that median, by order statistics.",
+    "torch threads": "What torch.get_num_threads() was at the end of the last run.",
     "looks": "Times between two samples that this operator filled.",
     "operator": _OPERATOR_ALONE,
     "line": _LINE,

@@ -1,0 +1,154 @@
+"""`perfprobe threads`: whether threads are a problem, and which setting is best, measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+
+from perfprobe.cli.machine import roofline_file
+from perfprobe.cli.options import Parser, colored, seconds, steps, width, writable
+from perfprobe.cli.progress import Bar
+from perfprobe.cli.report import newest, write
+from perfprobe.support.errors import UsageError
+from perfprobe.support.text import printable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from perfprobe.tables.sweep import Sweep
+
+ROUNDS = 10
+TIME_S = 600.0
+_INTERRUPTED = 130
+
+_DESCRIPTION = """\
+Say whether the number of a program's threads is a problem, where, and which
+setting ends it. With --sweep the whole program is run again and again, with
+each of these settings and as it is, in turns; the gain is the median of all
+pairs, with its interval. The program's output is not shown then."""
+_EXAMPLES = """\
+examples:
+  perfprobe threads                            the newest recording in this folder
+  perfprobe threads --plot threads.png         active threads over time
+  perfprobe threads --sweep 1,2 -- train.py --epochs 1
+  perfprobe threads --sweep 1,2,2+passive,2+close -- train.py
+  perfprobe threads --sweep 1,2 --workers 0,2 -- train.py --num-workers {workers}
+  perfprobe threads --commands -- train.py     for VTune, Nsight Systems and perf
+
+A setting is a number of threads (OMP_NUM_THREADS), with +active or +passive
+(OMP_WAIT_POLICY), +close or +spread (OMP_PROC_BIND). A program that calls
+torch.set_num_threads itself is not reached by them, and told so.
+"""
+
+
+def parser() -> Parser:
+    """The options of `threads`."""
+    parser = Parser("threads", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.usage = "perfprobe threads [FILE] [OPTIONS] | --sweep LIST [OPTIONS] -- PROGRAM [ARGS]"
+    parser.add_argument(
+        "words",
+        nargs="*",
+        metavar="FILE",
+        help="a recording (default: the newest one here); after --, a program and its arguments",
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw active threads over time: .png, .svg or .pdf")
+    parser.add_argument("--sweep", metavar="LIST", help="measure these settings: 1,2,4 or 2+passive")
+    parser.add_argument(
+        "--workers",
+        metavar="LIST",
+        help="of --sweep: also these numbers, for {workers} in the program's words",
+    )
+    parser.add_argument(
+        "--rounds", type=steps, metavar="N", help=f"of --sweep: runs with each setting (default: {ROUNDS})"
+    )
+    parser.add_argument(
+        "--time",
+        type=seconds,
+        metavar="TIME",
+        help="of --sweep: begin no round after it (default: 10m, 0 none)",
+    )
+    parser.add_argument(
+        "--commands", action="store_true", help="print commands for VTune, Nsight Systems and perf instead"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    return parser
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Read the recording; the call that is returned prints, or measures."""
+    from perfprobe.cli import guarded
+
+    at = list(words).index("--") if "--" in words else len(words)
+    given, program = parser().parse_args(list(words[:at])), list(words[at + 1 :])
+    _check(given, program)
+    if given.commands:
+        return lambda: write(commands(program))
+    if given.sweep is not None:
+        return lambda: guarded(lambda: _sweep(given, program))
+    return _shown(given)
+
+
+def _check(given: argparse.Namespace, program: Sequence[str]) -> None:
+    runs = given.sweep is not None or given.commands
+    if given.sweep is not None and given.commands:
+        raise UsageError("--commands measures nothing", "--sweep", "leave one of them out")
+    if runs and not program:
+        raise UsageError("there is no program to run", "", "put it behind --, as in `-- train.py --epochs 1`")
+    if program and not runs:
+        raise UsageError("what to do with the program?", program[0], "--sweep 1,2 or --commands")
+    if runs and (given.words or given.plot is not None):
+        raise UsageError(
+            "a recording is not read then", given.words[0] if given.words else "--plot", "leave it out"
+        )
+    for name in ("workers", "rounds", "time"):
+        if given.sweep is None and getattr(given, name) is not None:
+            raise UsageError("this belongs to --sweep", f"--{name}", "leave it out")
+    if len(given.words) > 1:
+        raise UsageError("one recording at a time", given.words[1], "name one")
+
+
+def _shown(given: argparse.Namespace) -> Callable[[], int]:
+    from perfprobe.results import Results
+
+    results = Results(given.words[0] if given.words else newest())
+    if given.plot is not None:
+        path = writable(roofline_file(given.plot))
+        results.plot_threads(path)
+        return lambda: write(f"the picture is {printable(path)}\n")
+    if given.json:
+        text = json.dumps(results.threads_document(), indent=1, allow_nan=False) + "\n"
+    else:
+        text = results.threads_text(width=width(), color=colored())
+    return lambda: write(text)
+
+
+def _sweep(given: argparse.Namespace, program: Sequence[str]) -> int:
+    from perfprobe import sweeping
+    from perfprobe.bench.program_sweep import settings
+
+    asked = settings(given.sweep, given.workers)
+    time_s = TIME_S if given.time is None else given.time or None
+    with Bar("running") as bar:
+        found: Sweep = sweeping.swept(
+            program, asked, rounds=given.rounds or ROUNDS, time_s=time_s, progress=bar.show
+        )
+    if given.json:
+        text = json.dumps(sweeping.document(found), indent=1, allow_nan=False) + "\n"
+    else:
+        text = sweeping.text(found, width=width(), color=colored())
+    status = write(text)
+    return _INTERRUPTED if found.stopped == sweeping.INTERRUPTED else status
+
+
+def commands(program: Sequence[str]) -> str:
+    """Command lines that put the whole program under other tools, with perfprobe's ranges where they show."""
+    from perfprobe.bench.emit.commands import whole_program
+
+    first = os.path.splitext(os.path.basename(program[0]))[0]
+    lines = []
+    for command in whole_program(shlex.join(program), first if first and first[0] != "-" else "program"):
+        lines += [f"{command.line}\n", f"    {command.tool}: {command.answers}\n"]
+    return "".join(lines)

@@ -1,0 +1,61 @@
+"""Settings of threads, measured on the whole program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.support import units
+from perfprobe.tables.sweep import Sweep, SweepRow
+
+_CERTAIN = 0.9  # so many intervals hold the truth
+
+
+def sweep_blocks(
+    sweep: Sweep, rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool
+) -> Iterator[Block]:
+    """A table of the settings, then the one to take, as a line to paste."""
+    if not rows:
+        yield Paragraph("Nothing was measured.", "yellow")
+        return
+    pairs = min(row.pairs for row in rows)
+    ended = f"; ended early: {sweep.stopped}" if sweep.stopped else ""
+    yield Heading("Settings of threads", f"{sweep.program}; {pairs} paired runs of each{ended}")
+    yield Table(_columns(rows, sweep))
+    for note in _notes(rows, best, ignored):
+        yield Paragraph(note)
+
+
+def _columns(rows: Sequence[SweepRow], sweep: Sweep) -> list[Column]:
+    time = "step" if sweep.by_steps else "run"
+    return [
+        Column("setting", [row.setting for row in rows]),
+        figures(time, (units.duration(row.time_ns) for row in rows)),
+        figures("gain", ("" if at == 0 else f"{row.gain:.2f}x" for at, row in enumerate(rows)), style="bold"),
+        figures("interval", ("" if at == 0 else _interval(row) for at, row in enumerate(rows))),
+        figures("torch threads", (units.count(row.threads) for row in rows), 2),
+    ]
+
+
+def _interval(row: SweepRow) -> str:
+    return f"{row.low:.2f}-{row.high:.2f}"
+
+
+def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> Iterator[str]:
+    if ignored:
+        yield (
+            f"The program sets its own number of threads, {rows[0].threads}: these settings do not reach it. "
+            "Let it take the number from its options, or remove torch.set_num_threads."
+        )
+    elif best is None:
+        yield "As it is, is best: no setting is faster for certain."
+    else:
+        word = "Faster" if best.coverage >= _CERTAIN else "Seems faster"
+        yield (
+            f"{word}: {best.to_paste} ({best.gain:.2f}x, {_interval(best)}, "
+            f"{units.percent(best.coverage)} certain, {best.pairs} pairs)."
+        )
+    few = min(row.coverage for row in rows)
+    if few < _CERTAIN:
+        yield f"With so few pairs the intervals are only {units.percent(few)} certain: more --rounds."

@@ -1,0 +1,91 @@
+"""Settings of a sweep, and what the times of its runs say, on hand-made times."""
+
+from __future__ import annotations
+
+from random import Random
+from statistics import median
+
+import pytest
+
+from perfprobe.bench.program_sweep import best, ignored, interval, order, rows, settings
+from perfprobe.support.errors import UsageError
+from perfprobe.tables.sweep import Sweep, SweepRun
+
+
+def sweep(
+    times_ns: dict[int, list[float]], asked: str = "1,2", threads: tuple[int, ...] = (2, 1, 2)
+) -> Sweep:
+    """Runs by setting, a time for each round."""
+    runs = [
+        SweepRun(at, round_, time_ns, 10, threads[at])
+        for at, of_setting in times_ns.items()
+        for round_, time_ns in enumerate(of_setting)
+    ]
+    return Sweep("train.py", settings(asked), tuple(runs))
+
+
+def test_settings_are_variables_of_the_environment() -> None:
+    as_it_is, one, two = settings("1,4+passive+close")
+    assert (as_it_is.name, dict(as_it_is.variables), as_it_is.to_paste) == ("as it is", {}, "")
+    assert one.to_paste == "export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1"
+    assert two.name == "4 threads passive close"
+    assert two.variables["OMP_WAIT_POLICY"] == "passive"
+    assert two.variables["OMP_PROC_BIND"] == "close"
+    found = settings("1,2", "0,3")
+    assert [setting.workers for setting in found] == [0, 0, 3, 0, 3]
+    assert found[2].to_paste.endswith("MKL_NUM_THREADS=1, num_workers=3")
+
+
+@pytest.mark.parametrize("text", ["", "0", "two", "1,", "2+fast", "-1", "1 2"])
+def test_what_is_no_setting_is_refused(text: str) -> None:
+    with pytest.raises(UsageError):
+        settings(text)
+
+
+def test_every_round_has_every_setting_once_in_an_order_of_its_own() -> None:
+    orders = [order(4, round_) for round_ in range(20)]
+    assert all(sorted(found) == [0, 1, 2, 3] for found in orders)
+    assert len(set(map(tuple, orders))) > 5
+
+
+def test_gains_are_of_pairs() -> None:
+    """The machine becomes five times slower; the pairs do not notice."""
+    load = [1, 1, 2, 3, 5, 5, 4, 5, 5, 5]
+    found = rows(
+        sweep({0: [100.0 * at for at in load], 1: [50.0 * at for at in load], 2: [100.0 * at for at in load]})
+    )
+    assert [(row.pairs, row.gain, row.low, row.high) for row in found[1:]] == [(10, 2, 2, 2), (10, 1, 1, 1)]
+    fastest = best(found)
+    assert fastest is not None
+    assert fastest.to_paste == "export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1"
+
+
+def test_noise_recommends_nothing() -> None:
+    random = Random(3)
+    times = {at: [random.uniform(90, 110) for _ in range(10)] for at in range(3)}
+    assert best(rows(sweep(times))) is None
+
+
+def test_a_round_that_was_cut_short_counts_where_it_is_paired() -> None:
+    found = rows(sweep({0: [100, 100], 1: [50, 50, 1], 2: []}))
+    assert [(row.setting, row.pairs) for row in found] == [("as it is", 2), ("1 thread", 2)]
+
+
+def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
+    random = Random(1)
+    held = 0
+    for _ in range(2000):
+        low, high, coverage = interval(sorted(random.gauss(7, 2) for _ in range(10)))
+        held += low <= 7 <= high
+        assert coverage == pytest.approx(0.9785, abs=0.0005)
+    assert held / 2000 == pytest.approx(0.9785, abs=0.01)
+    values = sorted(random.random() for _ in range(31))
+    low, high, _ = interval(values)
+    assert values[0] < low < median(values) < high < values[-1]
+
+
+def test_a_program_with_its_own_number_of_threads_is_told() -> None:
+    times = {0: [100.0], 1: [100.0], 2: [100.0]}
+    assert ignored(rows(sweep(times, threads=(4, 4, 4))))
+    assert not ignored(rows(sweep(times)))
+    assert not ignored(rows(sweep(times, "2,2+passive", (2, 2, 2))))
