@@ -76,12 +76,12 @@ class Profile:
             package: show modules, and the lines within these installed packages (names with commas between);
                 None for those of the model's classes, and only where one line of the program has most time.
             full: all sections; the first screen alone is printed otherwise, unless one of the above is given.
-            view: one section alone: "summary", "steps", "phases", "start-up", "operators", "efficiency",
-                "lines", "modules", "gpus", "kernels", "copies", "waits", "cuda-calls", "functions",
-                "between", "ranges", "workers", "threads", "sources", "environment", "losses" or "children";
-                or a table as another profiler has it: "paddle.perf", "paddle.overview", "paddle.model",
-                "paddle.operator", "paddle.userdefined", "paddle.device", "tb.overview", "tb.operator" or
-                "tb.module".
+            view: one section alone: "summary", "benchmark", "operators", "efficiency", "steps", "phases",
+                "start-up", "lines", "modules", "gpus", "kernels", "copies", "waits", "cuda-calls",
+                "functions", "between", "ranges", "workers", "threads", "sources", "environment", "losses" or
+                "children"; or a table as another profiler has it: "paddle.perf", "paddle.overview",
+                "paddle.model", "paddle.operator", "paddle.userdefined", "paddle.device", "tb.overview",
+                "tb.operator" or "tb.module".
             brief: 40 lines of Markdown.
 
         Raises:
@@ -110,6 +110,9 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     ranges: bool = True,
     emit: str | None = None,
     keep_argv: bool = False,
+    benchmark: bool = False,
+    warmup: int = 10,
+    every_step_line: int | None = None,
 ) -> Profile:
     """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 
@@ -130,6 +133,9 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         ranges: also record the ranges that the program and its libraries set through NVTX and ITT.
         emit: "nvtx" or "itt": set every operator, step and phase as a range for another tool.
         keep_argv: record the program's arguments as they are; else what looks like a secret is ***.
+        benchmark: record nothing but when steps begin and end, and how long they wait for data.
+        warmup: steps that a benchmark leaves out at the beginning.
+        every_step_line: with a benchmark, print a line on standard error after so many steps.
 
     Raises:
         UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from perfprobe._core import RangeLog as RangeLog
     from perfprobe._core import Recorder as Recorder
     from perfprobe._core import Sampler as Sampler
+    from perfprobe._core import StepLog as StepLog
     from perfprobe._core import ThreadTimes as ThreadTimes
     from perfprobe._core import range as range
     from perfprobe._core import range_begin as range_begin

@@ -70,8 +70,11 @@ class Results:
             color: with escape sequences for a terminal.
         """
         from perfprobe.report.render import markdown, text
-        from perfprobe.report.section.listed import KINDS, kinds_of, peers
+        from perfprobe.report.section.listed import KINDS, chosen, kinds_of, peers
 
+        if view.is_screen and not self._is_profile and self._is_benchmark and not view.brief:
+            found = self.findings(view, kinds_of(chosen("benchmark")))
+            return text.render(found, width=width, color=color, view="benchmark")
         if view.is_screen and not self._is_profile:
             screen = self._screen(view)
             if view.brief:
@@ -102,6 +105,11 @@ class Results:
     def _is_profile(self) -> bool:
         """Whether it is a profile written by cProfile, which has one table."""
         return self._analysis.trace.recording.fact("pstats") is not None
+
+    @property
+    def _is_benchmark(self) -> bool:
+        """Whether nothing but steps was recorded."""
+        return bool(self._analysis.trace.recording.fact("recording", "benchmark"))
 
     def _screen(self, view: View) -> Findings:
         """The findings for the first screen, independent of the view."""

@@ -18,6 +18,7 @@ from perfprobe.collect.family import Family
 from perfprobe.collect.garbage import GarbageCollections
 from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
+from perfprobe.collect.live_steps import StepFinder
 from perfprobe.collect.masking import masked
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
@@ -172,6 +173,8 @@ class Session:
 
     def _chosen(self) -> list[Collector]:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
+        if self._options.benchmark:
+            return [*chosen, StepFinder(self._facts, self._options)]
         if self._options.ranges:
             chosen += [RangeCollector(self._facts, is_found=self._parents is not None), GarbageCollections()]
         else:

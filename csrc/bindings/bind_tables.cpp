@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "core/definitions.h"
+#include "core/live_steps.h"
 #include "core/loss.h"
 #include "core/operator_encoder.h"
 #include "core/processor_use.h"
@@ -44,7 +45,7 @@ py::dict native_tables() {
       listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
              OperatorRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow, SampleRow,
              LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow, ExternalIdRow,
-             RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow>();
+             RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep>();
   const py::str operators{std::string(OperatorRecord::kTable)};
   auto names = tables[operators].cast<Names>();
   names.insert(names.begin(), OperatorEncoder::kOwnColumns.begin(),

@@ -10,10 +10,12 @@
 
 #include "bindings/capsule.h"
 #include "core/emission_port.h"
+#include "core/loop_port.h"
 #include "core/recorder_port.h"
 #include "torch/calibration.h"
 #include "torch/compiled_kernel.h"
 #include "torch/emitter.h"
+#include "torch/loop_watch.h"
 #include "torch/observer.h"
 #include "torch/own_time.h"
 #include "torch/recorded_method.h"
@@ -117,6 +119,13 @@ PYBIND11_MODULE(_observer, module) {
              py::arg("ranges") = py::none(), py::arg("folders") = Folders());
   module.def("hand_on_ids", &hand_on, py::arg("ids"));
   module.def("stop", &stop_observer);
+  module.def(
+      "watch_loop",
+      [](const py::capsule& port, const py::object& optimizer) {
+        watch_loop(pointed_by<LoopPort>(port, kLoopCapsule), optimizer.ptr());
+      },
+      py::arg("port"), py::arg("optimizer"));
+  module.def("unwatch_loop", &unwatch_loop);
   module.def("operand_reuse", &reuse_columns);
   module.def("messages_full", &messages_full);
   module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/step_log.h"
 #include "gpu/own_ranges.h"
 
 namespace perfprobe {
@@ -54,8 +55,16 @@ void destroy(PyObject* self) {
   Py_DECREF(type);
 }
 
+// `with perfprobe.step():` is a step for what looks for steps while the program runs.
+void mark_step(const Range& marked, LoopEvent event) {
+  constexpr const char* kStep = "perfprobe.step";  // STEP_NAME of perfprobe/tables/scopes.py
+  if (StepLog::is_running() && PyUnicode_CompareWithASCIIString(marked.name, kStep) == 0)
+    StepLog::mark(event);
+}
+
 PyObject* enter(PyObject* self, PyObject* /*none*/) {
   Range* entered = range(self);
+  mark_step(*entered, LoopEvent::block_begin);
   if (entered->is_open) {
     try {
       if (entered->older == nullptr)
@@ -96,6 +105,7 @@ int64_t take_token(Range& left) {
 PyObject* leave(PyObject* self, PyObject* const* /*error*/, Py_ssize_t /*count*/) {
   if (range(self)->is_open)
     own_ranges::end(take_token(*range(self)));
+  mark_step(*range(self), LoopEvent::block_end);
   Py_RETURN_NONE;
 }
 

@@ -33,6 +33,7 @@ bool is_thorough =
 OperandReuse& reuse = *new OperandReuse();  // never destroyed: threads may outlive static objects
 Threads recorded_threads = Threads::all;
 Registration registration;
+std::atomic<bool> is_switched_off{false};
 
 // initial-exec: one instruction per access instead of a call; takes eight bytes of static TLS.
 [[gnu::tls_model("initial-exec")]] thread_local ThreadState* thread_state = nullptr;
@@ -298,6 +299,11 @@ size_t timed_levels(CpuTime cpu_time) {
   return cpu_time == CpuTime::outermost ? kOutermost : OpenStack::kDeepest;
 }
 
+void put_callbacks() {
+  registration.put(at::RecordFunctionCallback(on_start, on_end).needsInputs(true),
+                   observed_scopes(), recorded_threads, is_thorough);
+}
+
 // A forked child records nothing until it starts its own recording.
 void forget_in_child() {
   current_generation = 0;
@@ -332,8 +338,17 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitt
     emitter->training.start();
   own_time.clear();
   current_generation.store(++last_generation, std::memory_order_release);
-  registration.put(at::RecordFunctionCallback(on_start, on_end).needsInputs(true), threads,
-                   is_thorough);
+  if (!is_switched_off)
+    put_callbacks();
+}
+
+void switch_observer(bool on) {
+  if (is_switched_off.exchange(!on) == !on || current_generation == 0)
+    return;
+  if (on)
+    put_callbacks();
+  else
+    registration.remove();
 }
 
 void hand_on_ids(const ExternalIdPort* ids) {
@@ -361,7 +376,7 @@ bool messages_full() {
 }
 
 bool is_recording() {
-  return current_generation.load(std::memory_order_acquire) != 0 &&
+  return current_generation.load(std::memory_order_acquire) != 0 && !is_switched_off &&
          recorded_threads == Threads::all;
 }
 

@@ -25,6 +25,9 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads,
 // From now on, and until the observer stops, each operator's start in ticks is pushed to this port
 // as an id. nullptr: no ids any more.
 void hand_on_ids(const ExternalIdPort* ids);
+// Takes the callbacks off for a while, and puts them back. Operators that are open then are
+// recorded when they end. Called before the observer starts, it says how that starts.
+void switch_observer(bool on);
 // Removes the callbacks. Operators that end later are not recorded.
 void stop_observer();
 // Of the latest recording. Empty unless all operators had CPU time.

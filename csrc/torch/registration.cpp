@@ -12,13 +12,13 @@ void null_end(const at::RecordFunction& /*function*/, at::ObserverContext* /*con
 
 }  // namespace
 
-void Registration::put(at::RecordFunctionCallback made, Threads threads, bool needs_outputs) {
+void Registration::put(at::RecordFunctionCallback made, const Scopes& scopes, Threads threads,
+                       bool needs_outputs) {
   if (is_inherited_ && threads_ == threads && needs_outputs_ == needs_outputs)
     return;
   is_inherited_ = false;
   remove();
-  made.scopes(
-      {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION, at::RecordScope::USER_SCOPE});
+  made.scopes(scopes);
   made.needsOutputs(needs_outputs);
   handle_ =
       threads == Threads::all ? at::addGlobalCallback(made) : at::addThreadLocalCallback(made);
@@ -36,7 +36,7 @@ void Registration::remove() {
 void add_null_callbacks(bool needs_inputs) {
   null_callbacks.remove();
   null_callbacks.put(at::RecordFunctionCallback(null_start, null_end).needsInputs(needs_inputs),
-                     Threads::all, /*needs_outputs=*/false);
+                     observed_scopes(), Threads::all, /*needs_outputs=*/false);
 }
 
 void remove_null_callbacks() {

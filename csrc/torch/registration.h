@@ -1,11 +1,23 @@
 // Registers callbacks with torch.
 #pragma once
 
+#include <functional>
+#include <unordered_set>
+
 #include <ATen/record_function.h>
 
 #include "torch/observer.h"
 
 namespace perfprobe {
+
+using Scopes = std::unordered_set<at::RecordScope, std::hash<at::RecordScope>>;
+
+// What the observer records.
+inline const Scopes& observed_scopes() {
+  static const Scopes scopes = {at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION,
+                                at::RecordScope::USER_SCOPE};
+  return scopes;
+}
 
 // The callbacks of one recording at a time. A forked child keeps the callbacks that its parent had
 // registered: removing or replacing them takes torch's locks, which another thread of the parent
@@ -13,7 +25,8 @@ namespace perfprobe {
 class Registration {
  public:
   // needs_outputs: whether the callbacks get what operators return.
-  void put(at::RecordFunctionCallback made, Threads threads, bool needs_outputs);
+  void put(at::RecordFunctionCallback made, const Scopes& scopes, Threads threads,
+           bool needs_outputs);
   void remove();
   void keep_in_child() { is_inherited_ = handle_ != at::INVALID_CALLBACK_HANDLE; }
 

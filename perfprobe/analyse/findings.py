@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
 from perfprobe.analyse.critical.watch import CriticalWatch, critical_path
@@ -38,6 +39,7 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse, StepMarks
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.launch_times import LaunchTimes
+from perfprobe.tables.live_steps import Benchmark
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
@@ -153,6 +155,7 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, found, operators: teams(trace, found, operators),
         needs=(Processors, OperatorActivity),
     ),
+    Benchmark: Pass(lambda trace, asked: benchmark(trace)),
 }
 
 

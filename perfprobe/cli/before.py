@@ -20,7 +20,7 @@ def make_observer(options: Options, first_on_path: str | None, *, quiet: bool) -
         first_on_path: what the program has first on sys.path.
         quiet: print nothing; another process of this run does.
     """
-    if options.operators in ("off", "autograd"):
+    if options.operators in ("off", "autograd") and not options.benchmark:
         return
     torch = torch_there.find([*([] if first_on_path is None else [first_on_path]), *sys.path])
     if torch is None or native.has_observer(torch):

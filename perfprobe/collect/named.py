@@ -38,9 +38,12 @@ if TYPE_CHECKING:
     from perfprobe.native import range as range  # noqa: PLC0414 (exported)
     from perfprobe.native import range_begin as _begin
     from perfprobe.native import range_end as _end
+
+    _mark_step: Callable[[], None]
 else:
     try:
         range, _begin, _end = native.core().range, native.core().range_begin, native.core().range_end
+        _mark_step = native.core().mark_step
     except EnvironmentLack:
         range, _begin, _end = _Unrecorded, None, None
 
@@ -53,6 +56,7 @@ def step() -> range:
     """
     if _begin is not None:
         _end(_begin(STEP_MARK))
+        _mark_step()
     return range(STEP_NAME)
 
 

@@ -11,10 +11,13 @@ if TYPE_CHECKING:
 
 BUFFER_BYTES = 32 << 20
 SMALLEST_BUFFER_BYTES = 4 << 20
+_OF_STEPS = (COMMAND_LINE, PYTHON, RECORDING)  # of this process alone
 
 
 class Options(Chosen):
     """What to record.
+
+    A benchmark switches off all other sources.
 
     Raises:
         UsageError: a value that does not exist, or options that exclude each other: memory without the
@@ -90,10 +93,31 @@ class Options(Chosen):
         False,
         "record the program's arguments as they are; else tokens, keys and passwords among them are ***",
     )
+    benchmark: bool = option(
+        False,
+        "record nothing but when steps begin and end and how long they wait for data: the speed of the "
+        "program when nobody watches",
+        places=_OF_STEPS,
+    )
+    warmup: int = option(
+        10,
+        "steps that --benchmark leaves out at the beginning (default: %(default)s)",
+        kind="rows",
+        places=_OF_STEPS,
+    )
+    every_step_line: int | None = option(
+        None,
+        "with --benchmark, print a line on standard error after every N steps",
+        kind="steps",
+        places=_OF_STEPS,
+    )
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         self._check_together()
+        if self.benchmark:
+            self.python = self.operators = self.gpu = "off"
+            self.memory = self.ranges = self.children = False
 
     @property
     def cpu_timed(self) -> str:
@@ -125,6 +149,11 @@ class Options(Chosen):
         return {**self.of(RECORDING), "cpu_time": self.cpu_timed}
 
     def _check_together(self) -> None:
+        if self.every_step_line is not None and not self.benchmark:
+            raise UsageError("lines of steps are printed by --benchmark alone", "", "add --benchmark")
+        if self.benchmark and (self.emit is not None or self.memory or self.detail is not None):
+            what = "--benchmark records no operators: nothing can be emitted or measured of them"
+            raise UsageError(what, "", "leave out --emit, --memory and --detail, or --benchmark")
         if self.buffer_bytes < SMALLEST_BUFFER_BYTES:
             raise UsageError(
                 f"a buffer of {self.buffer_bytes} bytes is too small", "", "give it 4 MiB or more"

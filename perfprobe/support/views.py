@@ -14,6 +14,7 @@ _MODULES = "operators called in nn.Modules (--operators off records none)"
 # The sections of a report, in their order, each with what must be recorded for it.
 SECTION_VIEWS: Mapping[str, str] = {
     "summary": _OPERATORS,
+    "benchmark": "--benchmark",
     "operators": _OPERATORS,
     "efficiency": "measurements: `perfprobe bench` makes them",
     "lines": _OPERATORS,

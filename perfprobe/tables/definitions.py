@@ -34,6 +34,7 @@ from perfprobe.tables.gpu import (
     KinetoLaunches,
     Launches,
 )
+from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.meta import End, Meta
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.python import Calls, Functions, Samples
@@ -52,7 +53,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
     *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
-    *(ThreadTimes, ProcessorTimes, ThreadActivity),
+    *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps),
 )
 STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)

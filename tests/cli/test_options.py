@@ -117,6 +117,9 @@ def test_options_set_what_is_recorded() -> None:
         "ranges": True,
         "emit": None,
         "keep_argv": False,
+        "benchmark": False,
+        "warmup": 10,
+        "every_step_line": None,
     }
     assert recorded("") == plain
     assert recorded("--buffer 8M --ranges off") == {**plain, "buffer_bytes": 8 << 20, "ranges": False}

@@ -20,6 +20,7 @@ _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # what reports conti
 
 # By section; columns of torch's own table and of `perfprobe machine` belong to no section.
 COLUMNS: dict[str, dict[str, str]] = {
+    "benchmark": other_columns.BENCHMARK,
     "operators": operator_columns.OPERATORS,
     "torch's own table": operator_columns.AUTOGRAD,
     "lines": operator_columns.LINES,

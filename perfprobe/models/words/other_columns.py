@@ -26,6 +26,17 @@ FUNCTIONS: dict[str, str] = {
     "function": "File and line of its `def`, and its name.",
 }
 
+BENCHMARK: dict[str, str] = {
+    "measure": "**batch_cost**: time of a whole step. **reader_cost**: time of it in the loader's `next`. "
+    "**ips**: samples a second, or steps a second where the size of a batch cannot be read.",
+    "average": "Mean over the steps; of ips all samples by all the time.",
+    "median": "Half of the steps have at most this.",
+    "p95": "95 % of the steps have at most this.",
+    "min": "The smallest of a step.",
+    "max": "The largest of a step.",
+    "unit": "Of ips.",
+}
+
 THREADS: dict[str, str] = {
     "CPU": "CPU time of the thread.",
     "waited": "Time in which the thread was ready to run and had no processor, by the scheduler's account "

@@ -10,6 +10,11 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "The program, its wall and CPU time, the part of it in operators, what recording cost, and the "
         "hottest operator.",
     ),
+    "benchmark": (
+        ("Benchmark",),
+        "benchmark",
+        "What steps took when nothing was recorded but their ends (`--benchmark`).",
+    ),
     "operators": (
         ("Hot operators",),
         "report",

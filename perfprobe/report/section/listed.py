@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfprobe.report.section.agreement import agreement, source_tables
+from perfprobe.report.section.benchmark import benchmark, benchmark_tables
 from perfprobe.report.section.between import between, interval_tables
 from perfprobe.report.section.block import Section
 from perfprobe.report.section.children import child_recordings, child_tables
@@ -41,6 +42,7 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.launch_times import LaunchTimes
+from perfprobe.tables.live_steps import Benchmark
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
@@ -53,6 +55,7 @@ from perfprobe.tables.workers import Feeding
 
 SECTIONS = (
     Section("summary", (), summary, totals_table, shows=(Hotspots, Calling, GpuFindings)),
+    Section("benchmark", (Benchmark,), benchmark, benchmark_tables),
     Section("operators", (Hotspots,), hot_operators, operator_tables),
     Section("efficiency", (Measurements,), efficiency, measurement_tables),
     Section("lines", (Hotspots, HotLines), hot_lines, line_tables),

@@ -1,0 +1,99 @@
+// The steps that are found while the program runs, for the collector that starts and stops it.
+#include <tuple>
+#include <unistd.h>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bindings/recorder_door.h"
+#include "core/live_steps.h"
+#include "core/step_log.h"
+
+namespace py = pybind11;
+
+namespace perfprobe {
+namespace {
+
+StepSchedule schedule_of(const py::dict& given) {
+  StepSchedule schedule;
+  const auto set = [&given](const char* name, int64_t& to) {
+    if (given.contains(name))
+      to = given[name].cast<int64_t>();
+  };
+  set("first", schedule.first);
+  set("end", schedule.end);
+  set("windows", schedule.windows);
+  set("baseline", schedule.baseline);
+  set("baseline_first", schedule.baseline_first);
+  return schedule;
+}
+
+// Never deleted: the writer may still call it.
+class PyStepLog {
+ public:
+  PyStepLog(const py::capsule& recorder, const py::dict& schedule, int64_t every, int64_t warm_up)
+      : log_(*new StepLog(recorder_in(recorder), schedule_of(schedule), every, warm_up)),
+        process_(::getpid()) {}
+
+  void start() {
+    const py::gil_scoped_release release;
+    log_.start();
+  }
+  py::dict stop() {
+    if (process_ == ::getpid()) {
+      const py::gil_scoped_release release;
+      log_.stop();
+    }
+    py::dict named;
+    named["steps"] = log_.steps();
+    named["foreign"] = log_.foreign();
+    return named;
+  }
+  py::capsule capsule() { return py::capsule(static_cast<LoopPort*>(&log_), kLoopCapsule); }
+
+ private:
+  StepLog& log_;
+  const pid_t process_;
+};
+
+// Moments as tests make them: (event, time_ns, site, samples, has_optimizer, thread).
+using Moment = std::tuple<int32_t, int64_t, uint64_t, int64_t, bool, int64_t>;
+
+std::vector<py::tuple> live_steps(const std::vector<Moment>& moments) {
+  LiveSteps steps;
+  std::vector<py::tuple> found;
+  const auto keep = [&found](const std::vector<LiveStep>& ended) {
+    for (const LiveStep& step : ended)
+      found.push_back(py::make_tuple(step.number, static_cast<int>(step.source), step.is_evaluation,
+                                     step.start_ns, step.end_ns, step.reader_ns, step.batches,
+                                     step.samples));
+  };
+  for (const auto& [event, time_ns, site, samples, has_optimizer, thread] : moments)
+    keep(steps.see({.event = static_cast<LoopEvent>(event),
+                    .has_optimizer = has_optimizer,
+                    .time_ns = time_ns,
+                    .os_thread = thread,
+                    .site = site,
+                    .samples = samples}));
+  keep(steps.finish());
+  return found;
+}
+
+}  // namespace
+
+void bind_step_log(py::module_& module) {
+  py::class_<PyStepLog>(module, "StepLog")
+      .def(py::init<py::capsule, py::dict, int64_t, int64_t>(), py::arg("recorder"),
+           py::arg("schedule"), py::arg("every"), py::arg("warm_up"))
+      .def("start", &PyStepLog::start)
+      .def("stop", &PyStepLog::stop)
+      .def("capsule", &PyStepLog::capsule);
+  module.def("live_steps", &live_steps, py::arg("moments"));
+  module.def("mark_step", [] {
+    if (StepLog::is_running())
+      StepLog::mark(LoopEvent::mark);
+  });
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,69 @@
+"""What a benchmark says: the time of steps, of waiting for data, and samples a second."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.live_steps import Benchmark, Figures, LiveSteps
+from perfprobe.tables.recording import Recording
+from perfprobe.tables.steps import StepSource
+from perfprobe.tables.trace import Trace
+
+_SECOND_NS = 1e9
+
+
+def benchmark(trace: Trace) -> Benchmark | None:
+    """The figures of the steps behind the warm-up; None where the recording is not one of a benchmark."""
+    recording = trace.recording
+    if not recording.fact("recording", "benchmark"):
+        return None
+    rows = recording[LiveSteps]
+    source = int(rows.source.min()) if len(rows) else None
+    rows = rows.take(rows.source == (-1 if source is None else source))
+    apart, own = rows.take(rows.is_evaluation > 0), rows.take(rows.is_evaluation == 0)
+    kept = own.take((own.number >= _warm_up(recording)) & (own.end_ns > own.start_ns))
+    batch_ns = kept.end_ns - kept.start_ns
+    reader_ns = kept.reader_ns if len(kept) and bool((kept.batches > 0).any()) else None
+    samples = kept.samples if len(kept) and bool((kept.samples > 0).all()) else None
+    total_ns = int(batch_ns.sum())
+    return Benchmark(
+        source=None if source is None else StepSource(source),
+        steps=len(kept),
+        left_out=len(own) - len(kept),
+        evaluations=len(apart),
+        evaluation_ns=int((apart.end_ns - apart.start_ns).sum()),
+        total_ns=total_ns,
+        has_samples=samples is not None,
+        samples=None if samples is None else int(samples.sum()),
+        reader_share=None if reader_ns is None else float(reader_ns.sum()) / total_ns,
+        batch_ns=_figures(batch_ns, None),
+        reader_ns=None if reader_ns is None else _figures(reader_ns, None),
+        ips=_rates(batch_ns, samples),
+    )
+
+
+def _warm_up(recording: Recording) -> int:
+    given = recording.number("recording", "warmup")
+    return 0 if given is None else int(given)
+
+
+def _rates(batch_ns: Int64, samples: Int64 | None) -> Figures | None:
+    """Samples a second, or steps; the average is all of them by all the time."""
+    if len(batch_ns) == 0:
+        return None
+    done = np.ones(len(batch_ns)) if samples is None else samples.astype(np.float64)
+    return _figures(done / batch_ns * _SECOND_NS, float(done.sum() / batch_ns.sum() * _SECOND_NS))
+
+
+def _figures(values: Int64 | npt.NDArray[np.float64], average: float | None) -> Figures | None:
+    if len(values) == 0:
+        return None
+    ordered = np.sort(values)
+
+    def rank(share: float) -> float:
+        return float(ordered[max(int(np.ceil(share * len(ordered))) - 1, 0)])
+
+    mean = float(ordered.mean()) if average is None else average
+    return Figures(mean, rank(0.5), rank(0.95), float(ordered[0]), float(ordered[-1]))

@@ -1,0 +1,78 @@
+"""Finds the program's steps while it runs, by the ranges that torch sets around the parts of a loop.
+
+A loader's `next`, an optimizer's step and a step of torch.profiler are ranges of torch's own: a callback for
+ranges alone sees them, and operators cost what they cost without it. `perfprobe.step()` marks steps too.
+"""
+
+from __future__ import annotations
+
+import sys
+from os import getpid
+
+from perfprobe import native
+from perfprobe.collect.base import Collector
+from perfprobe.collect.imports import ImportWatch
+from perfprobe.support.errors import EnvironmentLack
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+    from perfprobe.collect.options import Options
+
+_NEVER = {"first": (1 << 63) - 1}
+
+
+class StepFinder(Collector):
+    """Writes the table `live_steps`; begins when the program's own `import torch` completes."""
+
+    name = "steps"
+
+    def __init__(self, facts: Facts, options: Options) -> None:
+        self._facts = facts
+        self._options = options
+        self._process = getpid()
+        self._watch = ImportWatch("torch", self._torch_ready)
+        self._log: native.StepLog | None = None
+        self._observer: Any = None
+
+    def available(self) -> EnvironmentLack | None:
+        """Always None: whether torch can be watched is only known once the program has chosen it."""
+        return None
+
+    def start(self) -> None:
+        """Wait for torch; `perfprobe.step()` counts from now on."""
+        every = self._options.every_step_line or 0
+        capsule = self._facts.recorder.capsule()
+        self._log = native.core().StepLog(capsule, _NEVER, every, self._options.warmup)
+        self._log.start()
+        self._watch.start()
+
+    def stop(self) -> None:
+        """Write the last steps, and what was not seen."""
+        self._watch.stop()
+        if self._observer is not None:
+            self._observer.unwatch_loop()
+        if self._log is None:
+            return
+        figures = self._log.stop()
+        self._facts.meta("live_steps", figures)
+        if "torch" not in sys.modules:
+            self._facts.loss(self.name, "the program never imported torch")
+        if figures["foreign"]:
+            reason = "loaders, optimizers and marks of threads other than the loop's"
+            self._facts.loss(self.name, reason, figures["foreign"], "run one loop at a time")
+
+    def _torch_ready(self, torch: Any) -> None:
+        if getpid() != self._process or self._log is None:
+            return
+        self._facts.extend("torch", version=str(torch.__version__))
+        try:
+            observer: Any = native.observer(torch)
+            observer.watch_loop(self._log.capsule(), torch.optim.Optimizer)
+            self._observer = observer
+        except EnvironmentLack as missing:
+            self._facts.tell(str(missing))
+            reason = f"only perfprobe.step() marks steps: {missing.where}"
+            self._facts.loss(self.name, reason, 1, missing.remedy)
