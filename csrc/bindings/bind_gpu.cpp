@@ -133,7 +133,7 @@ class PyGpuSession {
     named["session"] = recording_->session().number();
     named["driver"] = number(recording_->driver().version());
     named["devices"] = devices;
-    named["lacks"] = recording_->session().lacks();
+    named["lacks"] = recording_->session().missing();
     return named;
   }
 

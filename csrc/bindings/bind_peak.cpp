@@ -18,7 +18,7 @@ namespace {
 py::list kernels() {
   py::list rows;
   for (const PeakKernel& kernel : peak_kernels())
-    rows.append(py::make_tuple(kernel.name, kernel.dtype, kernel.instruction, kernel.lack()));
+    rows.append(py::make_tuple(kernel.name, kernel.dtype, kernel.instruction, kernel.missing()));
   return rows;
 }
 
@@ -28,9 +28,9 @@ const Kernel& find_kernel(const std::vector<Kernel>& kernels, const std::string&
   for (const Kernel& kernel : kernels) {
     if (name != kernel.name)
       continue;
-    const std::string lack = kernel.lack();
-    if (!lack.empty())
-      throw std::runtime_error(lack);
+    const std::string missing = kernel.missing();
+    if (!missing.empty())
+      throw std::runtime_error(missing);
     return kernel;
   }
   throw std::invalid_argument("there is no kernel " + name);
@@ -49,8 +49,8 @@ int64_t run(const std::string& name, int64_t rounds) {
 py::list elements() {
   py::list rows;
   for (const ElementKernel& kernel : element_kernels())
-    rows.append(
-        py::make_tuple(kernel.name, kernel.kind, kernel.dtype, kernel.instructions, kernel.lack()));
+    rows.append(py::make_tuple(kernel.name, kernel.kind, kernel.dtype, kernel.instructions,
+                               kernel.missing()));
   return rows;
 }
 
@@ -60,7 +60,7 @@ py::buffer_info flat(const py::buffer& buffer, const char* formats, bool writabl
   const bool fits = found.ndim == 1 && found.format.size() == 1 &&
                     std::strchr(formats, found.format[0]) != nullptr;
   if (!fits || (found.size > 1 && found.strides[0] != found.itemsize))
-    throw std::invalid_argument(std::string("not one run of numbers of format ") + formats);
+    throw std::invalid_argument(std::string("not a contiguous buffer of format ") + formats);
   return found;
 }
 
@@ -72,7 +72,7 @@ void run_elements(const std::string& name, const py::buffer& left, const py::buf
   const py::buffer_info b = flat(right, format);
   const py::buffer_info made = flat(out, format, true);
   if (a.size != made.size || b.size != made.size)
-    throw std::invalid_argument("not as many results as elements");
+    throw std::invalid_argument("the output needs as many elements as the input");
   const py::gil_scoped_release released;
   kernel.run(a.ptr, b.ptr, made.ptr, made.size);
 }
@@ -85,7 +85,7 @@ void gather(const py::buffer& table, const py::buffer& places, const py::buffer&
   const py::buffer_info at = flat(places, "lq");
   const py::buffer_info to = flat(out, "B", true);
   if (run_bytes < 1 || parts < 1 || part < 0 || part >= parts || to.size != at.size * run_bytes)
-    throw std::invalid_argument("not as many bytes as the runs have");
+    throw std::invalid_argument("the output needs as many bytes as the runs have");
   const int64_t first = at.size * part / parts;
   const int64_t count = at.size * (part + 1) / parts - first;
   const py::gil_scoped_release released;

@@ -126,8 +126,8 @@ void bind_ranges(py::module_& module) {
       "range_begin", [](const py::str& name) { return begin_range(name.ptr()); }, py::arg("name"));
   module.def("range_end", &own_ranges::end, py::arg("token"));
   module.attr("garbage_collected") = garbage_callback();
-  module.def("nvtx_lack", [] { return text_or_none(nvtx::lack()); });
-  module.def("itt_lack", [] { return text_or_none(itt::lack()); });
+  module.def("nvtx_missing", [] { return text_or_none(nvtx::missing()); });
+  module.def("itt_missing", [] { return text_or_none(itt::missing()); });
 }
 
 }  // namespace perfprobe

@@ -83,7 +83,7 @@ class PySampler {
 #endif
 
 // Returns why threads cannot be sampled here; None if they can.
-py::object sampler_lack() {
+py::object sampler_missing() {
 #ifdef PERFPROBE_FOREIGN_FRAMES
   try {
     const OwnMemory memory;
@@ -107,7 +107,7 @@ int32_t line_of(const py::bytes& table, int32_t first_line, int32_t offset) {
 }  // namespace
 
 void bind_sampler(py::module_& module) {
-  module.def("sampler_lack", &sampler_lack);
+  module.def("sampler_missing", &sampler_missing);
   module.def("line_of_instruction", &line_of, py::arg("table"), py::arg("first_line"),
              py::arg("offset"));
   py::class_<PySampler>(module, "Sampler")

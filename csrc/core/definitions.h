@@ -146,8 +146,7 @@ class Definitions {
   int32_t other_stack();
 
   int32_t add_signature(Hash128 hash, const SignatureText& signature);
-  // Ignored for "(other)", and, once half of `kValueBytes` is used, for all but the first read of a
-  // signature.
+  // Ignored for "(other)", and once half of `kValueBytes` is used: the rest is for first reads.
   void add_values(int32_t signature, const char* values);
   [[nodiscard]] int64_t other_signatures() const { return other_signatures_; }
   [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }

@@ -31,7 +31,7 @@ inline constexpr KnownFault kClockFault{
     "clock",
     24,
     130100,
-    "a clock that is registered again does not hold for the first kernels",
+    "a clock that is registered again is not used for the first kernels",
     "it is registered once and left there until the program ends; times of CUPTI's own clock are "
     "converted, others left out, and both counted",
     "use a torch built for CUDA 13.1 or newer"};

@@ -147,7 +147,7 @@ std::optional<CuptiFault> CuptiSession::open(bool with_ids) {
   }
   choose_calls();
   if (kWaitFault.is_in(version_))
-    lacks_.emplace_back("waits for the whole GPU (cudaDeviceSynchronize): a fault of this CUPTI");
+    missing_.emplace_back("waits for the whole GPU (cudaDeviceSynchronize): a fault of this CUPTI");
   number_ = ++sessions;
   return std::nullopt;
 }
@@ -179,7 +179,7 @@ std::optional<CuptiFault> CuptiSession::prepare() {
   const bool has_threads =
       api_.set_thread_id_type != nullptr && api_.set_thread_id_type(kSystemThreadIds) == 0;
   if (!has_threads)
-    lacks_.emplace_back("the threads of calls (cuptiSetThreadIdType)");
+    missing_.emplace_back("the threads of calls (cuptiSetThreadIdType)");
   if (std::optional<CuptiFault> fault = give_clock(); fault)
     return fault;
   promise_zeroed_buffers(1);  // CUPTI need not clear them inside a launch
@@ -229,12 +229,12 @@ std::optional<CuptiFault> CuptiSession::enable_kinds(bool with_ids) {
     const CuptiFault fault = explain(code, "cuptiActivityEnable " + std::to_string(kind.number));
     if (kind.is_needed)
       return fault;
-    lacks_.push_back(std::string(kind.what) + ": " + fault.reason);
+    missing_.push_back(std::string(kind.what) + ": " + fault.reason);
   }
   if (!with_ids)
     return std::nullopt;
   if (const Code code = api_.enable(cupti::kExternalCorrelation); code != 0)
-    lacks_.push_back("exact links: " + explain(code, "cuptiActivityEnable").reason);
+    missing_.push_back("exact links: " + explain(code, "cuptiActivityEnable").reason);
   else
     enabled_.push_back(cupti::kExternalCorrelation);
   return std::nullopt;
@@ -246,7 +246,7 @@ void CuptiSession::choose_calls() {
     for_calls(api_, cupti::kRuntimeDomain, kLeftOut,
               [&](uint32_t call) { static_cast<void>(api_.enable_runtime_call(call, 0)); });
   if (api_.enable_driver_call == nullptr) {
-    lacks_.emplace_back("calls of the CUDA driver, as Triton makes them: this CUPTI is too old");
+    missing_.emplace_back("calls of the CUDA driver, as Triton makes them: this CUPTI is too old");
     return;
   }
   for_calls(api_, cupti::kDriverDomain, kDriverCalls,

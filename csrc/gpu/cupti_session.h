@@ -43,7 +43,7 @@ class CuptiSession {
   [[nodiscard]] int number() const { return number_; }
   [[nodiscard]] int64_t dropped_records() const { return dropped_records_; }
   // Kinds of records that could not be enabled, and calls that could not be excluded.
-  [[nodiscard]] const std::vector<std::string>& lacks() const { return lacks_; }
+  [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
 
  private:
   std::optional<CuptiFault> subscribe();
@@ -65,7 +65,7 @@ class CuptiSession {
   int number_ = 0;
   Strides strides_;
   std::vector<uint32_t> enabled_;
-  std::vector<std::string> lacks_;
+  std::vector<std::string> missing_;
   int64_t dropped_records_ = 0;
 };
 

@@ -101,7 +101,7 @@ StringHandle* handle(Message message) {
 
 }  // namespace
 
-const char* lack() {
+const char* missing() {
   return collector().domain == nullptr ? "no tool listens through ITT" : nullptr;
 }
 

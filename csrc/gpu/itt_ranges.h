@@ -11,9 +11,9 @@ namespace perfprobe::itt {
 
 using Message = const void*;
 
-const char* lack();
+const char* missing();
 inline bool is_listening() {
-  return lack() == nullptr;
+  return missing() == nullptr;
 }
 
 Message message(const char* text);

@@ -26,7 +26,7 @@ nvtxEventAttributes_t attributes(Message message) {
 
 }  // namespace
 
-const char* lack() {
+const char* missing() {
   return domain() == nullptr ? "no tool listens through NVTX" : nullptr;
 }
 
@@ -69,7 +69,7 @@ void mark(Message message) {
 
 #else
 
-const char* lack() {
+const char* missing() {
   return "perfprobe was built without the NVTX headers (the package nvidia-nvtx)";
 }
 Message message(const char* /*text*/) {

@@ -16,9 +16,9 @@ using Message = const void*;
 
 // Returns why nothing can be emitted: no tool listens, or perfprobe was built without the NVTX
 // headers; nullptr if a tool other than perfprobe listens.
-const char* lack();
+const char* missing();
 inline bool is_listening() {
-  return lack() == nullptr;
+  return missing() == nullptr;
 }
 
 Message message(const char* text);

@@ -179,9 +179,8 @@ class OwnerSearch {
   PyObject* names_ = nullptr;  // names that the frame's code mentions
   bool is_users_ = false;  // whether the frame's code is the user's; only set if there is a chain
   size_t looks_ = 0;
-  std::unordered_set<PyObject*> seen_;  // in this frame
-  std::unordered_set<PyObject*>
-      without_;  // modules that neither contain the owner nor are to be searched for it
+  std::unordered_set<PyObject*> seen_;     // in this frame
+  std::unordered_set<PyObject*> without_;  // modules known not to contain the owner
 };
 
 }  // namespace

@@ -131,7 +131,7 @@ def _together(
     affinity = int(windows.processors.max())
     known = [cores for cores in (float(affinity) if affinity > 0 else None, quota) if cores is not None]
     process_ns = int(windows.process_cpu_ns.sum())
-    lacks = _lacks(recording, quota)
+    lacks = _missing_readings(recording, quota)
     missing = {one.what for one in lacks}
 
     def cores(name: str) -> float | None:
@@ -162,7 +162,7 @@ def _total(column: Int64) -> int | None:
     return int(told.sum()) if len(told) else None
 
 
-def _lacks(recording: Recording, quota: float | None) -> tuple[Lack, ...]:
+def _missing_readings(recording: Recording, quota: float | None) -> tuple[Lack, ...]:
     """What the kernel did not provide, with the recorded reason."""
     found = []
     for what, (name, file) in _FILES.items():

@@ -62,7 +62,7 @@ def create(
         except FileExistsError:
             continue
         except OSError as error:
-            raise _lack(error, candidate) from error
+            raise _refusal(error, candidate) from error
     raise UsageError("the recording exists already", path, "name another file, or remove it")
 
 
@@ -72,7 +72,7 @@ def _numbered(path: str) -> Iterator[str]:
         yield inserted(path, str(number))
 
 
-def _lack(error: OSError, path: str) -> PerfprobeError:
+def _refusal(error: OSError, path: str) -> PerfprobeError:
     if error.errno == errno.EISDIR:
         return UsageError("the recording's name is a folder", path, "name a file")
     remedies = {

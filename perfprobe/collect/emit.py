@@ -27,7 +27,7 @@ def listener(facts: Facts, kind: str | None) -> object | None:
         _say_what_could_be_emitted(facts)
         return None
     core: Any = native.core()
-    missing = core.nvtx_lack() if kind == "nvtx" else core.itt_lack()
+    missing = core.nvtx_missing() if kind == "nvtx" else core.itt_missing()
     if missing is None:
         facts.extend("emit", kind=kind, domain="perfprobe")
         port: object = core.emission_port(kind)

@@ -121,7 +121,7 @@ class GpuCollector(Collector):
             self._facts.guarded(self.name, self._name_devices)
         elif not self._said:
             missing = "initialised CUDA through torch" if self._torch is not None else "imported torch"
-            self._lack(f"the program never {missing}", "", is_expected=True)
+            self._report_missing(f"the program never {missing}", "", is_expected=True)
 
     def counters(self) -> dict[str, Any] | None:
         """As `perfprobe.gpu_counters`; None where no GPU is recorded."""
@@ -140,15 +140,15 @@ class GpuCollector(Collector):
     def _prepare(self) -> None:
         torch, tool = self._torch, nsight()
         if tool is not None:
-            self._lack(f"{tool} holds CUPTI exclusively", "run without it, or read its own report")
+            self._report_missing(f"{tool} holds CUPTI exclusively", "run without it, or read its own report")
         elif native.core().is_gpu_driver_assumed():
             self._begin()
         elif getattr(torch.version, "hip", None) is not None:
             reason = "this torch is a build for AMD's GPUs, which are not recorded"
-            self._lack(reason, "", is_expected=True)
+            self._report_missing(reason, "", is_expected=True)
         elif torch.version.cuda is None or not hasattr(torch._C, "_cuda_init"):
             remedy = "install a build of torch with CUDA"
-            self._lack("this torch is a build without CUDA", remedy, is_expected=True)
+            self._report_missing("this torch is a build without CUDA", remedy, is_expected=True)
         elif torch.cuda.is_initialized():
             self._begin()
         else:
@@ -191,7 +191,7 @@ class GpuCollector(Collector):
         facts = {name: value for name, value in session.facts().items() if value not in ("", 0, [])}
         self._facts.extend(self.name, **facts)
         if refusal is not None:
-            self._lack(*refusal, is_expected=not facts.get("devices"))
+            self._report_missing(*refusal, is_expected=not facts.get("devices"))
             return
         self._session = session
         if exact:
@@ -211,7 +211,9 @@ class GpuCollector(Collector):
     def _leave_to_profiler(self, reads_gpu: bool) -> None:
         """CUPTI is Kineto's, which is beneath the autograd profiler: what it sees is recorded by that."""
         if not reads_gpu:
-            self._lack("the autograd profiler holds CUPTI exclusively", "record with --operators observer")
+            self._report_missing(
+                "the autograd profiler holds CUPTI exclusively", "record with --operators observer"
+            )
             return
         self._is_profilers = True
         self._facts.extend(self.name, source="the autograd profiler")
@@ -226,7 +228,7 @@ class GpuCollector(Collector):
             names = [cuda.get_device_name(device) for device in range(cuda.device_count())]
             self._facts.extend(self.name, devices=[{"name": name} for name in names])
 
-    def _lack(self, reason: str, remedy: str, *, is_expected: bool = False) -> None:
+    def _report_missing(self, reason: str, remedy: str, *, is_expected: bool = False) -> None:
         """Nothing is recorded. is_expected: to be reported only where the GPU was asked for."""
         self._said = True
         self._facts.extend(self.name, lack=reason)

@@ -155,7 +155,7 @@ class OperatorCollector(Collector):
                 folders=folders,
             )
         except EnvironmentLack as missing:
-            self._lack(missing)
+            self._report_missing(missing)
             return
         self._observer = observer
         observer.hand_on_ids(self._ids)
@@ -177,7 +177,7 @@ class OperatorCollector(Collector):
         """Whether the autograd profiler has to replace the observer, and can."""
         return self._observer is None and _has_profiler(self._torch)
 
-    def _lack(self, missing: EnvironmentLack) -> None:
+    def _report_missing(self, missing: EnvironmentLack) -> None:
         instead = "; the autograd profiler records them instead" if self._falls_back() else ""
         self._facts.tell(f"{missing}{instead}")
         self._facts.loss(

@@ -53,12 +53,12 @@ class ProcessorWaits(Collector):
 
 def _look_for_files(root: str) -> tuple[dict[str, str], str]:
     """Those that cannot be read, with the reason, and the one that tells of a quota, or ""."""
-    lacks = {what: missing for what, path in _FILES.items() if (missing := _lack(f"{root}{path}"))}
+    lacks = {what: missing for what, path in _FILES.items() if (missing := _why_missing(f"{root}{path}"))}
     _found[root] = lacks, host.throttling(root.rstrip("/")) or ""
     return _found[root]
 
 
-def _lack(path: str) -> str | None:
+def _why_missing(path: str) -> str | None:
     """Why a file of the kernel cannot be read; None where it can."""
     try:
         with _open(path, "rb") as file:

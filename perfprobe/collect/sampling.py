@@ -34,7 +34,7 @@ class SamplerCollector(Collector):
 
     def available(self) -> EnvironmentLack | None:
         """Why it cannot work: the kernel refuses, or this Python's frames are not known."""
-        where: str | None = native.core().sampler_lack()
+        where: str | None = native.core().sampler_missing()
         if where is None:
             return None
         return EnvironmentLack(

@@ -36,8 +36,10 @@ def _wrapped(text: str, width: int, indent: int) -> list[str]:
 
 
 def _summary(parts: list[Part]) -> str:
-    lacks = [part.part for part in parts[:-1] if part.state == LACK]
+    failing = [part.part for part in parts[:-1] if part.state == LACK]
     if works(parts):
-        return "Operators can be recorded here." + (f" Does not work: {', '.join(lacks)}." if lacks else "")
-    first = f"; start with {lacks[0]}" if lacks else ""
+        return "Operators can be recorded here." + (
+            f" Does not work: {', '.join(failing)}." if failing else ""
+        )
+    first = f"; start with {failing[0]}" if failing else ""
     return f"Operators cannot be recorded here{first}."

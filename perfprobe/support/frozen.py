@@ -79,7 +79,7 @@ def _take_positions(kind: Any, values: Sequence[object], named: dict[str, object
 def _refuse(kind: Any, found: dict[str, object]) -> None:
     unknown = [name for name in found if name not in kind._named]
     missing = [name for name in kind._named if name not in found]
-    said = f"has no {', '.join(unknown)}" if unknown else f"lacks {', '.join(missing)}"
+    said = f"has no {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)}"
     raise TypeError(f"{kind.__name__} {said}")
 
 

@@ -19,8 +19,8 @@ def printable(text: str) -> str:
 def encodable(text: str, encoding: str | None) -> str:
     """The text with ASCII marks, else `?`, for characters that the encoding does not have."""
     known = encoding or "utf-8"
-    lacking = {ord(mark): plain for mark, plain in _PLAIN.items() if not _is_known(mark, known)}
-    text = text.translate(lacking)
+    replaced = {ord(mark): plain for mark, plain in _PLAIN.items() if not _is_known(mark, known)}
+    text = text.translate(replaced)
     return text.encode(known, errors="replace").decode(known)
 
 

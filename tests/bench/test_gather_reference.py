@@ -123,5 +123,5 @@ def test_places_outside_of_the_arrays_are_refused() -> None:
         (table, at, out, 4, -1, 2),
         (table, at, out, 0),
     ):
-        with pytest.raises(ValueError, match="not as many bytes"):
+        with pytest.raises(ValueError, match="needs as many bytes"):
             native.core().gather(*wrong)

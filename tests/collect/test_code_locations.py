@@ -11,7 +11,7 @@ import pytest
 
 from perfprobe import _core
 
-pytestmark = pytest.mark.skipif(_core.sampler_lack() is not None, reason=str(_core.sampler_lack()))
+pytestmark = pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
 
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])
 MOST_UNITS = 2000  # all instructions up to this; the thousands of a module would take a minute

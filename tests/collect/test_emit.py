@@ -307,7 +307,7 @@ def test_only_the_observer_emits(source: str) -> None:
 
 
 def test_without_headers_nothing_is_emitted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "core", lambda: SimpleNamespace(nvtx_lack=lambda: "built without headers"))
+    monkeypatch.setattr(native, "core", lambda: SimpleNamespace(nvtx_missing=lambda: "built without headers"))
     monkeypatch.setattr(native, "why_not_built", {"nvtx": "no headers"}.get)
     said: list[str] = []
     facts: Any = SimpleNamespace(tell=said.append, loss=lambda *row: said.append(row[-1]))

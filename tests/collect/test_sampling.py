@@ -20,7 +20,7 @@ from perfprobe import _core
 from perfprobe.tables.python import Look
 from tests.collect.sampled import QUICK_NS, Place, Sampled, sampling
 
-pytestmark = pytest.mark.skipif(_core.sampler_lack() is not None, reason=str(_core.sampler_lack()))
+pytestmark = pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
 
 Park = Callable[[], object]
 

@@ -21,7 +21,7 @@ from perfprobe.tables.python import Samples
 from perfprobe.tables.recording import Recording
 from tests.collect.runs import finish, start
 
-supported = pytest.mark.skipif(_core.sampler_lack() is not None, reason=str(_core.sampler_lack()))
+supported = pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
 
 PROGRAMS = {
     "signals": """
@@ -178,7 +178,7 @@ def test_unsupported_sampling_is_a_loss(tmp_path: Path, monkeypatch: pytest.Monk
 
 @pytest.mark.skipif(sys.version_info >= (3, 11), reason="it is supported here")
 def test_an_old_python_is_reported_as_unsupported() -> None:
-    assert "not supported on Python 3.10" in str(_core.sampler_lack())
+    assert "not supported on Python 3.10" in str(_core.sampler_missing())
 
 
 @supported

@@ -13,7 +13,7 @@ from perfprobe.tables import storage
 from perfprobe.tables.python import Look, Samples
 from tests.collect.runs import Outcome, both
 
-pytestmark = pytest.mark.skipif(_core.sampler_lack() is not None, reason=str(_core.sampler_lack()))
+pytestmark = pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
 
 # The offset of `previous` in _PyInterpreterFrame, and of the pointer to that in a frame object.
 _PREVIOUS = 48 if sys.version_info < (3, 12) else 8

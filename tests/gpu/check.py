@@ -74,7 +74,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _site(text: str) -> Path:
     """A folder with a built perfprobe, as made by `pip install --target`."""
     folder = Path(text).resolve()
-    missing = tree.lacking(folder / "perfprobe")
+    missing = tree.missing_parts(folder / "perfprobe")
     if missing:
         raise argparse.ArgumentTypeError(f"{folder}/perfprobe is no built package: {missing}")
     return folder
@@ -90,7 +90,7 @@ def chosen(args: argparse.Namespace) -> list[list[Check]]:
 
 def run_all(report: Report, folder: Path, end_s: float, args: argparse.Namespace) -> None:
     """Runs the checks one after another: two programs at a time would share the GPU and disturb its times."""
-    missing, site = machine.driver_lack(), args.site
+    missing, site = machine.driver_missing(), args.site
     if missing is None and site is None and not args.no_build:
         site = tree.site(ROOT / "build" / "gpu")
         built, output = tree.build(ROOT, ROOT / "build" / "gpu", end_s)

@@ -6,7 +6,7 @@ import ctypes
 import os
 
 
-def driver_lack() -> str | None:
+def driver_missing() -> str | None:
     """Why no GPU can be used, such as 'no driver: ...'; None if one can."""
     try:
         driver = ctypes.CDLL("libcuda.so.1")

@@ -16,7 +16,7 @@ from tests.gpu.result import FAIL, SKIP, Report
     "each", [each for each in CHECKS if not each.with_standin], ids=lambda each: each.name
 )
 def test_a_check_passes_on_a_gpu(each: Check, tmp_path: Path) -> None:
-    missing = machine.driver_lack()
+    missing = machine.driver_missing()
     if missing is not None:
         pytest.skip(missing)
     report = Report(tmp_path / "out")

@@ -33,7 +33,7 @@ def run(out: Path, *arguments: str) -> tuple[int, dict[str, dict[str, Any]]]:
 @pytest.fixture
 def with_gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine with a working driver."""
-    monkeypatch.setattr(machine, "driver_lack", lambda: None)
+    monkeypatch.setattr(machine, "driver_missing", lambda: None)
     return monkeypatch
 
 
@@ -77,7 +77,7 @@ def test_checks_beyond_the_deadline_do_not_run(with_gpu: pytest.MonkeyPatch, tmp
 
 
 def test_without_a_driver_every_check_is_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(machine, "driver_lack", lambda: "no driver: libcuda.so.1 is missing")
+    monkeypatch.setattr(machine, "driver_missing", lambda: "no driver: libcuda.so.1 is missing")
     monkeypatch.delenv("PERFPROBE_CUPTI", raising=False)
     status, found = run(tmp_path)
     assert status == 0
@@ -87,7 +87,7 @@ def test_without_a_driver_every_check_is_skipped(monkeypatch: pytest.MonkeyPatch
 
 
 def test_with_the_standin_only_suitable_checks_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(machine, "driver_lack", lambda: "no driver")
+    monkeypatch.setattr(machine, "driver_missing", lambda: "no driver")
     monkeypatch.setenv("PERFPROBE_CUPTI", "/standin.so")
     monkeypatch.setenv("PERFPROBE_ASSUME_DRIVER", "1")
     monkeypatch.setattr(check, "CHECKS", [fake("passes", with_standin=True), fake("fails")])
@@ -99,7 +99,7 @@ def test_with_the_standin_only_suitable_checks_run(monkeypatch: pytest.MonkeyPat
 def test_the_summary_is_written_after_an_interrupt(tmp_path: Path) -> None:
     program = (
         "from tests.gpu import check, machine; from tests.gpu.listed import Check\n"
-        "machine.driver_lack = lambda: None\n"
+        "machine.driver_missing = lambda: None\n"
         "check.CHECKS = [Check(name, 'tests.gpu.fakes:' + name, 600) for name in ('passes', 'hangs')]\n"
         f"check.main(['--out', {str(tmp_path)!r}, '--no-build'])\n"
     )

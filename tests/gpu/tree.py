@@ -40,7 +40,7 @@ def build(root: Path, folder: Path, end_s: float) -> tuple[Result, str]:
         if not isinstance(ended, str):
             output += f"--- {name}\n{ended.output}\n"
             ended = "" if ended.status == 0 else f"{ended.how()}: {ended.last_line()}"
-        ended = ended or lacking(site(folder) / "perfprobe")
+        ended = ended or missing_parts(site(folder) / "perfprobe")
         said[name] = ended or "built"
         if not ended:
             break
@@ -50,7 +50,7 @@ def build(root: Path, folder: Path, end_s: float) -> tuple[Result, str]:
     return Result("build", PASS if built else FAIL, reason, seconds, {**said, **build_notes(folder)}), output
 
 
-def lacking(package: Path) -> str:
+def missing_parts(package: Path) -> str:
     """What is missing in the built package; "" if it is complete."""
     missing = [part for part in _PARTS if not list(package.glob(part))]
     return f"nothing was built as {', '.join(missing)}" if missing else ""
@@ -62,7 +62,7 @@ def build_notes(folder: Path) -> dict[str, str]:
     return {"_build.json": " ".join(path.read_text(encoding="utf-8").split())} if path.exists() else {}
 
 
-def lacking_modules(*names: str) -> str:
+def missing_modules(*names: str) -> str:
     """Which of these modules cannot be imported, as a reason; "" if all can."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     return f"no {', '.join(missing)} here" if missing else ""
@@ -78,7 +78,7 @@ def environment() -> dict[str, str]:
 
 def with_pip(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
     """As a user installs it, except for the network."""
-    missing = lacking_modules("pip", "scikit_build_core", "pybind11")
+    missing = missing_modules("pip", "scikit_build_core", "pybind11")
     if missing:
         return missing
     words = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-index"]
@@ -88,7 +88,7 @@ def with_pip(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
 
 def with_cmake(root: Path, folder: Path, limit_s: float) -> process.Ended | str:
     """With only CMake. The package's Python files are copied to its output."""
-    missing = lacking_modules("pybind11")
+    missing = missing_modules("pybind11")
     if missing or shutil.which("cmake") is None:
         return missing or "no cmake here"
     import pybind11

@@ -55,7 +55,7 @@ def test_sizes_agree_with_torch() -> None:
 
 
 def _is_part(name: str) -> bool:
-    """Whether one element is less than a whole number of bytes or needs several values."""
+    """Whether an element is not a separate number: quantized, or smaller than a byte."""
     return name.startswith(("q", "bits", "float4")) or name in [
         f"{sign}int{bits}" for sign in ("u", "") for bits in range(1, 8)
     ]

@@ -82,7 +82,7 @@ void what_has_no_times_is_not_timed(const Layout& layout) {
 
 // Cut after each byte, in memory of exactly that size, so that the sanitizer notices reads beyond
 // it.
-void a_short_record_lacks_fields_only() {
+void a_short_record_only_misses_fields() {
   const Layout& layout = test::kLayouts[0];
   const Bytes whole = test::kernel(layout, nullptr, 5000, 5250);
   for (size_t size = 0; size <= whole.bytes().size(); ++size) {
@@ -126,7 +126,7 @@ int main() {
     calls_and_waits_are_decoded(layout);
     what_has_no_times_is_not_timed(layout);
   }
-  a_short_record_lacks_fields_only();
+  a_short_record_only_misses_fields();
   strides_are_asked_from_the_library();
   return perfprobe::test::report();
 }

@@ -43,9 +43,9 @@ void results_are_those_of_the_library(const perfprobe::ElementKernel& kernel, do
 void every_kernel_that_runs_here() {
   int run = 0;
   for (const perfprobe::ElementKernel& kernel : perfprobe::element_kernels()) {
-    const std::string lack = kernel.lack();
-    if (!lack.empty()) {
-      std::fprintf(stderr, "%s is not run: %s\n", kernel.name.c_str(), lack.c_str());
+    const std::string missing = kernel.missing();
+    if (!missing.empty()) {
+      std::fprintf(stderr, "%s is not run: %s\n", kernel.name.c_str(), missing.c_str());
       continue;
     }
     ++run;

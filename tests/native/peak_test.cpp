@@ -11,9 +11,9 @@ namespace {
 void sums_hold_as_many_products_as_were_asked_for() {
   int run = 0;
   for (const perfprobe::PeakKernel& kernel : perfprobe::peak_kernels()) {
-    const std::string lack = kernel.lack();
-    if (!lack.empty()) {
-      std::fprintf(stderr, "%s is not run: %s\n", kernel.name, lack.c_str());
+    const std::string missing = kernel.missing();
+    if (!missing.empty()) {
+      std::fprintf(stderr, "%s is not run: %s\n", kernel.name, missing.c_str());
       continue;
     }
     for (const int64_t rounds : {0, 1, 3, 1000})

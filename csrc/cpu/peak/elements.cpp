@@ -7,32 +7,32 @@ namespace perfprobe {
 
 namespace {
 
-std::string no_lack() {
+std::string nothing_missing() {
   return "";
 }
 
 #if defined(__x86_64__)
 
-std::string lack_of_avx2() {
+std::string missing_avx2() {
   __builtin_cpu_init();
   const bool has = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   return has ? "" : "the processor has no avx2 with fma";
 }
 
-std::string lack_of_avx512() {
+std::string missing_avx512() {
   __builtin_cpu_init();
   const bool has = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
-                   __builtin_cpu_supports("avx512dq") && lack_of_avx2().empty();
+                   __builtin_cpu_supports("avx512dq") && missing_avx2().empty();
   return has ? "" : "the processor has no avx512f with avx512vl and avx512dq";
 }
 
 #endif
 
-void add(std::vector<ElementKernel>& all, const char* instructions, std::string (*lack)(),
+void add(std::vector<ElementKernel>& all, const char* instructions, std::string (*missing)(),
          const peak::ElementLoop (&loops)[peak::kElementLoops]) {
   for (const peak::ElementLoop& loop : loops) {
     const std::string name = std::string(loop.kind) + " " + loop.dtype + " " + instructions;
-    all.push_back({name, loop.kind, loop.dtype, instructions, lack, loop.run});
+    all.push_back({name, loop.kind, loop.dtype, instructions, missing, loop.run});
   }
 }
 
@@ -65,10 +65,10 @@ const std::vector<ElementKernel>& element_kernels() {
   static const std::vector<ElementKernel> kernels = [] {
     std::vector<ElementKernel> all;
 #if defined(__x86_64__)
-    add(all, "avx512", lack_of_avx512, peak::kAvx512Loops);
-    add(all, "avx2", lack_of_avx2, peak::kAvx2Loops);
+    add(all, "avx512", missing_avx512, peak::kAvx512Loops);
+    add(all, "avx2", missing_avx2, peak::kAvx2Loops);
 #endif
-    add(all, "plain", no_lack, peak::kPlainLoops);
+    add(all, "plain", nothing_missing, peak::kPlainLoops);
     return all;
   }();
   return kernels;

@@ -16,7 +16,7 @@ struct ElementKernel {
   const char* dtype;         // "f32" or "f64"
   const char* instructions;  // "avx512", "avx2" or "plain": the compiler's default
   // Returns why it cannot run here; empty if it can.
-  std::string (*lack)();
+  std::string (*missing)();
   void (*run)(const void* left, const void* right, void* out, int64_t count);
 };
 

@@ -16,7 +16,7 @@ struct PeakKernel {
   const char* instruction;  // "vfmadd231ps zmm"
   int64_t products;         // products per round: instructions x lanes x products in a lane
   // Returns why it cannot run here; empty if it can.
-  std::string (*lack)();
+  std::string (*missing)();
   // Runs this many rounds and returns the sum over all lanes: rounds x products. The sum is exact
   // while a lane of 32-bit floats stays below 2^24, which is at least 8M rounds. (Integer lanes:
   // 2^31; AMX: 256k rounds.)

@@ -31,7 +31,7 @@ constexpr int kRowBytes = 64;
 constexpr int kSums = 6;
 constexpr int kTiles = 8;
 
-std::string lack_of(unsigned bit, const char* name) {
+std::string missing_feature(unsigned bit, const char* name) {
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
@@ -43,12 +43,12 @@ std::string lack_of(unsigned bit, const char* name) {
   return "";
 }
 
-std::string lack_of_bf16() {
-  return lack_of(kBf16Bit, "amx-bf16");
+std::string missing_bf16() {
+  return missing_feature(kBf16Bit, "amx-bf16");
 }
 
-std::string lack_of_int8() {
-  return lack_of(kInt8Bit, "amx-int8");
+std::string missing_int8() {
+  return missing_feature(kInt8Bit, "amx-int8");
 }
 
 struct alignas(64) TileConfiguration {  // Intel's manual, volume 1, chapter 18
@@ -124,8 +124,8 @@ constexpr int64_t kTileProducts = kRows * kRows * kRowBytes;
 
 std::vector<PeakKernel> tile_kernels() {
   return {
-      {"bf16 amx", "bf16", "tdpbf16ps", kSums * kTileProducts / 2, lack_of_bf16, bf16_amx},
-      {"i8 amx", "i8", "tdpbusd", kSums * kTileProducts, lack_of_int8, i8_amx},
+      {"bf16 amx", "bf16", "tdpbf16ps", kSums * kTileProducts / 2, missing_bf16, bf16_amx},
+      {"i8 amx", "i8", "tdpbusd", kSums * kTileProducts, missing_int8, i8_amx},
   };
 }
 

@@ -43,22 +43,22 @@ PERFPROBE_VECTOR_LOOP(i8_avx512, PERFPROBE_TARGET("avx512f,avx512bw,avx512vl,avx
                       _mm512_dpbusd_epi32)
 
 // These builtins also check that the operating system saves the registers.
-#define PERFPROBE_LACK(function, feature)                                          \
+#define PERFPROBE_MISSING(function, feature)                                       \
   std::string function() {                                                         \
     __builtin_cpu_init();                                                          \
     return __builtin_cpu_supports(feature) ? "" : "the processor has no " feature; \
   }
 
-PERFPROBE_LACK(lack_of_fma, "fma")
-PERFPROBE_LACK(lack_of_avx512vl, "avx512vl")
-PERFPROBE_LACK(lack_of_avx512bf16, "avx512bf16")
-PERFPROBE_LACK(lack_of_avx512vnni, "avx512vnni")
+PERFPROBE_MISSING(missing_fma, "fma")
+PERFPROBE_MISSING(missing_avx512vl, "avx512vl")
+PERFPROBE_MISSING(missing_avx512bf16, "avx512bf16")
+PERFPROBE_MISSING(missing_avx512vnni, "avx512vnni")
 
 #elif defined(__aarch64__)
 
 constexpr int kNeonSums = 24;  // of 32 registers
 
-std::string no_lack() {
+std::string nothing_missing() {
   return "";
 }
 
@@ -77,17 +77,17 @@ PERFPROBE_VECTOR_LOOP(f64_neon, , "w", float64x2_t, double, kNeonSums, vdupq_n_f
 std::vector<PeakKernel> vector_kernels() {
 #if defined(__x86_64__)
   return {
-      {"f32 avx2", "f32", "vfmadd231ps ymm", kYmmSums * 8, lack_of_fma, f32_avx2},
-      {"f64 avx2", "f64", "vfmadd231pd ymm", kYmmSums * 4, lack_of_fma, f64_avx2},
-      {"f32 avx512", "f32", "vfmadd231ps zmm", kZmmSums * 16, lack_of_avx512vl, f32_avx512},
-      {"f64 avx512", "f64", "vfmadd231pd zmm", kZmmSums * 8, lack_of_avx512vl, f64_avx512},
-      {"bf16 avx512", "bf16", "vdpbf16ps zmm", kZmmSums * 32, lack_of_avx512bf16, bf16_avx512},
-      {"i8 avx512", "i8", "vpdpbusd zmm", kZmmSums * 64, lack_of_avx512vnni, i8_avx512},
+      {"f32 avx2", "f32", "vfmadd231ps ymm", kYmmSums * 8, missing_fma, f32_avx2},
+      {"f64 avx2", "f64", "vfmadd231pd ymm", kYmmSums * 4, missing_fma, f64_avx2},
+      {"f32 avx512", "f32", "vfmadd231ps zmm", kZmmSums * 16, missing_avx512vl, f32_avx512},
+      {"f64 avx512", "f64", "vfmadd231pd zmm", kZmmSums * 8, missing_avx512vl, f64_avx512},
+      {"bf16 avx512", "bf16", "vdpbf16ps zmm", kZmmSums * 32, missing_avx512bf16, bf16_avx512},
+      {"i8 avx512", "i8", "vpdpbusd zmm", kZmmSums * 64, missing_avx512vnni, i8_avx512},
   };
 #elif defined(__aarch64__)
   return {
-      {"f32 neon", "f32", "fmla v.4s", kNeonSums * 4, no_lack, f32_neon},
-      {"f64 neon", "f64", "fmla v.2d", kNeonSums * 2, no_lack, f64_neon},
+      {"f32 neon", "f32", "fmla v.4s", kNeonSums * 4, nothing_missing, f32_neon},
+      {"f64 neon", "f64", "fmla v.2d", kNeonSums * 2, nothing_missing, f64_neon},
   };
 #else
   return {};

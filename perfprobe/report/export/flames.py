@@ -86,7 +86,7 @@ class Flames:
     def __init__(self, findings: Findings) -> None:
         calling = findings.get(Calling)
         if calling is None or len(calling.sampled) + len(calling.sites) == 0:
-            raise _lack(findings.trace)
+            raise _no_stacks(findings.trace)
         self._trace, self._calling = findings.trace, calling
         self._of_stack = calling.python.of_stack.tolist()
         self._parent = self._trace.recording[Stacks].parent.tolist()
@@ -197,7 +197,7 @@ def operator_text(trace: Trace, name: int, overload: int, signature: int, phase:
     return f"{text} ({Phase(phase).name.lower()})" if phase in _MARKED else text
 
 
-def _lack(trace: Trace) -> InputError:
+def _no_stacks(trace: Trace) -> InputError:
     is_pstats = trace.recording.fact("pstats") is not None
     remedy = "use --format pstats" if is_pstats else "record again with --python both"
     return InputError("there are no stacks with times in it", trace.recording.path, remedy)

@@ -25,7 +25,7 @@ TOP = 8
 _NOTEWORTHY = 0.005  # of wall time
 _LEAST_CORES = 0.05
 
-_LACKS = {
+_MISSING = {
     "waiting": "how long threads waited",
     "machine": "what other processes used",
     "pressure": "whether any process on the machine waited",
@@ -130,5 +130,5 @@ def _notes(found: Processors) -> Iterator[str]:
         other = units.duration(found.other_run_ns)
         yield f"Threads that ended between two readings ran {other}; how long they waited is not known."
     for missing in found.lacks:
-        if missing.what in _LACKS:
-            yield f"Not known: {_LACKS[missing.what]} ({printable(missing.why)})."
+        if missing.what in _MISSING:
+            yield f"Not known: {_MISSING[missing.what]} ({printable(missing.why)})."
