@@ -1,13 +1,13 @@
-"""Freezes what HolisticTraceAnalysis computes from real traces: `hta_figures.json` beside this file.
+"""Saves what HolisticTraceAnalysis (HTA) computes from real traces in `hta_figures.json` beside this file.
 
-Run it with an interpreter that has HolisticTraceAnalysis 0.5.0 and pandas 2.2: with pandas 3 its critical
-path fails (`drop(axis=1, columns=...)`), and so does its reading of some traces.
+Run it with an interpreter that has HolisticTraceAnalysis 0.5.0 and pandas 2.2. With pandas 3 its critical
+path fails (`drop(axis=1, columns=...)`), and it cannot read some traces.
 
     python benchmarks/truth/hta_figures.py FOLDER_OF_TRACES > benchmarks/truth/hta_figures.json
 
-Times are microseconds, the unit of Kineto's traces: also that of `consecutive_kernel_delay`, 30, whose
-documentation says nanoseconds. Its rounding of times to whole microseconds (`round_down_time_stamps`) is off:
-it takes up to 2 us from every kernel, which is most of a short one.
+Times are microseconds, the unit of Kineto's traces. This is also the unit of `consecutive_kernel_delay`
+(30), whose documentation says nanoseconds. HTA's rounding to whole microseconds (`round_down_time_stamps`)
+is switched off, because it subtracts up to 2 us from every kernel, which is most of a short one.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SHORT_US, _DELAY_US = 50, 100  # HTA's `runtime_cutoff` and `launch_delay_cutof
 
 
 def analysis(path: Path) -> Any:
-    """The trace as HTA reads it, with its last step."""
+    """The trace as read by HTA, with its last step."""
     hta = importlib.import_module("hta.trace_analysis")
 
     return hta.TraceAnalysis(trace_files={0: str(path)}, include_last_profiler_step=True)
@@ -71,7 +71,7 @@ def launches(trace: Any) -> dict[str, float]:
 
 
 def queues(trace: Any) -> dict[str, dict[str, float]]:
-    """Events and longest queue of each stream."""
+    """Number of events and longest queue of each stream."""
     rows = trace.get_queue_length_summary()["queue_length"]
     return {
         str(int(stream)): {name: float(row[name]) for name in ("count", "mean", "max")}
@@ -80,7 +80,7 @@ def queues(trace: Any) -> dict[str, dict[str, float]]:
 
 
 def critical_path(trace: Any) -> dict[str, Any]:
-    """The critical path of the whole trace: its length, and how much each resource bounds."""
+    """The critical path of the whole trace: its length, and the time bound by each resource."""
     graph, is_valid = trace.critical_path_analysis(rank=0, annotation="", instance_id=None)
     edges = graph.get_critical_path_breakdown()
     by_bound = edges.groupby("bound_by").duration.sum().to_dict()
@@ -98,11 +98,11 @@ _FIGURES: tuple[Callable[[Any], Any], ...] = (idle, temporal, overlap, launches,
 
 
 def figures(path: Path) -> dict[str, Any]:
-    """All of one trace; where HTA fails, its error."""
+    """All figures of one trace; if HTA fails, its error."""
     found: dict[str, Any] = {}
     try:
         trace = analysis(path)
-    except Exception as error:  # HTA raises whatever pandas does
+    except Exception as error:  # HTA passes on any error of pandas
         return {"error": f"{type(error).__name__}: {error}"}
     for compute in _FIGURES:
         try:
@@ -113,7 +113,7 @@ def figures(path: Path) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Prints the document."""
+    """Prints the JSON document."""
     logging.disable(logging.CRITICAL)
     warnings.filterwarnings("ignore")
     with contextlib.redirect_stdout(sys.stderr):

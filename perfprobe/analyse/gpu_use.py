@@ -1,5 +1,6 @@
-"""How well each GPU was used, by the TensorBoard plugin's definitions: torch_tb_profiler 0.4.3,
-profiler/gpu_metrics_parser.py and tensor_cores_parser.py; and what GPUs did in each step, idle time apart.
+"""How well each GPU was used, by the TensorBoard plugin's definitions, and what GPUs did in each step.
+
+Source of the definitions: torch_tb_profiler 0.4.3, profiler/gpu_metrics_parser.py and tensor_cores_parser.py.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _OURS = ((PeerType.KERNEL,), (PeerType.COMMUNICATION,), (PeerType.MEMCPY, PeerTy
 
 
 def gpu_use(trace: Trace, marks: StepMarks, times: StepTimes) -> GpuUse | None:
-    """None without a GPU, and without operators: then nothing says what its work is to be compared with."""
+    """Returns the use of each GPU; None without a GPU or without operators, as then there is no time span."""
     gpu = on_gpu(trace)
     steps, has_steps = host_steps(trace, marks, times)
     if gpu is None or len(gpu.device) == 0 or len(steps) == 0:
@@ -38,7 +39,7 @@ def gpu_use(trace: Trace, marks: StepMarks, times: StepTimes) -> GpuUse | None:
 
 @frozen
 class _Kernels:
-    """Kernels with times. in_operator: whether an operator launched them."""
+    """The kernels that have times. in_operator: whether an operator launched them."""
 
     device: Int32
     start_ns: Int64
@@ -97,7 +98,7 @@ def _within(start_ns: Int64, end_ns: Int64, first_ns: int, last_ns: int) -> int:
 def _sm_efficiency(
     start_ns: Int64, end_ns: Int64, blocks: Floats, first_ns: int, last_ns: int
 ) -> float | None:
-    """Blocks for each multiprocessor of all kernels at work, at most 1, as a mean over the span."""
+    """The mean over the span of the running kernels' blocks per multiprocessor, each moment at most 1."""
     known = (blocks > 0) & (end_ns > first_ns) & (start_ns < last_ns)
     if not known.any() or last_ns <= first_ns:
         return None
@@ -110,13 +111,13 @@ def _sm_efficiency(
 
 
 def _mean(values: Floats, weight_ns: Int64) -> float | None:
-    """The mean of the known values."""
+    """The weighted mean of the known values; None if there are none."""
     known = ~np.isnan(values) & (weight_ns > 0)
     return float(np.average(values[known], weights=weight_ns[known])) if known.any() else None
 
 
 def _parts(steps: PluginSteps, gpu: OnGpu) -> StepUse:
-    """What GPUs did in each step, each moment once; together they are the step."""
+    """Divides each step into computing, communication, copying and idle time, which sum to the step."""
     start_ns = end_ns = np.empty(0, np.int64)
     had_ns, parts = np.zeros(len(steps), np.int64), []
     for kinds in _OURS:

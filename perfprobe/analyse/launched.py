@@ -1,8 +1,8 @@
-"""Launches: how long the calls took, how long after them the work began, and how much was queued.
+"""Sums launches: how long the calls took, how long after them the work began, and how much was queued.
 
-As HolisticTraceAnalysis has them: `CudaKernelAnalysis.cuda_kernel_launch_stats`, and the queue of
-`TraceCounters._get_queue_length_time_series_for_rank`: one more when a call begins, one less when its work
-begins.
+The definitions are those of HolisticTraceAnalysis: `CudaKernelAnalysis.cuda_kernel_launch_stats`, and for
+the queue `TraceCounters._get_queue_length_time_series_for_rank`. The queue grows by one when a call begins
+and shrinks by one when its work begins.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KEYS = ("operator", "frame", "forward_frame", "phase", "gap")
 
 
 class _Launches:
-    """One row for each call that started work with times: that which began first."""
+    """One row for each call whose work has times: the work that began first."""
 
     def __init__(self, trace: Trace) -> None:
         links = trace.gpu
@@ -54,7 +54,7 @@ class _Launches:
 
 
 def launch_times(trace: Trace) -> LaunchTimes | None:
-    """All that is found out about launches; None where nothing was recorded of GPUs."""
+    """Returns the sums of launches; None if no GPU was recorded."""
     if trace.gpu is None:
         return None
     launches = _Launches(trace)
@@ -72,7 +72,7 @@ def launch_times(trace: Trace) -> LaunchTimes | None:
 
 
 def queue_lengths(work: Work, own: Rows) -> tuple[Int64, Int64]:
-    """Times at which the queue of these launches changes, and its length from then on."""
+    """Returns the times at which the queue of these launches changes, and its length from then on."""
     time_ns = np.concatenate([work.launch_ns[own], np.maximum(work.start_ns[own], work.launch_ns[own])])
     change = np.concatenate([np.ones(len(own), np.int64), np.full(len(own), -1)])
     order = np.lexsort((-change, time_ns))
@@ -147,7 +147,7 @@ def _over_time(work: Work, own: Rows) -> QueueLengths:
     before_ns = np.append(np.int64(0), np.cumsum(length[:-1] * np.diff(time_ns)))
     at = np.searchsorted(time_ns, bound_ns, "right") - 1
     until_ns = before_ns[at] + length[at] * (bound_ns - time_ns[at])
-    # The longest of a part: what it begins with, and all changes in it.
+    # The longest queue of a part: the length at its start, and after each change in it.
     merged_ns = np.concatenate([bound_ns[:-1], time_ns])
     merged = np.concatenate([length[at[:-1]], length])
     part = np.clip(np.searchsorted(bound_ns, merged_ns, "right") - 1, 0, PARTS - 1)

@@ -1,4 +1,4 @@
-"""How well a GPU was used, in a trace made by hand whose figures are counted by hand."""
+"""How well a GPU was used, in a made trace with figures counted by hand."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def findings_of(folder: Path, events: list[dict[str, Any]], devices: list[dict[s
     return Analysis(link(kineto.read(path))).find((GpuFindings, GpuUse, PeerTimes))
 
 
-def test_steps_last_to_the_end_of_what_was_launched_in_them(found: Findings) -> None:
+def test_steps_end_with_the_last_work_launched_in_them(found: Findings) -> None:
     steps = found[GpuUse].steps
     assert steps.number.tolist() == [3, 4]
     assert steps.start_ns.tolist() == [1_000_000, 1_100_000]
@@ -87,14 +87,14 @@ def test_shares_of_the_steps(found: Findings) -> None:
     assert row.tensor_cores == row.plugin_tensor_cores == 30 / 130
 
 
-def test_what_the_gpu_did_in_a_step(found: Findings) -> None:
+def test_a_step_is_divided_by_kinds_of_gpu_work(found: Findings) -> None:
     of_step = {(row.step, row.part): row.time_ns for row in part_rows(found)}
     assert [of_step[3, part] for part in ("computing", "NCCL", "copying", "idle")] == [30e3, 0, 0, 70e3]
     assert [of_step[4, part] for part in ("computing", "NCCL", "copying", "idle")] == [100e3, 0, 20e3, 20e3]
     assert of_step[None, "idle"] == 45e3
 
 
-def test_the_plugin_s_breakdown_has_the_same_steps(found: Findings) -> None:
+def test_the_plugins_breakdown_has_the_same_steps(found: Findings) -> None:
     of_step = {(row.step, row.category): row.time_ns for row in role_rows(found)}
     assert of_step[4, "Kernel"] == 100e3
     assert of_step[4, "Memcpy"] == 20e3
@@ -113,7 +113,7 @@ def test_sizes_of_launches(found: Findings) -> None:
     assert (second.occupancy, second.tensor_cores) == (0.25, False)
 
 
-def test_a_last_step_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+def test_an_unfinished_last_step_is_left_out(tmp_path: Path) -> None:
     cut = [
         span("user_annotation", "ProfilerStep#5", 1240, 1300),
         span("cuda_runtime", "cudaLaunchKernel", 1250, 1252, correlation=4),
@@ -122,7 +122,7 @@ def test_a_last_step_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
     assert findings_of(tmp_path, [*EVENTS, *cut], [V100])[GpuUse].steps.number.tolist() == [3, 4]
 
 
-def test_a_device_that_nobody_described(tmp_path: Path) -> None:
+def test_a_device_without_facts(tmp_path: Path) -> None:
     found = findings_of(tmp_path, EVENTS, [{"id": 0, "name": ["no", "name"], "numSms": "80"}])
     (row,) = use_rows(found)
     assert row.utilization == 130 / 240

@@ -1,4 +1,4 @@
-"""Idle time of devices: what it is blamed on, by hand, and its sums against slow twins."""
+"""Idle time of devices: causes by hand, and sums compared with slow twins."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from perfprobe.tables.trace import Trace
 from tests.build import Program, op
 from tests.found import find, watched
 
-NS = 1_000  # a unit of the programs here: gaps are longer than 30 us unless told
+NS = 1_000  # the unit of these programs: gaps are longer than 30 us by default
 
 
 def gap() -> Program:
-    """A kernel until 200, and one that a call at 900 launches at line 9, which begins at 1000."""
+    """A kernel until 200, and one from 1000 on that a call at 900 on line 9 launched."""
     program = Program()
     program.thread(1)
     program.thread(2)
@@ -46,7 +46,7 @@ def blamed(program: Program, folder: Path) -> Counter[tuple[str, int | None]]:
     return found
 
 
-def test_python_before_the_launch_and_the_launch(tmp_path: Path) -> None:
+def test_a_gap_is_python_before_the_launch_and_then_the_launch(tmp_path: Path) -> None:
     assert blamed(gap(), tmp_path) == {("PYTHON", 9): 700, ("LAUNCH", 9): 100}
 
 
@@ -56,7 +56,7 @@ def test_samples_show_the_line_of_python(tmp_path: Path) -> None:
     assert blamed(program, tmp_path) == {("PYTHON", 9): 500, ("PYTHON", 7): 200, ("LAUNCH", 9): 100}
 
 
-def test_operators_and_what_they_call(tmp_path: Path) -> None:
+def test_operators_and_their_calls_are_causes(tmp_path: Path) -> None:
     program = gap()
     line = program.stack("a.py:8 main")
     program.run(op("aten::empty", 300 * NS, 600 * NS, stack=line))
@@ -72,14 +72,14 @@ def test_operators_and_what_they_call(tmp_path: Path) -> None:
     }
 
 
-def test_nested_operators_count_once_as_the_outermost(tmp_path: Path) -> None:
+def test_only_the_outermost_of_nested_operators_counts(tmp_path: Path) -> None:
     program = gap()
     outer, inner = program.stack("a.py:8 main"), program.stack("b.py:3 f")
     program.run(op("outer", 200 * NS, 890 * NS, op("inner", 300 * NS, 600 * NS, stack=inner), stack=outer))
     assert blamed(program, tmp_path) == {("OPERATORS", 8): 690, ("PYTHON", 9): 10, ("LAUNCH", 9): 100}
 
 
-def test_a_loader_and_garbage_collection_and_compiling(tmp_path: Path) -> None:
+def test_loading_garbage_collection_and_compiling_are_causes(tmp_path: Path) -> None:
     program = gap()
     line = program.stack("a.py:3 main")
     program.run(op("enumerate(DataLoader)#_Single.__next__", 250 * NS, 450 * NS, scope=7, stack=line))
@@ -96,8 +96,8 @@ def test_a_loader_and_garbage_collection_and_compiling(tmp_path: Path) -> None:
     }
 
 
-def test_a_wait_is_to_blame_for_as_long_as_it_lasted(tmp_path: Path) -> None:
-    """From 20 to 220 the host stood still: without that it could be 200 ahead. The rest is Python's."""
+def test_a_wait_is_blamed_for_at_most_its_length(tmp_path: Path) -> None:
+    """The host waited from 20 to 220. Without that it could be 200 ahead. The rest is Python."""
     program = gap()
     wait = program.stack("a.py:6 main")
     program.api_call("cudaStreamSynchronize", 20 * NS, 220 * NS, 3, stack=wait)
@@ -105,14 +105,14 @@ def test_a_wait_is_to_blame_for_as_long_as_it_lasted(tmp_path: Path) -> None:
     assert blamed(program, tmp_path) == {("SYNC", 6): 200, ("PYTHON", 9): 500, ("LAUNCH", 9): 100}
 
 
-def test_waits_are_known_by_their_names_where_they_have_no_records(tmp_path: Path) -> None:
+def test_waits_without_records_are_recognized_by_name(tmp_path: Path) -> None:
     program = gap()
     wait = program.stack("a.py:6 main")
     program.api_call("hipDeviceSynchronize", 20 * NS, 220 * NS, 3, stack=wait)
     assert blamed(program, tmp_path)["SYNC", 6] == 200
 
 
-def test_what_has_a_cause_of_its_own_is_not_the_waits(tmp_path: Path) -> None:
+def test_parts_with_another_clear_cause_are_not_blamed_on_the_wait(tmp_path: Path) -> None:
     program = gap()
     wait, data = program.stack("a.py:6 main"), program.stack("a.py:3 main")
     program.api_call("cudaStreamSynchronize", 20 * NS, 220 * NS, 3, stack=wait)
@@ -125,8 +125,8 @@ def test_what_has_a_cause_of_its_own_is_not_the_waits(tmp_path: Path) -> None:
     }
 
 
-def test_a_copy_of_pageable_memory(tmp_path: Path) -> None:
-    """Its call begins at 1200 and keeps the host; the copy itself begins at 1500."""
+def test_a_copy_of_pageable_memory_is_a_cause(tmp_path: Path) -> None:
+    """Its call begins at 1200 and makes the host wait; the copy itself begins at 1500."""
     program = gap()
     line = program.stack("a.py:4 main")
     program.api_call("cudaMemcpyAsync", 1200 * NS, 1600 * NS, 3, stack=line)
@@ -136,7 +136,7 @@ def test_a_copy_of_pageable_memory(tmp_path: Path) -> None:
     assert found["PYTHON", 4] == 100
 
 
-def test_the_thread_that_launched_before_where_the_other_did_nothing(tmp_path: Path) -> None:
+def test_the_previously_launching_thread_counts_if_the_other_did_nothing(tmp_path: Path) -> None:
     """Autograd's thread runs an operator from 300 to 400 while the main thread waits for it in Python."""
     program = gap()
     back = program.stack("a.py:2 main")
@@ -150,7 +150,7 @@ def test_the_thread_that_launched_before_where_the_other_did_nothing(tmp_path: P
     assert found["LAUNCH", 9] == 100
 
 
-def test_work_that_was_queued(tmp_path: Path) -> None:
+def test_queued_work_is_not_blamed_on_the_host(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     line = program.stack("a.py:5 main")
@@ -165,7 +165,7 @@ def test_work_that_was_queued(tmp_path: Path) -> None:
     assert (found.streams.kernel_wait_ns.tolist(), found.streams.other_ns.tolist()) == ([5 * NS], [100 * NS])
 
 
-def test_work_whose_launch_was_not_recorded(tmp_path: Path) -> None:
+def test_work_without_a_recorded_launch(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     program.kernel("k", 100 * NS, 200 * NS, 1)
@@ -173,7 +173,7 @@ def test_work_whose_launch_was_not_recorded(tmp_path: Path) -> None:
     assert blamed(program, tmp_path) == {("UNKNOWN", None): 100}
 
 
-def test_no_work_no_finding(tmp_path: Path) -> None:
+def test_without_work_there_is_no_finding(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     assert find(link(program.recording(tmp_path)), IdleTimes).get(IdleTimes) is None
@@ -182,7 +182,7 @@ def test_no_work_no_finding(tmp_path: Path) -> None:
 
 
 def anything(seed: int) -> Program:
-    """Kernels and copies on two devices, streams and threads, with operators, calls and samples anywhere."""
+    """Random kernels and copies on two devices, streams and threads, with operators, calls and samples."""
     chance, program = random.Random(seed), Program()
     for thread in (1, 2):
         program.thread(thread)
@@ -208,7 +208,7 @@ def anything(seed: int) -> Program:
 
 
 def work_of(trace: Trace) -> list[tuple[int, int, int, int]]:
-    """Device, kind, start and end of all work."""
+    """Returns device, kind, start and end of all work."""
     blame = BlamedIdle(trace)
     assert blame.work is not None
     work = blame.work
@@ -224,7 +224,7 @@ def work_of(trace: Trace) -> list[tuple[int, int, int, int]]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_all_parts_together_are_the_gaps(tmp_path: Path, seed: int) -> None:
+def test_all_parts_add_up_to_the_gaps(tmp_path: Path, seed: int) -> None:
     trace = link(anything(seed).recording(tmp_path))
     blame = BlamedIdle(trace)
     watched(trace, blame)

@@ -1,6 +1,6 @@
-"""Idle time, overlap and launches against what HolisticTraceAnalysis computed of the same traces.
+"""Idle time, overlap and launches, compared with HolisticTraceAnalysis (HTA) for the same traces.
 
-Its figures are in `benchmarks/truth/hta_figures.json`, which the script beside them makes.
+HTA's figures are in `benchmarks/truth/hta_figures.json`, made by the script beside it.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def alone_us(row: Overlaps, *kinds: str) -> float:
 
 
 @pytest.mark.parametrize("name", sorted(TRACES))
-def test_idle_time_of_streams_by_category_is_hta_s(folder: Path, name: str) -> None:
-    """In nanoseconds where the trace has them: HTA's rounding to microseconds is off."""
+def test_idle_time_of_streams_by_category_equals_htas(folder: Path, name: str) -> None:
+    """Also in traces with nanoseconds, because HTA's rounding to microseconds is switched off."""
     told = TRACES[name]["idle"]
     rows = found_in(folder, name)[IdleTimes].streams
     ours = {
@@ -66,7 +66,7 @@ def test_idle_time_of_streams_by_category_is_hta_s(folder: Path, name: str) -> N
 
 
 @pytest.mark.parametrize("name", sorted(set(TRACES) - _NOT_ONLY_WORK))
-def test_busy_and_idle_time_of_the_device_are_hta_s(folder: Path, name: str) -> None:
+def test_busy_and_idle_time_of_the_device_equal_htas(folder: Path, name: str) -> None:
     told, row = TRACES[name]["temporal"], found_in(folder, name)[IdleTimes].overlaps
     assert us(row.idle_ns[0]) == pytest.approx(told["idle_time(us)"], rel=0.01, abs=1)
     computing = alone_us(row, "computing", "computing_communicating", "computing_copying", "all")
@@ -76,15 +76,15 @@ def test_busy_and_idle_time_of_the_device_are_hta_s(folder: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("name", sorted(_NOT_ONLY_WORK))
-def test_what_is_no_work_of_a_device_is_not_counted(folder: Path, name: str) -> None:
-    """`get_temporal_breakdown` takes all events with a stream as kernels: waits, and inductor's operators."""
+def test_events_that_are_no_work_of_a_device_are_not_counted(folder: Path, name: str) -> None:
+    """`get_temporal_breakdown` takes all events with a stream for kernels, also waits and inductor's rows."""
     told, row = TRACES[name]["temporal"], found_in(folder, name)[IdleTimes].overlaps
     names = [each for each in Overlaps.dtypes if each.endswith("_ns")]
     assert sum(us(getattr(row, each)[0]) for each in names) <= told["kernel_time(us)"]
     assert us(row.computing_ns[0]) == pytest.approx(told["compute_time(us)"], rel=0.01)
 
 
-def test_communication_while_computing_is_hta_s(folder: Path) -> None:
+def test_communication_while_computing_equals_htas(folder: Path) -> None:
     row = found_in(folder, "a100_nccl")[IdleTimes].overlaps
     both = alone_us(row, "computing_communicating", "all")
     whole = both + alone_us(row, "communicating", "communicating_copying")
@@ -92,7 +92,7 @@ def test_communication_while_computing_is_hta_s(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a100_nccl", "a100_simple_add", "v100_resnet50_num_workers_0"])
-def test_launches_and_their_delays_are_hta_s(folder: Path, name: str) -> None:
+def test_launches_and_their_delays_equal_htas(folder: Path, name: str) -> None:
     told, found = TRACES[name]["launches"], found_in(folder, name)[LaunchTimes]
     for ours in ("launches", "short", "long_calls", "delayed"):
         assert int(getattr(found.streams, ours).sum()) == told[ours]
@@ -100,8 +100,8 @@ def test_launches_and_their_delays_are_hta_s(folder: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(TRACES) - {"mi300_triton_compile"}))
-def test_longest_queues_are_hta_s(folder: Path, name: str) -> None:
-    """But of AMD's launches HTA knows only some (`get_runtime_launch_events_query`)."""
+def test_longest_queues_equal_htas(folder: Path, name: str) -> None:
+    """Except for AMD: HTA knows only some of its launches (`get_runtime_launch_events_query`)."""
     told: dict[str, Any] = TRACES[name]["queues"]
     rows = found_in(folder, name)[LaunchTimes].streams
     for stream, launches, most in zip(rows.stream, rows.launches, rows.most, strict=True):

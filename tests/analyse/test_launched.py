@@ -1,4 +1,4 @@
-"""Launches, their delays and queues: by hand, and against a slow twin."""
+"""Launches, their delays and queues, by hand and compared with a slow twin."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def test_short_kernels_long_calls_and_delays(tmp_path: Path) -> None:
     program.thread(1)
     line = program.stack("a.py:5 main")
     program.run(op("mm", 0, 1000 * US, stack=line))
-    launches = [  # the call's start and length, the kernel's start and length
+    launches = [  # start and length of the call, start and length of the kernel
         (10, 10, 25, 5),  # short; 5 after its call
-        (30, 10, 35, 20),  # began within its call: no delay
+        (30, 10, 35, 20),  # began during its call: no delay
         (50, 60, 300, 30),  # a long call, so not short; 190 after it
     ]
     for at, (call, took, start, ran) in enumerate(launches):
@@ -82,7 +82,7 @@ def test_launch_bound_stretches(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_queues_over_time_are_those_of_every_moment(tmp_path: Path, seed: int) -> None:
+def test_queues_over_time_equal_those_at_every_moment(tmp_path: Path, seed: int) -> None:
     chance, program = random.Random(seed), Program()
     program.thread(1)
     waits = []

@@ -1,16 +1,16 @@
-"""Steps, their breakdown and the use of GPUs against what the TensorBoard plugin computed of real traces.
+"""Steps, their breakdown and GPU use, compared with what the TensorBoard plugin computed for real traces.
 
-Where its figures differ from ours, the reason is a fault of the plugin. To show this, the trace is changed in
-such a way that we see what the plugin sees, and then the figures are the same:
+If its figures differ from ours, the reason is a fault of the plugin. To show this, the trace is changed so
+that we see what the plugin sees; then the figures are equal:
 
-- It knows calls of CUDA by the category `Runtime`, which traces have not had since torch 1.11: without any,
-  steps do not last to the end of the work launched in them, and calls are CPU Exec, or Other outside of
-  operators.
-- Ranges, which are `user_annotation` since torch 1.12, are counted by its code but not read, so that the
-  DataLoader's never count; other than steps and collectives. Those of `gpu_user_annotation`, the time on the
-  GPU of what a range launched, are read as if they were on the host: a `ProfilerStep#N` as one more step.
-- Kernels of NCCL are Communication only if they have the external id of one of five operators. Those of today
-  have another, and the ranges that NCCL sets have none.
+- It recognizes calls of CUDA by the category `Runtime`, which traces have not had since torch 1.11. Without
+  such calls, steps do not extend to the end of the work launched in them, and the calls count as CPU Exec,
+  or as Other outside of operators.
+- Ranges have the category `user_annotation` since torch 1.12. Its code counts these but does not read them,
+  except steps and collectives, so those of the DataLoader never count. It reads `gpu_user_annotation` (GPU
+  time of what a range launched) as if it were on the host: a `ProfilerStep#N` becomes one more step.
+- NCCL kernels are Communication only if they have the external id of one of five operators. Today's have
+  another one, and the ranges that NCCL sets have none.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def found_in(path: Path) -> tuple[PeerTimes, GpuUse]:
 
 
 def as_the_plugin_sees(name: str, path: Path) -> Path:
-    """The trace with what the plugin does not know left out, and with what it takes for something else."""
+    """The trace as the plugin sees it: without events that it ignores, and with those that it misreads."""
     with gzip.open(folder() / f"{name}.json.gz") as file:
         trace = json.load(file)
     events = []
@@ -88,14 +88,14 @@ def as_the_plugin_sees(name: str, path: Path) -> Path:
 
 
 def breakdown_us(found: PeerTimes) -> dict[str, float]:
-    """The average step by category, as the plugin rounds it."""
+    """The average step by category, rounded as by the plugin."""
     roles, count = found.roles, len(found.plugin_steps)
     sums = {text: int(roles.time_ns[roles.role == role].sum()) for role, text in ROLES.items()}
     return {text: sum_ns / count / 1000 for text, sum_ns in sums.items()}
 
 
 def printed(share: float | None) -> float | None:
-    """As the plugin prints percentages."""
+    """A percentage as printed by the plugin."""
     return None if share is None else round(100 * share, 2)
 
 
@@ -124,7 +124,7 @@ def assert_use(use: DeviceUse, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", AS_WRITTEN)
-def test_every_figure_is_the_plugin_s_to_its_last_digit(name: str) -> None:
+def test_every_figure_equals_the_plugins_to_the_last_digit(name: str) -> None:
     times, use = found_in(folder() / f"{name}.json.gz")
     assert_steps(times, name)
     assert_use(use.devices[0], name)
@@ -133,19 +133,19 @@ def test_every_figure_is_the_plugin_s_to_its_last_digit(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OF_TODAY)
-def test_with_the_plugin_s_faults_every_figure_is_its_own(name: str, tmp_path: Path) -> None:
+def test_with_the_plugins_faults_every_figure_equals_its_own(name: str, tmp_path: Path) -> None:
     times, use = found_in(as_the_plugin_sees(name, tmp_path))
     assert_steps(times, name)
     assert_use(use.devices[0], name)
 
 
 @pytest.mark.parametrize("name", OF_TODAY)
-def test_without_them_calls_of_cuda_are_runtime(name: str) -> None:
+def test_without_the_faults_calls_of_cuda_are_runtime(name: str) -> None:
     times, use = found_in(folder() / f"{name}.json.gz")
     ours, steps = breakdown_us(times), times.plugin_steps
     assert told(name)["breakdown_us"]["Runtime"] == 0 < ours["Runtime"]
     numbers = steps.number.tolist()
-    assert numbers == sorted(set(numbers))  # none twice
+    assert numbers == sorted(set(numbers))  # no duplicates
     assert sum(ours.values()) == pytest.approx(int((steps.end_ns - steps.start_ns).sum()) / len(steps) / 1000)
     parts = use.parts
     both_ns = parts.computing_ns + parts.communication_ns + parts.copying_ns + parts.idle_ns

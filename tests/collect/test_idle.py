@@ -15,8 +15,8 @@ import pytest
 from perfprobe import _core
 from tests.collect.sampled import Sampled, sampling
 
-_lack = _core.sampler_lack()
-pytestmark = pytest.mark.skipif(_lack is not None, reason=str(_lack))
+_missing = _core.sampler_missing()
+pytestmark = pytest.mark.skipif(_missing is not None, reason=str(_missing))
 
 INTERVAL_NS = 5_000_000  # perfprobe's default sampling interval
 WATCHED_S = 5

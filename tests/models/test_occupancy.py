@@ -1,4 +1,4 @@
-"""Blocks that fit on a multiprocessor against CUDA's own cuda_occupancy.h, and against what Kineto says."""
+"""Blocks that fit on a multiprocessor, compared with CUDA's own cuda_occupancy.h and with Kineto."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ TRACES = {  # kernels whose estimate is compared; those with more than 48 KiB, w
 
 
 @pytest.mark.parametrize("gpu", FITTING, ids=lambda gpu: f"{gpu[0]}.{gpu[1]}")
-def test_as_many_blocks_fit_as_cuda_says(gpu: tuple[int, int, int, int]) -> None:
+def test_the_number_of_blocks_that_fit_equals_cudas(gpu: tuple[int, int, int, int]) -> None:
     found = device(dict(zip(NAMES, gpu, strict=True)))
     assert found is not None
     assert tuple(blocks_that_fit(found, Launch(*launch)) for launch in LAUNCHES) == FITTING[gpu]
 
 
-def test_more_shared_memory_than_the_usual_limit_of_a_block() -> None:
-    """One block of FlashAttention-3 on an H100: 227 KiB, of which the driver has one beside."""
+def test_blocks_with_more_shared_memory_than_the_default_limit() -> None:
+    """One block of FlashAttention-3 on an H100 uses 227 KiB, and the driver reserves one more."""
     h100 = Device(132, 2048, 65536, 228 << 10, 1024, (9, 0))
     assert blocks_that_fit(h100, Launch(384, 168, 227 << 10)) == 1
     assert blocks_that_fit(h100, Launch(384, 168, 228 << 10)) == 0
@@ -64,13 +64,13 @@ def test_more_shared_memory_than_the_usual_limit_of_a_block() -> None:
         dict(zip(NAMES, (9, 0, 1 << 40, 2048), strict=True)),
     ],
 )
-def test_what_is_not_known_is_not_guessed(told: dict[str, Any]) -> None:
+def test_unknown_gpus_have_no_estimate(told: dict[str, Any]) -> None:
     assert device(told) is None
 
 
 @pytest.mark.parametrize("name", TRACES)
 def test_estimates_of_kineto(name: str) -> None:
-    """It takes blocks with more than 48 KiB for too large, as it does not ask for the larger limit."""
+    """Kineto takes blocks with more than 48 KiB for too large, as it does not use the opt-in limit."""
     path = Path(os.environ.get("PERFPROBE_TRACES", "")) / f"{name}.json.gz"
     if not os.environ.get("PERFPROBE_TRACES") or not path.exists():
         pytest.skip("PERFPROBE_TRACES names no folder of traces")

@@ -1,4 +1,4 @@
-"""Kernels by name: what NVIDIA's libraries call theirs, from Volta to Blackwell, and what they do not use."""
+"""Recognizes kernels with tensor cores by NVIDIA's names, from Volta to Blackwell, and those without."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from perfprobe.models.tensor_cores import in_plugin_list, uses_tensor_cores
 
-# Names that traces of each generation have, and whether the plugin's list has them.
+# Names in traces of each generation, and whether the plugin's list has them.
 WITH = {
     "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn": True,
     "volta_h884gemm_64x64_ldg8_nn": True,

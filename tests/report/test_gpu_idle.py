@@ -1,4 +1,4 @@
-"""Idle time, overlap and launches of GPUs as reports, JSON and the first screen have them."""
+"""Idle time, overlap and launches of GPUs in reports, JSON and the first screen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MS = 1_000_000
 
 
 def program() -> Program:
-    """Five kernels of 10 ms, after each of which a loader takes 30 ms, and one of NCCL."""
+    """Five kernels of 10 ms, each followed by 30 ms in a loader, and one of NCCL."""
     made = Program(
         start={"monotonic_ns": 0, "cpu_ns": 0}, stop={"monotonic_ns": 200 * MS, "cpu_ns": 200 * MS}
     )
@@ -86,7 +86,7 @@ def test_the_first_screen_blames_a_line(tmp_path: Path) -> None:
     assert "idle 111 ms while train.py:3 (data loading): 95 % of its idle time" in text
 
 
-def test_no_section_without_a_gpu(tmp_path: Path) -> None:
+def test_without_a_gpu_there_is_no_section(tmp_path: Path) -> None:
     made = Program()
     made.thread(1)
     made.run(op("aten::mm", 0, MS))
@@ -108,7 +108,7 @@ for _ in range(6):
 
 
 def test_a_program_that_sleeps_between_launches(tmp_path: Path, standin: Path) -> None:
-    """The sampler sees the line in the function, with nothing else known of it."""
+    """Only the sampler knows the line in the function."""
     pytest.importorskip("torch")
     (tmp_path / "main.py").write_text(OPERATORS + SLEEPING)
     words = ["--gpu", "cupti", "-o", "run.perfprobe", "--json", "run.json", "--top", "0", "main.py"]

@@ -1,1 +1,1 @@
-"""Idle time of GPUs: the gaps in their work, and what the host did meanwhile."""
+"""Finds the idle time of GPUs: the gaps in their work, and what the host did in these."""

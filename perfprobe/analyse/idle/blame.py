@@ -1,13 +1,14 @@
-"""Blames the gaps in a device's work on what the host did meanwhile.
+"""Finds the cause of each gap in a device's work: what the host did during the gap.
 
-A gap has two parts. Until the call that launched the next work began, the host did something else: what its
-thread did by calls, operators, ranges and samples; where it did nothing, what the thread did that had
-launched the work before, such as autograd's. From then on it is the launch, or where the work was queued
-already, the device.
+A gap has two parts. The first lasts until the call that launched the next work began. Its cause is what the
+thread of that call did, by calls, operators, ranges and samples. If nothing is known of that thread, it is
+what the thread did that had launched the previous work, such as autograd's. The second part is the launch
+itself, or the device if the work was queued already.
 
-Where the gap began while the host waited for the GPU, that wait kept it from queuing work. Without it every
-later launch could come earlier by at most its length: so much of the gap is blamed on it, from its
-beginning, except what shows a cause of its own (data, compiling, garbage collection, allocator).
+If the gap began while the host waited for the GPU, that wait kept the host from queuing work. Without the
+wait, every later launch could come earlier by at most its length. So the beginning of the gap, up to that
+length, is blamed on the wait, except parts with another clear cause (data, compiling, garbage collection,
+allocator).
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _PLACE = ("call", "operator", "frame", "forward_frame", "phase", "gap")
 
 
 class Blamed(Doing):
-    """Parts of gaps, by device and start, each with its cause and place."""
+    """Parts of gaps by device and start, each with its cause and place."""
 
     device: Int32 = column("the driver's number of the device")
     gap_number: Int64 = column("which gap, counted over all devices")
@@ -54,7 +55,7 @@ class Blamed(Doing):
 
 
 class BlamedIdle:
-    """The pass: takes the operators of a trace batch by batch, those that run in gaps."""
+    """The pass: collects the operators of a trace that run in gaps, batch by batch."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -71,7 +72,7 @@ class BlamedIdle:
         self._idle = Covered(np.concatenate(starts_ns), np.concatenate(ends_ns))
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch, as `Trace.operators` yields it."""
+        """Adds the next batch, as yielded by `Trace.operators`."""
         if not self._found:
             return
         self._spans.add(batch)
@@ -83,16 +84,16 @@ class BlamedIdle:
         thread = self._os_threads[batch.thread[rows]]
         first = first_of_each(thread)
         for own in np.split(rows, first[1:]):
-            # Those that others contain are dropped at the end: their outer ones may come with a later batch.
+            # Nested operators are dropped at the end, because their outer ones may come in a later batch.
             columns = {name: getattr(batch, name)[own] for name in _COLUMNS}
             self._kept.append((int(self._os_threads[batch.thread[own[0]]]), LinkedOperators.part(columns)))
 
     def result(self) -> BlamedIdle | None:
-        """None where nothing was recorded of GPUs."""
+        """Returns itself; None if no GPU was recorded."""
         return None if self.work is None else self
 
     def pieces(self) -> Blamed:
-        """All parts of all gaps."""
+        """Returns all parts of all gaps."""
         links = self._trace.gpu
         if links is None or self.work is None:
             return Blamed.empty()
@@ -105,7 +106,7 @@ class BlamedIdle:
 
 
 class _Host:
-    """The layers of threads, made when they are first needed."""
+    """The layers of threads, made on first use."""
 
     def __init__(
         self,
@@ -125,7 +126,7 @@ class _Host:
         self._layers: dict[int, ThreadLayers] = {}
 
     def layers(self, thread: int) -> ThreadLayers:
-        """Those of a thread; empty where it is not known."""
+        """Returns the layers of a thread; empty ones for an unknown thread."""
         if thread not in self._layers:
             self._regions = self._regions or regions(self._trace)
             rows = [rows for key, rows in self._kept if key == thread and thread != -1]
@@ -138,7 +139,7 @@ class _Host:
         return self._layers[thread]
 
     def wait_around(self, thread: int, time_ns: Int64) -> tuple[Rows, Mask]:
-        """The call of a thread that waited for a GPU at each moment, and whether there is one."""
+        """Returns the call of a thread that waited for a GPU at each moment, and whether there is one."""
         rows = np.flatnonzero((self.thread[:-1] == thread) & (self.waited_ns > 0))
         if len(rows) == 0 or thread == -1:
             return np.zeros(len(time_ns), np.intp), np.zeros(len(time_ns), np.bool_)
@@ -149,7 +150,7 @@ class _Host:
 
 
 def _device(work: Work, found: Gaps, host: _Host, device: int, number: int) -> Blamed:
-    """The parts of the gaps of one device. number: of its first gap."""
+    """Returns the parts of the gaps of one device. number: of its first gap."""
     call, before = work.call[found.after], work.call[found.before]
     launched_ns = np.where(call >= 0, work.launch_ns[found.after], found.end_ns)
     split_ns = np.clip(launched_ns, found.start_ns, found.end_ns)
@@ -169,7 +170,7 @@ def _device(work: Work, found: Gaps, host: _Host, device: int, number: int) -> B
 
 
 def _equal(*keys: Int64) -> list[Rows]:
-    """The rows of equal keys, in their order."""
+    """Groups rows with equal keys; keeps their order."""
     if len(keys[0]) == 0:
         return []
     order, first = sort_by_keys(list(keys))
@@ -177,14 +178,14 @@ def _equal(*keys: Int64) -> list[Rows]:
 
 
 def _launching(found: Gaps, call: Int32, split_ns: Int64, host: _Host) -> tuple[Doing, Rows]:
-    """The ends of gaps, from the launch on: a row for each of those that have one."""
+    """Returns the second parts of gaps, from the launch on, for gaps that have one."""
     at = np.flatnonzero(split_ns < found.end_ns)
     cause = np.append(host.causes, np.int8(IdleCause.UNKNOWN))[call[at]]
     queued = split_ns[at] == found.start_ns[at]
     by_kind = np.where(found.kind[at] == IdleKind.KERNEL_WAIT, IdleCause.BETWEEN_KERNELS, IdleCause.UNKNOWN)
     cause = np.where(queued & (cause == IdleCause.LAUNCH), by_kind, cause).astype(np.int8)
     places = _places(host, call[at])
-    for name in ("call", "operator"):  # the device's own time: no matter what was launched
+    for name in ("call", "operator"):  # time of the device, whatever was launched
         places[name] = np.where(cause == IdleCause.BETWEEN_KERNELS, np.int32(-1), places[name])
     return Doing(start_ns=split_ns[at], end_ns=found.end_ns[at], cause=cause, **places), at
 
@@ -192,7 +193,7 @@ def _launching(found: Gaps, call: Int32, split_ns: Int64, host: _Host) -> tuple[
 def _hosting(
     found: Gaps, own: Rows, call: Int32, split_ns: Int64, host: _Host, threads: tuple[int, int]
 ) -> tuple[Doing, Rows]:
-    """The beginnings of these gaps, until the launch, cut where the host began or ended something."""
+    """Returns the parts of these gaps before the launch, cut where the host began or ended something."""
     own = own[split_ns[own] > found.start_ns[own]]
     thread, other = threads
     waiting, is_begun = host.wait_around(thread, found.start_ns[own])
@@ -214,7 +215,7 @@ def _hosting(
 
 
 def _ordered(host: _Host, thread: int, other: int) -> Iterator[Doing]:
-    """The layers of a thread, then those of the one before, samples last of each."""
+    """Yields the layers of a thread and of the one before, and then the samples of both."""
     yield from host.layers(thread).known
     if other != thread:
         yield from host.layers(other).known
@@ -228,7 +229,7 @@ def _bounds(layers: list[Doing]) -> list[Int64]:
 
 
 def _cut(start_ns: Int64, end_ns: Int64, bounds: list[Int64]) -> tuple[Int64, Int64, Rows]:
-    """These stretches, none of which overlaps another, cut at all bounds; and which each part is of."""
+    """Cuts intervals that do not overlap at all bounds; returns the parts, and the interval of each."""
     time_ns = distinct(np.concatenate([start_ns, end_ns, *bounds]))
     at = np.searchsorted(start_ns, time_ns[:-1], "right") - 1
     inside = (at >= 0) & (time_ns[:-1] < np.append(end_ns, np.int64(-1))[at])
@@ -236,7 +237,7 @@ def _cut(start_ns: Int64, end_ns: Int64, bounds: list[Int64]) -> tuple[Int64, In
 
 
 def _at_moments(layers: list[Doing], start_ns: Int64, end_ns: Int64) -> Doing:
-    """What the first layer shows that has something at each moment; else Python without a place."""
+    """Returns for each moment the row of the first layer that has one; otherwise an unknown cause."""
     columns: dict[str, npt.NDArray[Any]] = {
         name: np.full(len(start_ns), -1, dtype) for name, dtype in Doing.dtypes.items()
     }
@@ -256,7 +257,7 @@ def _at_moments(layers: list[Doing], start_ns: Int64, end_ns: Int64) -> Doing:
 
 
 def _placed(rows: Doing, host: _Host, thread: int, call: Int32) -> Doing:
-    """What nothing shows is Python before the next operator, or before the launch, where the thread is known.
+    """Fills rows without a cause: Python code before the next operator or the launch, if the thread is known.
 
     call: the launch that ended the gap of each row.
     """
@@ -278,7 +279,7 @@ def _placed(rows: Doing, host: _Host, thread: int, call: Int32) -> Doing:
 
 
 def _places(host: _Host, call: Int32) -> dict[str, npt.NDArray[Any]]:
-    """Where calls were made, -1 for those that are not known."""
+    """Returns where calls were made; -1 for unknown calls."""
     sites, unknown = host.links.sites, np.int8(Gap.CALL_NOT_RECORDED)
     return {
         "call": np.append(host.calls.name, np.int32(-1))[call],

@@ -1,8 +1,8 @@
-"""The gaps in the work of devices and of streams.
+"""Finds the gaps in the work of devices and streams.
 
-The kinds of gaps are those of HolisticTraceAnalysis, `BreakdownAnalysis._analyze_idle_time_for_stream`. It
-takes the gap of a stream from the end of the kernel that began before; here it is from the latest end, so
-that kernels of one stream that overlap give no negative gap.
+The kinds of gaps are those of HolisticTraceAnalysis, `BreakdownAnalysis._analyze_idle_time_for_stream`.
+There, a gap of a stream begins at the end of the kernel that started before. Here it begins at the latest
+end so far, so that overlapping kernels of one stream give no negative gap.
 """
 
 from __future__ import annotations
@@ -23,9 +23,12 @@ COMPUTE, COMMUNICATION, COPY = range(3)
 
 
 class Work(NamedTuple):
-    """Kernels, copies and fills that have times. call: row of `ApiCalls`, -1 none; launch_ns: its start, -1.
+    """Kernels, copies and fills that have times.
 
-    kind: COMPUTE, COMMUNICATION or COPY; row: in `Kernels`, of copies behind all of those.
+    Attributes:
+        call: the row of `ApiCalls`, -1 none; launch_ns: its start, -1 if there is none.
+        kind: COMPUTE, COMMUNICATION or COPY.
+        row: the row in `Kernels`; rows of `Copies` are counted after these.
     """
 
     start_ns: Int64
@@ -38,13 +41,13 @@ class Work(NamedTuple):
     row: Rows
 
     def take(self, rows: Rows | Mask) -> Work:
-        """Some of them."""
+        """Returns these rows."""
         columns: list[Any] = [column[rows] for column in self]
         return Work(*columns)
 
 
 class Gaps(NamedTuple):
-    """Stretches without work. before, after: rows of the `Work` around them; kind: an `IdleKind`."""
+    """Intervals without work. before, after: rows of the `Work` around them; kind: an `IdleKind`."""
 
     start_ns: Int64
     end_ns: Int64
@@ -54,7 +57,7 @@ class Gaps(NamedTuple):
 
 
 def work_of(recording: Recording, links: GpuLinks) -> Work:
-    """All that has times, by device, stream and start."""
+    """Returns all work that has times, sorted by device, stream and start."""
     kernels, copies, calls = recording[Kernels], recording[Copies], recording[ApiCalls]
     communicates = recording[Strings].marks(lambda text: text.startswith(NCCL))[kernels.name]
     call = np.concatenate([links.kernel_call, links.copy_call])
@@ -76,7 +79,7 @@ def work_of(recording: Recording, links: GpuLinks) -> Work:
 
 
 def each_device(work: Work) -> list[tuple[int, Rows]]:
-    """The rows of each device, by start."""
+    """Returns the rows of each device, sorted by start."""
     if len(work.start_ns) == 0:
         return []
     first = first_of_each(work.device)
@@ -85,7 +88,7 @@ def each_device(work: Work) -> list[tuple[int, Rows]]:
 
 
 def gaps(work: Work, own: Rows) -> Gaps:
-    """The gaps between these rows, which are in the order of their starts."""
+    """Returns the gaps between these rows, which must be sorted by start."""
     start_ns, end_ns = work.start_ns[own], work.end_ns[own]
     until_ns = np.maximum.accumulate(end_ns)
     last = np.maximum.accumulate(np.where(end_ns == until_ns, np.arange(len(own)), 0))
@@ -98,7 +101,7 @@ def gaps(work: Work, own: Rows) -> Gaps:
 
 
 def stream_idle(work: Work) -> StreamIdle:
-    """A row for each stream of each device, most idle time first."""
+    """Returns a row for each stream of each device, most idle time first."""
     if len(work.start_ns) == 0:
         return StreamIdle.empty()
     key = (work.device.astype(np.int64) << 32) + work.stream

@@ -1,4 +1,4 @@
-"""What each thread of the host did, as layers of intervals: at every moment the first that has one counts."""
+"""What each host thread did, as layers of intervals. At every moment the first layer with one counts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BY_PHASE = {Phase.DATA: IdleCause.DATA, Phase.COMPILE: IdleCause.COMPILE}
 
 
 class Doing(Table):
-    """Intervals of one thread, by start; none overlaps another."""
+    """Intervals of one thread, sorted by start, without overlaps."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
@@ -46,7 +46,7 @@ class Doing(Table):
 
 @frozen
 class ThreadLayers:
-    """What is known of a thread, the first layer first; samples: what only they show."""
+    """The layers of a thread in their order. Samples are separate: they count last."""
 
     known: Sequence[Doing]
     samples: Doing
@@ -54,7 +54,7 @@ class ThreadLayers:
 
 
 def doing(cause: Int8 | IdleCause, start_ns: Int64, **known: npt.NDArray[Any]) -> Doing:
-    """Rows of one cause, or of one each; what is not given is not known."""
+    """Makes rows with one cause for all or one for each. Columns that are not given are unknown."""
     rows = len(start_ns)
     columns: dict[str, npt.NDArray[Any]] = {
         name: np.full(rows, -1, dtype) for name, dtype in Doing.dtypes.items()
@@ -65,7 +65,7 @@ def doing(cause: Int8 | IdleCause, start_ns: Int64, **known: npt.NDArray[Any]) -
 
 
 def of_calls(trace: Trace, links: GpuLinks, rows: Rows, causes: Int8) -> Doing:
-    """Calls of the API on one thread, with their causes."""
+    """Returns the API calls of one thread, with their causes."""
     calls, sites = trace.recording[ApiCalls], links.sites
     return doing(
         causes[rows],
@@ -81,9 +81,9 @@ def of_calls(trace: Trace, links: GpuLinks, rows: Rows, causes: Int8) -> Doing:
 
 
 def call_causes(recording: Recording, links: GpuLinks) -> tuple[Int8, Int64]:
-    """The cause that each call of the API shows, and how long it waited for a GPU, 0 not at all.
+    """Returns the cause for which each API call stands, and how long it waited for a GPU (0: it did not).
 
-    A trace without records of waits has the calls that wait by their names.
+    In traces without records of waits, calls that wait are recognized by their names.
     """
     calls, strings = recording[ApiCalls], recording[Strings]
     causes = np.full(len(calls), IdleCause.LAUNCH, np.int8)
@@ -101,20 +101,20 @@ def call_causes(recording: Recording, links: GpuLinks) -> tuple[Int8, Int64]:
 
 
 def of_operators(rows: LinkedOperators) -> Doing:
-    """Operators of one thread; of nested ones the outermost."""
+    """Returns the outermost operators of one thread."""
     causes = _mapped(rows.phase, _BY_PHASE, IdleCause.OPERATORS)
     columns = {name: getattr(rows, name) for name in ("end_ns", "frame", "forward_frame", "phase", "gap")}
     return doing(causes, rows.start_ns, **columns, operator=rows.name)
 
 
 def of_ranges(trace: Trace, spans: NamedSpans, thread: int) -> list[Doing]:
-    """Garbage collections of a thread, and its waits for a loader."""
+    """Returns the garbage collections of a thread, and its waits for a loader."""
     found = ((spans.collections(thread), IdleCause.COLLECTION), (spans.of(thread, NEXT), IdleCause.DATA))
     return [_of_spans(trace, rows, cause) for rows, cause in found]
 
 
 def of_samples(trace: Trace, regions: Regions, thread: int) -> Doing:
-    """What samples of a thread show, each from the one before it, where it is not known to have moved on."""
+    """Returns what samples of a thread show. Each counts from the one before, unless the thread moved on."""
     samples = in_program(trace.recording)
     own = trace.recording.os_threads()[samples.thread] == thread
     samples = samples.take(own & (samples.look == Look.READ) & (samples.stack >= 0))
@@ -139,7 +139,7 @@ def _mapped(phase: Int8, causes: dict[Any, IdleCause], other: IdleCause) -> Int8
 
 
 def _disjoint(rows: Doing) -> Doing:
-    """By start; what lies within a row before it is dropped, what overlaps one begins where that ends."""
+    """Sorts by start, drops nested rows, and cuts the beginning of rows that overlap an earlier one."""
     rows = rows.take(rows.end_ns > rows.start_ns)
     if len(rows) == 0:
         return rows

@@ -1,4 +1,4 @@
-"""How long computing, communication and copies ran alone and at the same time."""
+"""Finds how long computing, communication and copies ran alone and at the same time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _COLUMNS = (
 
 
 def overlaps(work: Work) -> Overlaps:
-    """A row for each device."""
+    """Returns a row for each device."""
     return Overlaps.concat([_device(work, device, own) for device, own in each_device(work)])
 
 

@@ -1,4 +1,4 @@
-"""Idle time by cause and line: the finding."""
+"""Sums idle time by cause and line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BY_KIND = {
 
 
 def idle_times(blamed: BlamedIdle | None, times: StepTimes) -> IdleTimes | None:
-    """All that is found out about idle time; None where no work of a GPU has times."""
+    """Returns the sums of idle time; None if no GPU work has times."""
     if blamed is None or blamed.work is None or len(blamed.work.start_ns) == 0:
         return None
     steady = (times.steps.loop == 0) & (times.steps.mark == StepMark.STEADY)
