@@ -1,1 +1,1 @@
-"""Collectors, and how the program is run: all that happens while the user's program runs."""
+"""Runs the user's program and records it: collectors, and all else that happens while it runs."""

@@ -1,7 +1,7 @@
-"""What a collector is, and how it writes down what it knows.
+"""The interface of collectors, and how they write what they know.
 
-Functions of the standard library that are needed while the program runs, and after it, are taken by name when
-this starts, here and in every collector: a program may put anything in their place (`os.fstat = None`).
+A program may replace functions of the standard library (`os.fstat = None`). So collectors import those that
+they need while the program runs and afterwards by name, when perfprobe starts.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ if TYPE_CHECKING:
 
 
 class Collector:
-    """A source of events. `start` may only arm it; events may begin later, such as at `import torch`."""
+    """A source of events. `start` may only arm it: events may begin later, for example at `import torch`."""
 
     name: str
 
     def available(self) -> EnvironmentLack | None:
-        """Why this collector cannot work here, or None."""
+        """Returns why this collector cannot work here; None if it can."""
         raise NotImplementedError
 
     def start(self) -> None:
-        """Begin to record."""
+        """Starts recording."""
         raise NotImplementedError
 
     def begin(self) -> None:
-        """The program begins now."""
+        """Called when the program begins."""
 
     def pause(self) -> None:
-        """The program has ended: a profile function set before does not know the frames that run now."""
+        """Called when the program has ended. A profile function set before does not know the frames now."""
 
     def go_on(self) -> None:
-        """From here on a profile function knows the frames again."""
+        """Called when a profile function knows the frames again."""
 
     def counters(self) -> dict[str, Any] | None:
-        """What has been counted so far, for the program itself; None for collectors it cannot ask."""
+        """Returns the counts so far, for the program itself; None if the collector does not count."""
         return None
 
     def stop(self) -> None:
-        """End, and write down what was lost; called once, after `start`."""
+        """Ends recording and writes losses. Called once, after `start`."""
         raise NotImplementedError
 
 
 class Facts:
-    """Writes meta and losses into one recording, and tells the user what cannot wait for the report."""
+    """Writes meta values and losses into one recording. Tells the user what cannot wait for the report."""
 
     def __init__(self, recorder: Recorder, tell: Callable[[str], None]) -> None:
         self.recorder = recorder
@@ -59,28 +59,28 @@ class Facts:
         self._known: dict[str, dict[str, object]] = {}
 
     def meta(self, key: str, value: object) -> None:
-        """Write one meta value (anything JSON can hold); None is "not known" and is not written."""
+        """Writes one meta value (anything that JSON can hold). None means not known and is not written."""
         if isinstance(value, dict):
             self._known[key] = value
         if value is not None:
             self.recorder.add_meta(key, dumps(value))
 
     def extend(self, key: str, **values: object) -> None:
-        """Add fields to a meta object; all of it is written again, since the last row of a key counts."""
+        """Adds fields to a meta object. All of it is written again, because the last row of a key counts."""
         known = {name: value for name, value in values.items() if value is not None}
         if known:
             self.meta(key, {**self._known.get(key, {}), **known})
 
     def known(self, key: str) -> dict[str, object]:
-        """The fields of a meta object as written so far."""
+        """Returns the fields of a meta object as written so far."""
         return self._known.get(key, {})
 
     def loss(self, source: str, reason: str, count: int = 1, remedy: str = "") -> None:
-        """Write down something that is missing from the recording."""
+        """Writes what is missing in the recording."""
         self.recorder.add_loss(source, _writable(reason), count, _writable(remedy))
 
     def guarded(self, source: str, step: Callable[[], None]) -> bool:
-        """Run one step of ours; a fault in it becomes a row in `losses` and one line; the program goes on."""
+        """Runs a step of perfprobe. A fault becomes a loss and a line for the user; the program goes on."""
         try:
             step()
         except Exception as error:
@@ -92,12 +92,12 @@ class Facts:
 
 
 def _writable(text: str) -> str:
-    # File names may hold bytes that are not text (surrogates here), which cannot be written as UTF-8.
+    # File names may hold bytes that are not text (here surrogates), which UTF-8 cannot encode.
     return text.encode(errors="backslashreplace").decode()
 
 
 def fault(error: BaseException) -> str:
-    """One line that says what went wrong and where in the code, for an unexpected error."""
+    """Returns one line that says what went wrong and where in the code, for an unexpected error."""
     text = " ".join(f"{type(error).__name__}: {error}".split())
     place = error.__traceback__
     while place is not None and place.tb_next is not None:
@@ -109,7 +109,7 @@ def fault(error: BaseException) -> str:
 
 
 def _identity(number: int) -> tuple[int, int] | None:
-    """Device and inode behind a file descriptor; None when it is closed."""
+    """Returns device and inode of a file descriptor; None if it is closed."""
     try:
         status = fstat(number)
     except OSError:
@@ -120,35 +120,35 @@ def _identity(number: int) -> tuple[int, int] | None:
 class Stderr:
     """Standard error as it was when perfprobe started.
 
-    A program may close descriptor 2 and open a file of its own, which then gets that number: perfprobe must
-    may be written into it.
+    A program may close descriptor 2 and open a file, which then gets that number. perfprobe must not write
+    into that file.
     """
 
     def __init__(self) -> None:
         self._identity = _identity(2)
 
     def usable(self) -> bool:
-        """Whether descriptor 2 still is what it was."""
+        """Whether descriptor 2 is still the same file."""
         return self._identity is not None and _identity(2) == self._identity
 
     def drain(self) -> None:
-        """Flush the program's buffers first: its output came first."""
+        """Flushes the program's buffers, because its output came first."""
         _flush(sys.__stdout__)
         _flush(sys.__stderr__)
 
     def tell(self, line: str) -> None:
-        """Write one line, after flushing the program's buffers."""
+        """Writes one line, after flushing the program's buffers."""
         if not self.usable():
             return
         self.drain()
         try:
             write(2, f"perfprobe: {line}\n".encode(errors="backslashreplace"))
         except OSError:
-            return  # standard error is closed: there is no other place to report it
+            return  # standard error is closed: there is nowhere else to report it
 
 
 def _flush(stream: TextIO | None) -> None:
-    # The interpreter meets the same failure when it ends, and reports it.
+    # The interpreter meets the same error when it ends, and reports it.
     if stream is not None:
         try:
             stream.flush()

@@ -1,6 +1,6 @@
 """Follows the program's child processes.
 
-Those that `multiprocessing` forks or spawns record themselves; all others are only counted.
+Those that `multiprocessing` forks or spawns record themselves. All others are only counted.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ _REMEDIES = {
 
 
 class Forks:
-    """Watches this process fork; one hook for all recordings, since it can never be removed.
+    """Watches forks of this process. There is one hook for all recordings, because it cannot be removed.
 
-    During a fork the recorder's thread is stopped: Python 3.12 warns of a fork with threads, and plain python
-    has none. What `multiprocessing` forks is followed: its own hook in the child comes before all the child
-    does, and its finalizers are what runs at the end of a child that leaves by `os._exit`.
+    During a fork the recorder's thread is stopped, because Python 3.12 warns of a fork with threads. Children
+    that `multiprocessing` forks are followed: its hook in the child runs before all else there, and its
+    finalizers run at the end of a child that leaves by `os._exit`.
     """
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Forks:
         self._counts = dict.fromkeys((*_REMEDIES, _FOLLOWED), 0)
         self._recorder: Recorder | None = None
         self._family: Family | None = None
-        self._under_way: dict[int, int] = {}  # by thread: the row of the child it is forking, if followed
+        self._under_way: dict[int, int] = {}  # by thread: row of the child being forked, if followed
 
     def watch(self, recorder: Recorder | None, family: Family | None) -> dict[str, int]:
         """Pauses this recorder around every fork from now on; returns the forks so far, by kind."""
@@ -63,8 +63,8 @@ class Forks:
         return dict(self._counts)
 
     def hook(self, util: Any) -> None:
-        """Takes `multiprocessing.util`."""
-        register = getattr(util, "register_after_fork", None)  # it may be a module of the program's own
+        """Registers with `multiprocessing.util`."""
+        register = getattr(util, "register_after_fork", None)  # the program may have a module with this name
         if register is not None and id(util) not in self._hooked:
             self._hooked.add(id(util))
             register(self, Forks._in_child)
@@ -92,14 +92,14 @@ class Forks:
 
 
 def _kind(hook: FrameType) -> str:
-    """The kind under which a fork that is not followed is counted."""
+    """Returns the kind under which a fork that is not followed is counted."""
     if _is_of_loader(hook):
         return _WORKERS
     return _FORKED if _is_of_multiprocessing(hook) else _OTHERS
 
 
 def _is_of_loader(frame: FrameType | None) -> bool:
-    """Whether torch's DataLoader asked for this fork."""
+    """Whether torch's DataLoader called for this fork."""
     while frame is not None:
         if frame.f_code.co_filename.endswith("torch/utils/data/dataloader.py"):
             return True
@@ -108,26 +108,26 @@ def _is_of_loader(frame: FrameType | None) -> bool:
 
 
 def _is_of_multiprocessing(hook: FrameType) -> bool:
-    """Whether `multiprocessing` calls `os.fork`, which calls this hook."""
+    """Whether `multiprocessing` called `os.fork`, which called this hook."""
     caller = hook.f_back
     return caller is not None and caller.f_code.co_filename.endswith("multiprocessing/popen_fork.py")
 
 
 class Spawns:
-    """Changes the commands of spawned children; one for all recordings, since others may wrap ours."""
+    """Changes the commands of spawned children. All recordings share it, because others may wrap it."""
 
     def __init__(self) -> None:
         self._wrapped: ModuleType | None = None
         self._change: Callable[[list[str]], list[str]] | None = None
 
     def follow(self, change: Callable[[list[str]], list[str]] | None) -> None:
-        """Have commands changed by this from now on; None to stop."""
+        """Sets the function that changes commands; None to stop."""
         self._change = change
 
     def wrap(self, spawn: ModuleType) -> None:
-        """Takes `multiprocessing.spawn`."""
+        """Wraps a function of `multiprocessing.spawn`."""
         original = getattr(spawn, "get_command_line", None)
-        if self._wrapped is spawn or original is None:  # it may be a module of the program's own of that name
+        if self._wrapped is spawn or original is None:  # the program may have a module with this name
             return
         self._wrapped = spawn
 
@@ -147,9 +147,10 @@ class Children:
     """Follows children for one recording.
 
     Args:
-        facts: where losses go.
-        family: what children of `multiprocessing` join; None to leave them alone.
-        setup: makes, of the family's settings, Python source that a spawned child runs before anything else.
+        facts: takes losses.
+        family: takes children of `multiprocessing`; None to leave them alone.
+        setup: makes Python source from the family's settings, which a spawned child runs before anything
+            else.
     """
 
     def __init__(self, facts: Facts, family: Family | None, setup: Setup) -> None:
@@ -163,7 +164,7 @@ class Children:
         self._started = Started(facts)
 
     def start(self) -> None:
-        """Begin to follow."""
+        """Starts following."""
         self._forks_before = _FORKS.watch(self._facts.recorder, self._family)
         self._cpu_before_s = _cpu_of_children_s()
         _SPAWNS.follow(self._spawned)
@@ -172,7 +173,7 @@ class Children:
         self._started.start()
 
     def stop(self) -> None:
-        """Stop following and write down which children are missing."""
+        """Stops following, and writes which children are missing."""
         _SPAWNS.follow(None)
         for watch in self._watches:
             watch.stop()
@@ -196,7 +197,7 @@ class Children:
 
 
 def follow_children(family: Family, setup: Setup) -> None:
-    """Have children join, in a process without a recording of its own; see `Children`."""
+    """Adds children to the family, in a process that has no recording; see `Children`."""
     _FORKS.watch(None, family)
     _SPAWNS.follow(lambda command: _changed(command, family, setup))
     for watch in _watches():
@@ -209,20 +210,20 @@ def _watches() -> tuple[ImportWatch, ...]:
 
 
 def _changed(command: list[str], family: Family | None, setup: Setup) -> list[str]:
-    """The command of a child that is spawned now, so that it joins the family."""
+    """Returns the command of a child that is spawned now, changed so that the child joins the family."""
     if family is None or not family.is_own or not family.prepare():
         return command
     return _with_setup(command, setup(family.settings_now()))
 
 
 def _cpu_of_children_s() -> float:
-    """CPU time of the children that have ended and were waited for."""
+    """Returns the CPU time of the children that have ended and were waited for."""
     so_far = times()
     return so_far.children_user + so_far.children_system
 
 
 def _with_setup(command: list[str], setup: str) -> list[str]:
-    """The command with our code before the child's, on the same line: its tracebacks stay the same."""
+    """Returns the command with our code before the child's, on the same line to keep its tracebacks."""
     if _FLAG not in command[:-1]:
         return command
     place = command.index(_FLAG) + 1

@@ -1,4 +1,4 @@
-"""What a process is that the program starts: its name without arguments, and how to have it recorded."""
+"""Identifies processes that the program starts: the name without arguments, and how to record them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-LONGEST = 80  # letters of a command
+LONGEST = 80  # characters of a command
 
 PYTHON, LAUNCHER, SHELL, OTHER = "python", "launcher", "shell", "other"
 COMPILER = "compiler"  # started by torch.compile for its own work
@@ -29,7 +29,7 @@ LAUNCHERS = {
 
 _PYTHON = re.compile(r"(python|pypy)[\d.]*w?")
 _SHELLS = ("sh", "bash", "dash", "zsh")
-_PLAIN_SHELL = re.compile(r"[\w@%+=:,./ -]*")  # words only, with nothing that a shell would interpret
+_PLAIN_SHELL = re.compile(r"[\w@%+=:,./ -]*")  # words only, without characters that a shell would interpret
 _RUNS_PYTHON = re.compile(r"(^|[\s/;&|(])(python[\d.]*|torchrun|accelerate|deepspeed)\s")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
@@ -37,9 +37,11 @@ _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 class Command:
     """What is kept of a command line.
 
-    kind: PYTHON, LAUNCHER (it starts Python processes itself), SHELL (with Python in it) or OTHER; text: the
-    program, and of Python the script or module, without arguments, which may be secrets. target:
-    what Python runs, "" where that is not known.
+    Attributes:
+        kind: PYTHON, LAUNCHER (which starts Python processes), SHELL (with Python in it) or OTHER.
+        text: the program, and for Python the script or module. Arguments are left out, because they may be
+            secrets.
+        target: what Python runs; "" if not known.
     """
 
     def __init__(self, kind: str, text: str, target: str = "", flags: str = "") -> None:
@@ -54,7 +56,7 @@ class Command:
         return self.target in ("-m perfprobe", "perfprobe")
 
     def recipe(self, launcher: str | None) -> str:
-        """The command that would record it, "" for none. launcher: what started it, one of `LAUNCHERS`."""
+        """Returns the command that would record it; "" for none. launcher: its parent, one of `LAUNCHERS`."""
         target = self.target or "script.py"
         if launcher is not None and self.kind == PYTHON:
             return LAUNCHERS[launcher].format(target)
@@ -66,9 +68,9 @@ class Command:
 
 
 def command(words: Sequence[str]) -> Command:
-    """Recognise a command line."""
+    """Identifies a command line."""
     while words and ("=" in words[0].partition("/")[0] or words[0] in ("env", "exec", "nohup", "time")):
-        words = words[1:]  # variables, and what only passes on
+        words = words[1:]  # variables, and programs that only start another one
     if not words:
         return Command(OTHER, "(empty)")
     name = os.path.basename(words[0])
@@ -82,7 +84,7 @@ def command(words: Sequence[str]) -> Command:
 
 
 def launcher_of(module: str, script: str) -> str | None:
-    """Which launcher a program itself is, None for any other."""
+    """Returns the name of a program that is a launcher; None for others."""
     names = (module, os.path.basename(script))
     return next((name for name in names if name in LAUNCHERS), None)
 

@@ -1,8 +1,8 @@
-"""Counts the program's Python calls with the interpreter's own profiler, which cProfile stands on.
+"""Counts the program's Python calls with the interpreter's own profiler, which cProfile uses.
 
-Counted are threads that `threading` starts, from Python 3.12 on all that run Python. The tables `functions`
-and `calls` are written whole each time (see `Functions.snapshot`); meta `cprofile` says from when to when it
-counted, and what that cost by our estimate.
+It counts on threads that `threading` starts; from Python 3.12 on all threads that run Python. The tables
+`functions` and `calls` are written completely each time (see `Functions.snapshot`). Meta `cprofile` says from
+when to when it counted, and the estimated cost.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Facts
 
-# Functions of ours that run what the program would have run itself.
+# Functions of perfprobe that run what the program would run itself.
 _LENDERS = ("exec_module", "_first_spec", "get_command_line", "excepthook")
 _ALL = "--python cprofile counts to the end"
 _ONE = "a process can have only one of them: drop one"
@@ -35,12 +35,12 @@ _NOISE = 0.05
 
 
 class CallCounter(Collector):
-    """Counts calls from `begin` on, in this process alone.
+    """Counts calls from `begin` on, in this process.
 
     Args:
-        facts: where to write.
-        governed: whether it stops when it costs more than 10 % of a second, and leaves out what library
-            modules do while they are imported.
+        facts: takes the results.
+        governed: whether to stop when counting takes more than 10 % of a second, and to leave out what
+            library modules do while they are imported.
     """
 
     name = "cprofile"
@@ -54,7 +54,7 @@ class CallCounter(Collector):
         self._began = False
 
     def available(self) -> EnvironmentLack | None:
-        """Why calls cannot be counted here, or None."""
+        """Returns why calls cannot be counted here; None if they can."""
         try:
             import _lsprof  # noqa: F401
         except ImportError as error:
@@ -63,7 +63,7 @@ class CallCounter(Collector):
         return None
 
     def start(self) -> None:
-        """Get ready: slow steps are done before the program begins."""
+        """Prepares counting: slow steps are done before the program begins."""
         own = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
         self._profile = native.core().CallProfile(
             self._facts.recorder.capsule(),
@@ -76,7 +76,7 @@ class CallCounter(Collector):
         self._watch.start()
 
     def begin(self) -> None:
-        """Count from here on."""
+        """Starts counting."""
         try:
             self._profile.begin()
         except RuntimeError as error:
@@ -85,7 +85,7 @@ class CallCounter(Collector):
             self._began = True
 
     def stop(self) -> None:
-        """End, and write what was counted."""
+        """Ends counting and writes the counts."""
         profile = self._profile
         if not self._began:
             return
@@ -121,7 +121,7 @@ class CallCounter(Collector):
 
     def _hook_threads(self, threading: ModuleType) -> None:
         starter = native.core().thread_starter()
-        # A module of the program's own may have the name.
+        # The program may have a module with this name.
         if starter is not None and getattr(threading, "_profile_hook", starter) is None:
             self._threading = threading
             self._threading.setprofile(starter)
@@ -134,8 +134,10 @@ def _library_folders() -> list[str]:
 
 
 def _costs(facts: Facts) -> tuple[float, float, float]:
-    """What counting costs here: ns a call of a Python function, ns a call of a C function, and the part of
-    the time that is lost while Python runs without calls (its instructions are slower under a profile hook).
+    """Measures what counting costs here.
+
+    Returns ns for each call of a Python function, ns for each call of a C function, and the part of the time
+    that is lost while Python runs without calls: its instructions are slower under a profile hook.
     """
     profile = native.core().CallProfile(facts.recorder.capsule(), "", [], [], False, (0.0, 0.0, 0.0))
     loops = (_python_calls, _c_calls, _no_calls)
@@ -143,7 +145,7 @@ def _costs(facts: Facts) -> tuple[float, float, float]:
     try:
         profile.begin()
     except RuntimeError:
-        return 0.0, 0.0, 0.0  # the real start will fail too, and report it
+        return 0.0, 0.0, 0.0  # the actual start will fail too, and report it
     try:
         counted = [_loop_ns(loop) for loop in loops]
     finally:

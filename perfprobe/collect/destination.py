@@ -1,4 +1,4 @@
-"""The name of a recording, and its creation without ever overwriting a file."""
+"""Names a recording, and creates it without ever overwriting a file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ _MOST_NAMES = 1000
 
 
 def default_path(stem: str, rank: dict[str, int] | None) -> str:
-    """`<stem>-<date>-<pid>.perfprobe` in the current folder; under torchrun host and rank precede the PID.
+    """Returns `<stem>-<date>-<pid>.perfprobe` in the current folder.
 
-    Where the current folder was removed, it goes to the folder for temporary files.
+    Under torchrun host and rank precede the PID. If the current folder was removed, the folder for temporary
+    files is used.
     """
     parts = [stem, time.strftime("%Y%m%d-%H%M%S")]
     if rank is not None:
@@ -32,12 +33,12 @@ def default_path(stem: str, rank: dict[str, int] | None) -> str:
 
 
 def with_rank(path: str, rank: dict[str, int] | None) -> str:
-    """The path a user named, with this rank added: `out.perfprobe` becomes `out-rank1.perfprobe`."""
+    """Adds this rank to the path that a user named: `out.perfprobe` becomes `out-rank1.perfprobe`."""
     return path if rank is None or rank["world_size"] < 2 else inserted(path, f"rank{rank['rank']}")
 
 
 def inserted(path: str, word: str) -> str:
-    """`out.perfprobe` with a word put before its suffix: `out-word.perfprobe`."""
+    """Puts a word before the suffix: `out.perfprobe` becomes `out-word.perfprobe`."""
     stem, suffix = os.path.splitext(path)
     return f"{stem}-{word}{suffix}"
 
@@ -45,11 +46,11 @@ def inserted(path: str, word: str) -> str:
 def create(
     recorder: type[Recorder], path: str, buffer_bytes: int, *, named: bool, in_ns: bool = False
 ) -> tuple[Recorder, str]:
-    """Create the recording at `path`, which must not exist; returns it with the path used.
+    """Creates the recording at `path`, which must not exist; returns it with the path used.
 
     Args:
-        named: whether the user chose the name; a name of our own gets a number when it is taken.
-        in_ns: operators' times are read in ns from the clock itself, so that others may use them at once.
+        named: whether the user chose the name. A default name gets a number if it exists.
+        in_ns: whether times of operators are read in ns from the clock, so that others may use them at once.
 
     Raises:
         UsageError: the named file exists.
@@ -57,7 +58,7 @@ def create(
     """
     for candidate in [path] if named else _numbered(path):
         try:
-            # As bytes: a file name need not be text. pybind11 takes them for a std::string.
+            # As bytes, because a file name need not be text. pybind11 converts them to a std::string.
             return recorder(os.fsencode(candidate), buffer_bytes, in_ns=in_ns), candidate  # type: ignore[arg-type]
         except FileExistsError:
             continue

@@ -1,4 +1,4 @@
-"""Operators, phases and steps as ranges for another tool: where they go, and which lines they name."""
+"""Sends operators, phases and steps as ranges to another tool: finds the tool and the lines to name."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Facts
 
-# A command under which something listens.
+# A command that starts a tool that listens.
 _COMMANDS = {
     "nvtx": "nsys profile -t cuda,nvtx python -m perfprobe --emit nvtx script.py",
     "itt": "vtune -collect hotspots -knob enable-user-tasks=true -- python -m perfprobe --emit itt script.py",
@@ -22,7 +22,7 @@ _LIBRARIES = ("torch", "inductor", "perfprobe", "site", "stdlib")
 
 
 def listener(facts: Facts, kind: str | None) -> object | None:
-    """Where ranges of this kind ("nvtx", "itt") go; None, with a message, where nothing listens."""
+    """Returns where ranges of this kind ("nvtx", "itt") go; None, with a message, if no tool listens."""
     if kind is None:
         _say_what_could_be_emitted(facts)
         return None
@@ -33,14 +33,14 @@ def listener(facts: Facts, kind: str | None) -> object | None:
         port: object = core.emission_port(kind)
         return port
     is_built = native.why_not_built(kind) is None
-    remedy = f"run under a tool that does, as in `{_COMMANDS[kind]}`" if is_built else native.rebuild()
+    remedy = f"run under a tool that listens, as in `{_COMMANDS[kind]}`" if is_built else native.rebuild()
     facts.tell(f"no ranges are emitted: {missing}; {remedy}")
     facts.loss("emit", f"no ranges were emitted: {missing}", 1, remedy)
     return None
 
 
 def say_if_full(facts: Facts, observer: Any) -> None:
-    """Write down that messages were cut short: tools keep every one, so they are few."""
+    """Writes a loss if messages were left out: tools keep every message, so their number is limited."""
     if observer.messages_full():
         reason = "messages of emitted ranges beyond 16,384: operators are named without signature and line"
         facts.loss("emit", reason, 1, "emit from a shorter part of the program")
@@ -49,7 +49,7 @@ def say_if_full(facts: Facts, observer: Any) -> None:
 def _say_what_could_be_emitted(facts: Facts) -> None:
     # A run without --emit, under a tool that would show the ranges.
     tool, kind = nsight(), "nvtx"
-    # The parent of a recorded child leaves us there.
+    # A child that is recorded too inherits our own library here.
     if tool is None and os.environ.get(ITT_COLLECTOR) not in (None, "", native.injection()):
         tool, kind = "an ITT collector (VTune)", "itt"
     if tool is not None:
@@ -57,12 +57,12 @@ def _say_what_could_be_emitted(facts: Facts) -> None:
 
 
 def folders(roots: dict[str, object]) -> list[tuple[str, bool]]:
-    """The folders of the meta value `roots`, each with whether what lies in it is the user's code.
+    """Returns the folders in the meta value `roots`, each with whether it has the user's code.
 
-    The same rule as in `merge.user_lines`, which decides it for the report.
+    `merge.user_lines`, which decides this for the report, has the same rule.
     """
     found = [(path, False) for key in _LIBRARIES for path in _paths(roots.get(key))]
-    # A program that is part of torch (torch.distributed.run) makes nothing there the user's.
+    # A program that is part of torch (torch.distributed.run) does not make torch's files the user's.
     never = _paths(roots.get("torch")) + _paths(roots.get("perfprobe"))
     for path in _paths(roots.get("script")):
         folder = os.path.dirname(path) if path.endswith(".py") else path

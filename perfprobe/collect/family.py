@@ -1,8 +1,8 @@
 """The processes of a recorded program: the folder where children record themselves, and the sheet of sums.
 
-The folder lies beside the parent's recording and holds `sums`, a row for each child process (see
-`tables.workers`), and the recordings of those that record themselves in detail. Both are made with the first
-child. Children of children are of the same family.
+The folder is beside the parent's recording. It holds `sums`, with a row for each child process (see
+`tables.workers`), and the recordings of children that record themselves in detail. Both are made with the
+first child. Children of children belong to the same family.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 SUMS = "sums"
 FORKED, SPAWNED = 1, 2  # `StartMethod` of perfprobe/tables/workers.py
 _MOST_NAMES = 1000
-_LAST = -(10**9)  # after the finalizers of queues, so that what they still send is recorded
+_LAST = -(10**9)  # after the finalizers of queues, so that what these send is recorded
 
 
 class Family:
-    """Has the children of this process, and their children, record themselves.
+    """Makes the children of this process, and their children, record themselves.
 
     Args:
-        settings: what a spawned child needs, see `session.record_child`; "children" (the folder), once
-            there is one, "forked_ns" (when it was spawned) and "parent" are added here.
+        settings: what a spawned child needs, see `session.record_child`. The family adds "children" (the
+            folder, if there is one), "forked_ns" (when the child was spawned) and "parent".
         tell: prints a line that cannot wait for the report.
     """
 
@@ -46,9 +46,9 @@ class Family:
         self._settings = settings
         self._tell = tell
         self._process = getpid()
-        # Not taken from the kernel: the parent may be gone by then.
+        # Not read from the kernel, because the parent may have ended by then.
         self.parent: int = settings.get("parent", 0)
-        self.facts: Facts | None = None  # of the recording of this process, or of that it was forked from
+        self.facts: Facts | None = None  # of the recording of this process or its parent
         self._path = ""
         self._record: Callable[[str, int], Callable[[], None]] | None = None
         self._sheet: ChildSheet | None = None
@@ -57,24 +57,24 @@ class Family:
         self._ends: list[Callable[[], None]] = []
 
     def attach(self, facts: Facts, path: str, record: Callable[[str, int], Callable[[], None]]) -> None:
-        """Call this when this process has a recording.
+        """Call this if this process has a recording.
 
         Args:
-            path: where; the folder of children lies beside it, where there is none yet.
-            record: in a forked child, begins its recording at a path, says who forked it, and returns what
-                ends it.
+            path: the recording. The folder of children is made beside it, unless there is one already.
+            record: called in a forked child with a path and the parent's PID; begins the child's recording
+                and returns a function that ends it.
         """
         self.facts, self._path, self._record = facts, path, record
-        if self._sheet is not None:  # of a child, whose recording lies in the folder
+        if self._sheet is not None:  # of a child, whose recording is in the folder
             facts.extend("children", folder=".")
 
     @property
     def is_own(self) -> bool:
-        """Whether this process is followed; a child made by plain `os.fork` is not."""
+        """Whether this process is followed. A child of plain `os.fork` is not."""
         return self._process == getpid()
 
     def prepare(self) -> bool:
-        """Make folder and sheet at the first child; whether they exist."""
+        """Makes folder and sheet at the first child; returns whether they exist."""
         facts = self.facts
         if self._sheet is None and not self._was_tried and facts is not None:
             self._was_tried = True
@@ -82,7 +82,7 @@ class Family:
         return self._sheet is not None
 
     def new_row(self) -> int | None:
-        """A row for the child being forked now, which may be killed before it could take one itself."""
+        """Returns a row for the child being forked now. It could be killed before it takes a row itself."""
         if not self.prepare() or self._sheet is None:
             return None
         row: int = self._sheet.take()
@@ -92,13 +92,14 @@ class Family:
         return row
 
     def settings_now(self) -> dict[str, Any]:
-        """The settings of the child being spawned now."""
+        """Returns the settings of the child being spawned now."""
         return {**self._settings, "forked_ns": monotonic_ns(), "parent": getpid()}
 
     def enter_forked(self, row: int) -> None:
-        """In a forked child, before it runs anything of the program's: take part from here on.
+        """Joins the family in a forked child, before it runs anything of the program's.
 
-        row: as the parent got it of `new_row`.
+        Args:
+            row: from `new_row` in the parent.
         """
         self.parent, self._process, self._row, self._ends = self._process, getpid(), row, []
         try:
@@ -107,7 +108,7 @@ class Family:
             self._tell(f"child process {getpid()} is not recorded: {fault(error)}")
 
     def enter_spawned(self) -> None:
-        """In a spawned child, before it runs anything. Raises OSError where the sheet is gone."""
+        """Joins the family in a spawned child, before all else. Raises OSError if the sheet is gone."""
         self._sheet = _sheet(os.path.join(self._settings["children"], SUMS), is_new=False)
         self._row = row = self._sheet.take()
         facts = {"parent": self.parent, "method": SPAWNED, "forked_ns": self._settings["forked_ns"]}
@@ -118,24 +119,24 @@ class Family:
         ImportWatch("multiprocessing.context", self._describe_once_read).start()
 
     def path_of_detail(self) -> str | None:
-        """Where this child records itself in detail; None where it only has sums."""
+        """Returns where this child records itself in detail; None if it only has sums."""
         if self._sheet is None or not self._sheet.take_detail():
             return None
         self._sheet.set(self._row, "detail", 1)
         return os.path.join(self._settings["children"], f"{getpid()}{SUFFIX}")
 
     def end_with(self, end: Callable[[], None]) -> None:
-        """Call this when the child comes to its end."""
+        """Adds a function to call at the child's end."""
         self._ends.append(end)
 
     def begin(self) -> None:
-        """This child begins to run the program's part."""
+        """Call this when the child begins to run the program's part."""
         if self._sheet is not None:
             for cell in ("started_ns", "last_ns"):
                 self._sheet.set(self._row, cell, monotonic_ns())
 
     def leave(self) -> None:
-        """This child has come to its end."""
+        """Call this at the child's end."""
         for end in self._ends:
             end()
         if self._sheet is not None:
@@ -162,7 +163,7 @@ class Family:
             self.facts.extend("children", folder=os.path.basename(folder))
 
     def _enter_forked(self) -> None:
-        # They are there already: the second one calls this.
+        # Imported already: the second module calls this.
         process, util = (sys.modules[f"multiprocessing.{name}"] for name in ("process", "util"))
         if self._sheet is not None:
             self._sheet.set(self._row, "process", getpid())
@@ -178,9 +179,10 @@ class Family:
             loader_worker.describe(self._sheet, self._row, process)
 
     def _describe_once_read(self, context: Any) -> None:
-        """Have a spawned child described when `multiprocessing` has read what it is to do.
+        """Describes a spawned child when `multiprocessing` has read its task.
 
-        context: the module `multiprocessing.context`.
+        Args:
+            context: the module `multiprocessing.context`.
         """
         kind: Any = getattr(context, "SpawnProcess", None)
         original = None if kind is None else vars(kind).get("_after_fork")
@@ -210,4 +212,4 @@ def _new_folder(path: str) -> str:
         except FileExistsError:
             continue
         return candidate
-    raise FileExistsError(f"{path} and 998 more are there already")
+    raise FileExistsError(f"{path} and 998 more exist already")

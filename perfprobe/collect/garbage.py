@@ -1,7 +1,7 @@
 """Records how long Python's garbage collections took, as ranges of the interpreter.
 
-`gc.callbacks` is the interpreter's own list for this. Ours comes first in it, so that what the program's own
-callbacks do is not part of a collection; a program that empties the list ends this, and nothing else.
+`gc.callbacks` is the interpreter's list for this. perfprobe's callback is the first, so that the program's
+own callbacks are not part of a collection. If the program empties the list, only this recording ends.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 
 class GarbageCollections(Collector):
-    """Its rows are ranges, so it comes after the collector of ranges."""
+    """Its rows are ranges, so it must start after the collector of ranges."""
 
     name = "garbage collections"
 
     def available(self) -> EnvironmentLack | None:
-        """None: it always works."""
+        """Returns None: it always works."""
         return None
 
     def start(self) -> None:
-        """Begin to receive collections."""
+        """Starts receiving collections."""
         gc.callbacks.insert(0, native.core().garbage_collected)
 
     def stop(self) -> None:
-        """Stop receiving collections."""
+        """Stops receiving collections."""
         told = native.core().garbage_collected
         if told in gc.callbacks:
             gc.callbacks.remove(told)

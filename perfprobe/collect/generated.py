@@ -1,7 +1,7 @@
-"""What inductor notes about the kernels of a generated module: their operators and source lines.
+"""Reads what inductor notes about the kernels of a generated module: their operators and source lines.
 
-Both are there by default, also when the module comes from inductor's cache: the operators in the kernel's
-name, the lines in the map from lines of the module to the Python stack of the graph node they belong to.
+Both exist by default, also if the module comes from inductor's cache. The operators are in the kernel's name.
+The lines are in a map from lines of the module to the Python stack of a graph node.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _PLACE = re.compile(r'File "(.+)", line (\d+), in (.+)')
 
 
 def known_operators(torch: Any) -> set[str]:
-    """The names of the operators that a kernel may be made from, without namespaces and overloads.
+    """Returns the names of the operators that a kernel may be made from, without namespaces and overloads.
 
-    Composites are not among them (`log_sigmoid`, which reads like `log` and `sigmoid`): they are taken apart
-    before inductor sees them.
+    Composite operators are left out, because they are decomposed before inductor sees them (`log_sigmoid`
+    would look like `log` and `sigmoid`).
     """
     native = torch._C
     return {
@@ -36,18 +36,19 @@ def known_operators(torch: Any) -> set[str]:
 def call_traces(
     source: str, kernels: Collection[str], traces: Iterable[tuple[int, str | None]]
 ) -> dict[str, list[str]]:
-    """For each kernel the Python stacks of the graph nodes that it computes, as far as inductor noted them.
+    """Returns for each kernel the Python stacks of the graph nodes that it computes, if inductor noted them.
 
-    Inductor notes a node when it comes to it, and writes a kernel out once it comes to something else: the
-    last node noted before a kernel is that of the extern call behind it, where no other node stands between.
+    Inductor notes a node when it reaches it, and writes a kernel when it reaches something else. So the last
+    node noted before a kernel is that of the extern call after it, if no other node is in between.
 
     Args:
-        source: of the module.
+        source: the text of the module.
+        kernels: names of kernels.
         traces: line number and stack of every node, in order.
     """
     noted = sorted(((line, trace or "") for line, trace in traces), key=lambda entry: entry[0])
     found: dict[str, list[str]] = {}
-    pending: list[str] = []  # stacks of nodes not called yet
+    pending: list[str] = []  # stacks of nodes that are not called yet
     latest: str | None = None  # the kernel called since the last node
     for number, text in enumerate(source.splitlines(), 1):
         while noted and noted[0][0] <= number:
@@ -66,7 +67,7 @@ def call_traces(
 
 
 def places(traces: Iterable[str], library: str) -> list[dict[str, object]]:
-    """File, line and function of each stack's innermost frame outside the folder `library`, each once."""
+    """Returns file, line and function of each stack's innermost frame outside `library`, each once."""
     found = []
     for trace in traces:
         frames = _PLACE.findall(trace)

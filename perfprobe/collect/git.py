@@ -1,4 +1,4 @@
-"""The commit of the program's folder, read from git's files without running git."""
+"""Finds the commit of the program's folder from git's files, without running git."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 
 
 def head(folder: str) -> dict[str, str] | None:
-    """`commit` and `branch` (left out when detached) of the repository a folder lies in; None without one."""
+    """Returns `commit` and `branch` (omitted if detached) of the repository of a folder; None without one."""
     git = _git_folder(folder)
     if git is None:
         return None
@@ -21,7 +21,7 @@ def head(folder: str) -> dict[str, str] | None:
 
 
 def _git_folder(folder: str) -> str | None:
-    """The `.git` folder above `folder`; in a worktree or submodule `.git` is a file that names it."""
+    """Returns the `.git` folder above `folder`. In a worktree or submodule `.git` is a file that names it."""
     above = os.path.abspath(folder)
     while True:
         git = os.path.join(above, ".git")
@@ -36,7 +36,7 @@ def _git_folder(folder: str) -> str | None:
 
 
 def _commit(git: str, reference: str) -> str | None:
-    # A worktree keeps its own HEAD; the branches lie in the folder that its `commondir` names.
+    # A worktree has its own HEAD. Its branches are in the folder that `commondir` names.
     common = os.path.join(git, _line(f"{git}/commondir") or ".")
     for folder in (git, common):
         commit = _line(f"{folder}/{reference}")

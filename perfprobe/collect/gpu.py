@@ -1,4 +1,4 @@
-"""Records what runs on NVIDIA GPUs, by CUPTI, from the moment the program initialises CUDA."""
+"""Records what runs on NVIDIA GPUs, with CUPTI, from the moment the program initialises CUDA."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from perfprobe.native import GpuSession
     from perfprobe.support.errors import EnvironmentLack
 
-# Names of the values of `tables.gpu.CopyKind`, from 0 on.
+# Names of the values of `tables.gpu.CopyKind`, from 0.
 COPIES = (
     "unknown",
     "host_to_device",
@@ -36,7 +36,7 @@ COPIES = (
     "host_to_host",
     "peer_to_peer",
 )
-# Figures of the session that are losses when they are not 0: why, and what fixes it.
+# Figures of the session that are losses if they are not 0: reason and remedy.
 _LOSSES = {
     "dropped_records": ("GPU records dropped: CUPTI was out of memory", ""),
     "untimed": ("kernels, copies and calls without a time: CUPTI gave none, or they still ran", ""),
@@ -52,7 +52,7 @@ _LOSSES = {
     "beyond_limits": ("GPU records beyond the limits of names, launches and threads", ""),
     "unread_names": ("kernels whose name could not be read", ""),
 }
-# The same of clocks: the remedy is that of the fault which the version of CUPTI has.
+# Likewise for clocks. The remedy is that of the known fault of this version of CUPTI.
 _CLOCK_LOSSES = {
     "shifted": "GPU times converted from CUPTI's own clock: accurate to a few us",
     "foreign_times": "GPU times in an unknown clock: left out",
@@ -61,16 +61,16 @@ _CLOCK_FAULT = "clock"
 
 
 class GpuCollector(Collector):
-    """Starts a session with CUPTI when the program's torch initialises CUDA, before there is any context.
+    """Starts a session with CUPTI when the program's torch initialises CUDA, before there is a context.
 
-    Not earlier: CUPTI needs an initialised driver, which fixes the visible devices, and a child forked
-    afterwards could not use the GPU any more. What CUPTI leaves behind in the process slows launches down:
-    times that the program itself takes after the recording has ended are not clean.
+    CUPTI needs an initialised driver. Initialising it earlier would fix the visible devices, and a child
+    forked afterwards could not use the GPU. What CUPTI leaves in the process slows down launches, also after
+    the recording has ended: this affects times that the program itself measures then.
 
     Args:
-        hand_on_ids: in exact linking, receives the port that takes the ids of operators.
+        hand_on_ids: with exact linking, called with the port that takes the ids of operators.
         begun: called when a GPU is recorded.
-        profiler_reads_gpu: whether the autograd profiler records it; None where that is not used.
+        profiler_reads_gpu: returns whether the autograd profiler records it; None if that is not used.
     """
 
     name = "gpu"
@@ -91,7 +91,7 @@ class GpuCollector(Collector):
         self._process = getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
-        self._initialise: Any = None  # torch's own, while ours is in its place
+        self._initialise: Any = None  # torch's own, while it is replaced
         self._hook: Any = None
         self._session: GpuSession | None = None
         self._profilers: ProfilerWatch | None = None
@@ -99,15 +99,15 @@ class GpuCollector(Collector):
         self._is_profilers = False  # the autograd profiler records the GPU
 
     def available(self) -> EnvironmentLack | None:
-        """Always None: only the program's torch says whether there is anything to record."""
+        """Returns None: only the program's torch says whether there is anything to record."""
         return None
 
     def start(self) -> None:
-        """Wait for torch, or begin at once when it has initialised CUDA already."""
+        """Waits for torch; starts at once if torch has initialised CUDA already."""
         self._watch.start()
 
     def stop(self) -> None:
-        """Wait for the GPUs, fetch the last records, and write down what was lost."""
+        """Waits for the GPUs, fetches the last records, and writes losses."""
         self._watch.stop()
         if self._profilers is not None:
             self._profilers.stop()
@@ -124,7 +124,7 @@ class GpuCollector(Collector):
             self._report_missing(f"the program never {missing}", "", is_expected=True)
 
     def counters(self) -> dict[str, Any] | None:
-        """As `perfprobe.gpu_counters`; None where no GPU is recorded."""
+        """Returns the counts of `perfprobe.gpu_counters`; None if no GPU is recorded."""
         if self._session is None or getpid() != self._process:
             return None
         totals = self._session.totals()
@@ -179,7 +179,7 @@ class GpuCollector(Collector):
     def _begin(self) -> None:
         by_profiler = self._profiler_reads_gpu()
         if by_profiler is not None:
-            # One of the two would silently get no records.
+            # Otherwise one of the two would silently get no records.
             self._leave_to_profiler(by_profiler)
             return
         major = str(self._torch.version.cuda or "0").split(".")[0]
@@ -199,7 +199,7 @@ class GpuCollector(Collector):
         self._begun()
         for missing in facts.get("lacks", []):
             self._facts.loss(self.name, f"not recorded: {missing}")
-        from perfprobe.collect.profiler_watch import ProfilerWatch  # only where there is a GPU
+        from perfprobe.collect.profiler_watch import ProfilerWatch  # only if there is a GPU
 
         self._profilers = ProfilerWatch(self._facts, self._torch)
         self._profilers.start()
@@ -209,7 +209,7 @@ class GpuCollector(Collector):
             self._facts.loss(self.name, reason, 1, "unset TEARDOWN_CUPTI")
 
     def _leave_to_profiler(self, reads_gpu: bool) -> None:
-        """CUPTI is Kineto's, which is beneath the autograd profiler: what it sees is recorded by that."""
+        """Leaves the GPU to the autograd profiler, whose engine Kineto holds CUPTI."""
         if not reads_gpu:
             self._report_missing(
                 "the autograd profiler holds CUPTI exclusively", "record with --operators observer"
@@ -229,7 +229,7 @@ class GpuCollector(Collector):
             self._facts.extend(self.name, devices=[{"name": name} for name in names])
 
     def _report_missing(self, reason: str, remedy: str, *, is_expected: bool = False) -> None:
-        """Nothing is recorded. is_expected: to be reported only where the GPU was asked for."""
+        """Says that nothing is recorded. is_expected: only say so if the GPU was asked for."""
         self._said = True
         self._facts.extend(self.name, lack=reason)
         if is_expected and self._options.gpu == "auto":
@@ -255,11 +255,11 @@ class GpuCollector(Collector):
 
 
 def wait_for_gpus(torch: Any) -> None:
-    """Wait until all that the program has launched has run."""
+    """Waits until all that the program has launched has run."""
     cuda = torch.cuda
     if not cuda.is_initialized():
         return
-    # Only devices that the program has used: others would get a context.
+    # Only devices that the program has used: this would make a context on others.
     is_used = getattr(torch._C, "_cuda_hasPrimaryContext", None)
     for device in range(cuda.device_count()):
         if is_used is None or is_used(device):

@@ -1,7 +1,7 @@
-"""Facts about the machine and this process for a recording's meta, read from files: nothing is run.
+"""Facts about the machine and this process for a recording's meta, read from files. No command is run.
 
-A key is left out, or the answer is None, where a fact is not known. The kernel's files are looked up below
-`root`, so that a test can bring its own.
+If a fact is not known, its key is omitted, or the result is None. The kernel's files are read below `root`,
+so that tests can use made files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# By name and not by prefix: anybody may call a secret OMP_PASSWORD.
+# By full name, because a secret may be called OMP_PASSWORD.
 _ENVIRONMENT = {
     "OMP_": (
         *("AFFINITY_FORMAT", "ALLOCATOR", "CANCELLATION", "DEFAULT_DEVICE", "DISPLAY_AFFINITY"),
@@ -55,22 +55,22 @@ _ours: set[str] = set()  # packages that may be loaded only because perfprobe im
 
 
 def clock() -> dict[str, int]:
-    """One moment on both clocks, in ns: what turns the recording's times into dates."""
+    """Returns one moment on both clocks, in ns, which converts the recording's times to dates."""
     before_ns = monotonic_ns()
     realtime_ns = time_ns()
     return {"monotonic_ns": (before_ns + monotonic_ns()) // 2, "realtime_ns": realtime_ns}
 
 
 def moment() -> dict[str, int]:
-    """Now: the monotonic clock and the CPU time of this process, both in ns."""
+    """Returns the present time of the monotonic clock and the CPU time of this process, both in ns."""
     return {"monotonic_ns": monotonic_ns(), "cpu_ns": process_time_ns()}
 
 
 def host(root: str = "/") -> dict[str, object]:
-    """Name, CPU model, cores (there, allowed by affinity, allowed by the cgroup's quota), memory, kernel.
+    """Returns name, CPU model, cores (all, allowed by affinity, by the cgroup's quota), memory, kernel.
 
-    physical_cores: those that the allowed ones belong to, fewer where two share one (SMT); numa_nodes: the
-    same of memory nodes.
+    physical_cores: the cores that the allowed processors belong to, fewer if two share one (SMT). numa_nodes: the
+    memory nodes that they belong to.
     """
     system = os.uname()
     facts: dict[str, object | None] = {
@@ -88,13 +88,13 @@ def host(root: str = "/") -> dict[str, object]:
 
 
 def environment() -> dict[str, str] | None:
-    """Those of the variables for threads, allocators and devices that are set."""
+    """Returns the variables for threads, allocators and devices that are set."""
     names = [prefix + name for prefix, words in _ENVIRONMENT.items() for name in words]
     return {name: os.environ[name] for name in names if name in os.environ} or None
 
 
 def rank() -> dict[str, int] | None:
-    """RANK, LOCAL_RANK and WORLD_SIZE as torchrun sets them; None outside a distributed run."""
+    """Returns RANK, LOCAL_RANK and WORLD_SIZE of torchrun; None outside of a distributed run."""
     names = {"rank": "RANK", "local_rank": "LOCAL_RANK", "world_size": "WORLD_SIZE"}
     found = {key: os.environ[name] for key, name in names.items() if name in os.environ}
     if "rank" not in found or "world_size" not in found or not all(text.isdigit() for text in found.values()):
@@ -103,13 +103,13 @@ def rank() -> dict[str, int] | None:
 
 
 def gpus(root: str = "/") -> list[str] | None:
-    """The UUIDs of the NVIDIA GPUs, as the driver lists them."""
+    """Returns the UUIDs of the NVIDIA GPUs, as the driver lists them."""
     found = _gpu_fields(root, "GPU UUID")
     return [uuid for uuid in found if uuid is not None and "?" not in uuid] or None
 
 
 def code_folders(script: str | None) -> dict[str, object]:
-    """The folders that decide whether a frame is the standard library's, a package's, ours or the user's."""
+    """Returns the folders of the standard library, of packages, of perfprobe and of the user's script."""
     site = {entry for entry in sys.path if os.path.basename(entry) in ("site-packages", "dist-packages")}
     module = sys.modules.get("site")
     site.update(module.getsitepackages() if module is not None else [])
@@ -124,10 +124,12 @@ def code_folders(script: str | None) -> dict[str, object]:
 
 
 def written_modules(temporary: str, since_ns: int) -> list[str] | None:
-    """The files of modules that somebody wrote into the folder `temporary` and then imported.
+    """Returns the files of modules that were written into the folder `temporary` and then imported.
 
-    since_ns: by the realtime clock; files that are gone again count too. Libraries that write Python at run
-    time do so there. None of the modules' own code is run.
+    Libraries that write Python at run time write it there. No code of the modules is run.
+
+    Args:
+        since_ns: time of the realtime clock. Files that no longer exist count too.
     """
     namespaces = [vars(module) for module in list(sys.modules.values()) if type(module) is type(sys)]
     files = [names.get("__file__") for names in namespaces]
@@ -143,12 +145,12 @@ def _is_newer(file: str, since_ns: int) -> bool:
 
 
 def versions(perfprobe: str) -> dict[str, str]:
-    """Versions known at the start; those of packages are added once the program has loaded them."""
+    """Returns versions known at the start. Those of packages are added after the program has loaded them."""
     return {"python": sys.version.split()[0], "perfprobe": perfprobe}
 
 
 def apart(step: Callable[[], str]) -> str:
-    """What `step` returns; a package that it imports first does not count as the program's."""
+    """Returns what `step` returns. Packages that it imports first do not count as the program's."""
     absent = {name for name in _PACKAGES if name not in sys.modules}
     try:
         return step()
@@ -157,7 +159,7 @@ def apart(step: Callable[[], str]) -> str:
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of the packages that matter and that the program has imported; none of their code is run."""
+    """Returns versions of relevant packages that the program has imported, without running their code."""
     names = [name for name in _PACKAGES if name not in _ours]
     modules = {name: sys.modules[name] for name in names if sys.modules.get(name) is not None}
     found = {name: vars(module).get("__version__") for name, module in modules.items()}
@@ -165,7 +167,7 @@ def package_versions() -> dict[str, str]:
 
 
 def nvidia(root: str = "/") -> dict[str, object] | None:
-    """The version of NVIDIA's driver and the models of the GPUs; None without one."""
+    """Returns the version of NVIDIA's driver and the models of the GPUs; None without a driver."""
     words = (_text(f"{root}/proc/driver/nvidia/version") or "").split("\n")[0].split()
     numbers = [word for word in words if re.fullmatch(r"\d+\.\d+(\.\d+)?", word)]
     models = [model for model in _gpu_fields(root, "Model") if model is not None]
@@ -173,13 +175,13 @@ def nvidia(root: str = "/") -> dict[str, object] | None:
 
 
 def cgroup_cores(root: str = "/") -> float | None:
-    """Cores' worth of CPU time the cgroup may use: the tightest quota on the way up; None without one."""
+    """Returns how many cores the cgroup's quotas allow, the least of all levels; None without a quota."""
     quotas = [cores for cores, _ in (*_quotas_v2(root), *_quotas_v1(root))]
     return min(quotas) if quotas else None
 
 
 def throttling(root: str = "/") -> str | None:
-    """The file that says how long that quota was used up; None without a quota."""
+    """Returns the file that says how long that quota was exhausted; None without a quota."""
     quotas = [*_quotas_v2(root), *_quotas_v1(root)]
     return f"{min(quotas)[1]}/cpu.stat" if quotas else None
 
@@ -206,7 +208,7 @@ def _quotas_v1(root: str) -> list[tuple[float, str]]:
 
 
 def _cgroup_path(root: str, controller: str) -> str:
-    # Lines are "number:controllers:path"; the unified hierarchy of version 2 has no controllers.
+    # Lines are "number:controllers:path". The unified hierarchy of version 2 has no controllers.
     for line in (_text(f"{root}/proc/self/cgroup") or "").splitlines():
         parts = line.split(":", 2)
         if len(parts) == 3 and controller in parts[1].split(","):
@@ -215,7 +217,7 @@ def _cgroup_path(root: str, controller: str) -> str:
 
 
 def _ancestors(path: str) -> list[str]:
-    """`/a/b` gives `/a/b`, `/a` and the empty path: inside a container only the last is there."""
+    """Returns `/a/b`, `/a` and the empty path for `/a/b`. Inside a container only the last exists."""
     parts = [part for part in path.split("/") if part]
     return ["".join(f"/{part}" for part in parts[:count]) for count in range(len(parts), -1, -1)]
 

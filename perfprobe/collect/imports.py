@@ -1,4 +1,4 @@
-"""Calls back when an import that the program itself asks for has completed."""
+"""Calls back when an import by the program has completed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 class ImportWatch:
     """A finder on `sys.meta_path` that finds nothing itself: it marks the spec that other finders return.
 
-    The mark is an `exec_module` on that one loader object, taken off again before the callback: module, spec
-    and loader end up as without perfprobe. Asking for the spec without importing, failing and repeated
-    imports, and reloads are all harmless. An import that goes past this finder (another finder put in front,
-    a loader that takes no mark) is noticed at the next import of anything.
+    The mark is an `exec_module` on that one loader object, which is removed before the callback. So module,
+    spec and loader end up as without perfprobe. Asking for the spec without importing, failed and repeated
+    imports, and reloads do no harm. An import that does not use this finder (if another is in front of it, or
+    the loader accepts no mark) is noticed at the next import.
     """
 
     def __init__(self, name: str, completed: Callable[[ModuleType], None]) -> None:
@@ -29,20 +29,20 @@ class ImportWatch:
         self._searching: set[int] = set()
 
     def start(self) -> None:
-        """Call back at once when the module is there already, else wait for its import."""
+        """Calls back at once if the module is imported already; otherwise waits for its import."""
         self._notice_missed()
         if not self._fired:
             sys.meta_path.insert(0, self)
 
     def stop(self) -> None:
-        """Stop waiting."""
+        """Stops waiting."""
         if self in sys.meta_path:
             sys.meta_path.remove(self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """The finder's part of the import protocol."""
+        """Implements the finder's part of the import protocol."""
         self._notice_missed()
         if fullname != self.name or get_ident() in self._searching:
             return None
@@ -57,7 +57,7 @@ class ImportWatch:
 
     def _mark(self, loader: object) -> None:
         run = getattr(loader, "exec_module", None)
-        marks = getattr(run, "marks", ())  # a mark of another watch for the same module
+        marks = getattr(run, "marks", ())  # marks of other watches for the same module
         is_marked = "exec_module" in getattr(loader, "__dict__", {})
         if run is None or isinstance(loader, type) or self in marks or (is_marked and not marks):
             return
@@ -66,11 +66,11 @@ class ImportWatch:
             try:
                 run(module)
             except BaseException as error:
-                # A bare raise does not add this frame again: the traceback stays that of a plain import
-                # (but for Python 3.10, which raises with the traceback it caught).
+                # A bare raise does not add this frame again, so the traceback is that of a plain import
+                # (except in Python 3.10, which raises with the traceback it caught).
                 error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
                 raise
-            if module.__name__ == self.name:  # a zip file's loader serves many modules
+            if module.__name__ == self.name:  # the loader of a zip file serves many modules
                 vars(loader).pop("exec_module", None)
                 self._fire(module)
 
@@ -82,7 +82,7 @@ class ImportWatch:
 
     def _notice_missed(self) -> None:
         module = sys.modules.get(self.name)
-        if type(module) is type(sys):  # another type: a lazy module, which must not be woken by looking at it
+        if type(module) is type(sys):  # other types are lazy modules, which looking at them would load
             spec = vars(module).get("__spec__")
             if spec is not None and not getattr(spec, "_initializing", False):
                 self._fire(module)

@@ -1,7 +1,7 @@
-"""Makes calls visible to the observer that use a GPU outside of all operators.
+"""Makes calls visible to the observer that use a GPU outside of operators.
 
-Triton's kernels, those that inductor generated among them, and replays of CUDA graphs become rows, at the
-line that made them. A wait for a GPU becomes a range: waiting is neither work nor an operator's time.
+Triton kernels, including those that inductor generated, and replays of CUDA graphs become rows at the line
+that called them. Waiting for a GPU becomes a range, because it is neither work nor an operator's time.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Facts
 
-INDUCTORS = "torch._inductor.runtime.triton_heuristics"  # its Triton kernels are objects of CachingAutotuner
+INDUCTORS = "torch._inductor.runtime.triton_heuristics"  # its Triton kernels are CachingAutotuner objects
 _TRITONS = "triton.runtime.jit"
 _REMEDY = "perfprobe knows torch from 2.11 to 2.15 and Triton 3.6"
 _REPLAY = "cuda::graph_replay"
-# Attributes of torch: what waits, and the name of the range that it becomes.
+# Attributes of torch that wait, and the name of the range.
 _WAITS = (
     ("_C", "_cuda_synchronize", "cuda::synchronize"),
     ("_C", "_accelerator_synchronizeDevice", "cuda::synchronize"),
@@ -34,14 +34,14 @@ _WAITS = (
 
 
 class KernelNames:
-    """The name of each Triton kernel's rows, by its address for as long as it lives."""
+    """The names of Triton kernels for their rows, by address, as long as the kernels live."""
 
     def __init__(self) -> None:
         self.by_id: dict[int, str] = {}
         self._alive: dict[int, weakref.ref[object]] = {}
 
     def note(self, kernel: object, name: str) -> str:
-        """Set its name from now on."""
+        """Sets the kernel's name; returns it."""
         key = id(kernel)
 
         def forget(_: object) -> None:
@@ -54,7 +54,7 @@ class KernelNames:
 
 
 class LaunchCalls:
-    """Replaces each such function by a callable that records it; `stop` restores all of them.
+    """Replaces these functions by callables that record them. `stop` restores all of them.
 
     Args:
         wrap: `recorded_method` of the observer.
@@ -72,7 +72,7 @@ class LaunchCalls:
         self._watches = [ImportWatch(INDUCTORS, self._see_inductor), ImportWatch(_TRITONS, self._see_triton)]
 
     def start(self) -> None:
-        """Replace what is there, and the rest once the program imports it."""
+        """Replaces the functions that exist, and others when the program imports their modules."""
         for path, attribute, name in _WAITS:
             self._replace_in_torch(path, attribute, name, is_range=True)
         self._replace_in_torch("cuda.CUDAGraph", "replay", _REPLAY)
@@ -80,7 +80,7 @@ class LaunchCalls:
             watch.start()
 
     def stop(self) -> None:
-        """Restore what nobody else has replaced since."""
+        """Restores the functions, except those that somebody else has replaced since."""
         for watch in self._watches:
             watch.stop()
         while self._replaced:
@@ -98,7 +98,7 @@ class LaunchCalls:
         self._guarded(what, lambda: self._replace(owner, attribute, name, is_range=is_range))
 
     def _see_inductor(self, module: Any) -> None:
-        # Kernels run by inductor's tuning (its `bench`) are recognised by their stack.
+        # Kernels that inductor's tuning runs (`bench`) are recognised by their stack.
         for method in ("run", "bench"):
             self._guarded(
                 f"lines of Triton kernels that inductor generated ({method})",
@@ -133,7 +133,7 @@ class LaunchCalls:
         return found[0] if found else None
 
     def _guarded(self, what: str, step: Callable[[], None]) -> None:
-        """If something is not as expected, one row in `losses` says so, and nothing else happens."""
+        """Runs a step. If something is not as expected, writes one loss and does nothing else."""
         if getpid() != self._process:
             return
         try:
@@ -145,18 +145,18 @@ class LaunchCalls:
 
 
 def name_of_generated(tuner: Any) -> str:
-    """Of a kernel that inductor generated, or that it took over from the user (`custom_kernel`)."""
+    """Returns the name of a kernel that inductor generated or took over from the user (`custom_kernel`)."""
     kernel = str(tuner.inductor_meta.get("kernel_name") or tuner.fn.__name__)
     return f"{prefix(tuner)}{kernel}"
 
 
 def prefix(tuner: Any) -> str:
-    """Whose kernel it is: inductor's, or the user's."""
+    """Returns the prefix that says whose kernel it is: inductor's or the user's."""
     return "triton::" if getattr(tuner, "custom_kernel", False) else "inductor::"
 
 
 def generated_kernels(module: ModuleType, heuristics: object) -> dict[str, object]:
-    """The Triton kernels of a generated module, by name; heuristics: inductor's module of them."""
+    """Returns the Triton kernels of a generated module, by name. heuristics: inductor's module of kernels."""
     tuner = getattr(heuristics, "CachingAutotuner", None)
     if not isinstance(tuner, type):
         return {}

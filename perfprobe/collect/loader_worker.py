@@ -1,8 +1,8 @@
-"""The task of a child process of `multiprocessing`, and the parts of a DataLoader worker's time.
+"""Records the task of a child process of `multiprocessing`, and the parts of a DataLoader worker's time.
 
-Callables without a frame of their own time these: waiting for indices, the fetcher (dataset and collate
-function), collation, handing over a batch, and pickling and sending it, which a thread of the queue does.
-Only the worker's own objects are changed: its queues, its copy of torch's classes.
+Callables without a frame time these parts: waiting for indices, the fetcher (dataset and collate function),
+collation, handing over a batch, and pickling and sending it, which a thread of the queue does. Only objects
+of the worker process change: its queues and its copy of torch's classes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FETCHERS = ("_MapDatasetFetcher", "_IterableDatasetFetcher")
 
 
 def describe(sheet: ChildSheet, row: int, process: Any) -> None:
-    """Write into the row what this process will do, and have the parts of a worker's time added up in it.
+    """Writes into the row what this process will do, and times the parts of a worker.
 
     Args:
         process: the `multiprocessing.Process` that runs here.
@@ -61,11 +61,11 @@ def _time_queues(sheet: ChildSheet, row: int, indices: Any, batches: Any) -> Non
 
 
 def _name(process: Any, target: Any) -> str:
-    """The name of the function that runs, or of the class without one."""
+    """Returns the name of the function that runs; of the class if there is none."""
     name = getattr(target, "__qualname__", None)
     return name if isinstance(name, str) else type(process).__qualname__
 
 
 def _cut(name: str) -> str:
-    """Cut to the room there is, at the end of a character."""
+    """Truncates the name to the size of the cell, at the end of a character."""
     return name.encode(errors="backslashreplace")[:48].decode(errors="ignore")

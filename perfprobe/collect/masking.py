@@ -1,7 +1,7 @@
-"""Secrets on a command line, which must not get into a recording: people share these and paste from them.
+"""Masks secrets on a command line, so that recordings do not contain them: people share recordings.
 
-Secrets are recognised by their names (`--api-key`, `password=`) and by known forms of secrets. A
-masked harmless value does less harm than an unmasked secret; names of text tokens are left alone.
+Secrets are recognised by their names (`--api-key`, `password=`) and by known forms. It is better to mask a
+harmless value than to leave a secret. Tokens of text (`--pad-token`) are not masked.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KINDS_OF_KEYS = frozenset(
         *("client", "subscription", "wandb", "hf", "openai", "anthropic", "comet", "neptune", "ssh", "aws"),
     )
 )
-# Tokens of text, not of access: --pad-token, --eos_token.
+# Tokens of text: --pad-token, --eos_token.
 _KINDS_OF_TEXT = frozenset(
     (
         *("pad", "eos", "bos", "mask", "unk", "sep", "cls", "special", "start", "end", "stop", "image"),
@@ -44,9 +44,9 @@ _USER_OF_URL = re.compile(r"(?<=://)[^\s/@]*:[^\s/@]+(?=@)")
 
 
 def masked(words: Sequence[str]) -> list[str]:
-    """The command line with *** in place of what is, by name or form, a secret."""
+    """Returns the command line with *** in place of secrets."""
     found = []
-    is_value = False  # the word before named a secret, and this one is it
+    is_value = False  # the previous word named a secret, and this is its value
     for word in words:
         is_option = word.startswith("-")
         found.append(MASK if is_value and not word.startswith("--") else _masked_word(word))
@@ -57,12 +57,12 @@ def masked(words: Sequence[str]) -> list[str]:
 def _masked_word(word: str) -> str:
     name, equals, _ = word.partition("=")
     if equals and _NAME.fullmatch(name) and _is_secret(name):
-        return f"{name}={MASK}"  # any value, also with blanks
+        return f"{name}={MASK}"  # masks any value, also with spaces
     return _masked_values(_USER_OF_URL.sub(MASK, _FORMS.sub(MASK, word)))
 
 
 def _masked_values(text: str) -> str:
-    """The text with the values of secret names masked: in a URL, in JSON, in a header."""
+    """Masks the values of secret names in a text: in a URL, in JSON, in a header."""
     parts, end = [], 0
     for name in _NAME.finditer(text):
         value = _VALUE.match(text, name.end())

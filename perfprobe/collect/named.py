@@ -1,4 +1,4 @@
-"""`perfprobe.range` and `perfprobe.step`: name parts of the program, in the recording and for listeners."""
+"""`perfprobe.range` and `perfprobe.step`, which name parts of the program for recordings and other tools."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200  # of a code object's co_flags; see inspect
+_GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x20, 0x80, 0x200  # flags in a code object's co_flags; see inspect
 
 
 class _Unrecorded:
-    """Replaces `_core.range` where `_core` is missing: nothing is recorded, the program runs."""
+    """Replaces `_core.range` if `_core` is missing: the program runs, and nothing is recorded."""
 
     def __init__(self, name: object) -> None:
-        """Only checks the name: `@perfprobe.range` without one would replace the function."""
+        """Checks the name: `@perfprobe.range` without a name would replace the function."""
         if not isinstance(name, str):
             raise TypeError(f"a range needs a name, as in perfprobe.range('load'), and not {name!r}")
 
@@ -49,10 +49,10 @@ else:
 
 
 def step() -> range:
-    """A step of the program ends here: `perfprobe.step()` as the last line of the loop's body.
+    """Ends a step of the program: `perfprobe.step()` is the last line of the loop's body.
 
-    Or a step is what a block runs: `with perfprobe.step(): ...`. On a thread that uses this nothing else is
-    taken for its steps. A call takes about a microsecond.
+    Alternatively a step is a block: `with perfprobe.step(): ...`. On a thread that uses this, no other steps
+    are detected. A call takes about a microsecond.
     """
     if _begin is not None:
         _end(_begin(STEP_MARK))
@@ -61,7 +61,7 @@ def step() -> range:
 
 
 def decorated(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function with each call as a range.
+    """Returns the function with a range around each call.
 
     Raises:
         TypeError: it is an asynchronous generator function.

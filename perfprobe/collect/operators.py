@@ -1,4 +1,4 @@
-"""Records operators, from the moment the program has imported torch, by the sources asked for."""
+"""Records operators with the chosen sources, from the moment the program has imported torch."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
 
 class OperatorCollector(Collector):
-    """Starts the sources when the program's own `import torch` completes; never imports torch itself.
+    """Starts the sources when the program's own `import torch` completes. It never imports torch itself.
 
-    is_forked: of a process whose parent's recording says how torch was built.
+    Args:
+        is_forked: whether this is a forked process. Its parent's recording says how torch was built.
     """
 
     name = "operators"
@@ -52,21 +53,21 @@ class OperatorCollector(Collector):
         self._profiler: AutogradProfiler | None = None
 
     def available(self) -> EnvironmentLack | None:
-        """Always None: whether the observer fits is only known once the program has chosen its torch."""
+        """Returns None: whether the observer fits is only known after the program has imported its torch."""
         return None
 
     def start(self) -> None:
-        """Wait for torch, or begin at once when it is imported already."""
+        """Waits for torch; starts at once if it is imported already."""
         self._watch.start()
 
     def hand_on_ids(self, ids: object) -> None:
-        """From now on this port (see `GpuSession`) receives the start of each operator as its id."""
+        """From now on sends the start of each operator, as an id, to this port (see `GpuSession`)."""
         self._ids = ids
         if self._observer is not None:
             self._observer.hand_on_ids(ids)
 
     def watch_gpu(self) -> None:
-        """A GPU is recorded from now on: calls that use it outside of operators are recorded as well."""
+        """Call this when a GPU is recorded: calls that use it outside of operators are then recorded too."""
         self._has_gpu = True
         if self._observer is not None and self._launches is None:
             wrap = self._observer.recorded_method
@@ -74,21 +75,21 @@ class OperatorCollector(Collector):
             self._facts.guarded(self.name, self._launches.start)
 
     def profiler_reads_gpu(self) -> bool | None:
-        """Whether the autograd profiler records GPUs too; None where it does not record at all."""
+        """Whether the autograd profiler records GPUs too; None if it does not record at all."""
         return None if self._profiler is None else self._profiler.reads_gpu
 
     def pause(self) -> None:
-        """A profile function set before does not know the frames that run from now on."""
+        """Pauses the autograd profiler, whose profile function does not know the frames that run now."""
         if self._profiler is not None:
             self._profiler.pause()
 
     def go_on(self) -> None:
-        """From here on it knows them again."""
+        """Lets it go on: it knows the frames again."""
         if self._profiler is not None:
             self._profiler.go_on()
 
     def stop(self) -> None:
-        """Stop the sources and write down what is only known now."""
+        """Stops the sources, and writes what is only known at the end."""
         self._watch.stop()
         if self._profiler is not None:
             self._facts.guarded(self.name, self._profiler.stop)
@@ -102,7 +103,8 @@ class OperatorCollector(Collector):
             own_ns = self._observer.own_event_ns()
             self._facts.extend("cost", writer_cpu_ns=self._facts.recorder.writer_cpu_ns, own_ns=own_ns)
         if self._torch is not None:
-            # Only now: the first query fixes torch's number of threads, which the program may want to set.
+            # Not earlier, because the first query fixes torch's number of threads, which the program may want
+            # to set.
             threads = self._torch.get_num_threads()
             self._facts.extend(
                 "torch", threads=threads, interop_threads=self._torch.get_num_interop_threads()
@@ -120,7 +122,7 @@ class OperatorCollector(Collector):
 
     def _torch_ready(self, torch: ModuleType) -> None:
         if getpid() != self._process:
-            return  # a forked child that only now imports torch does not record
+            return  # a forked child that imports torch after the fork does not record
         begun_cpu_ns = thread_time_ns()
         self._torch = torch
         self._facts.guarded("torch", self._describe_torch)
@@ -139,7 +141,7 @@ class OperatorCollector(Collector):
         self._facts.extend("torch", debug=getattr(torch.version, "debug", None))
         self._facts.extend("versions", torch=version)
         self._facts.extend("roots", torch=folder)
-        self._facts.meta("environment", environment())  # the program may have set it up to here
+        self._facts.meta("environment", environment())  # the program may have changed it before this
 
     def _start_observer(self) -> None:
         try:
@@ -174,7 +176,7 @@ class OperatorCollector(Collector):
             self.watch_gpu()
 
     def _falls_back(self) -> bool:
-        """Whether the autograd profiler has to replace the observer, and can."""
+        """Whether the autograd profiler must replace the observer, and can."""
         return self._observer is None and _has_profiler(self._torch)
 
     def _report_missing(self, missing: EnvironmentLack) -> None:
@@ -189,7 +191,8 @@ class OperatorCollector(Collector):
             )
 
     def _start_profiler(self) -> None:
-        # Only now: it needs more of the standard library than may be loaded before the program's own.
+        # Not earlier: it imports more of the standard library than may be loaded before the program's own
+        # imports.
         from perfprobe.collect.autograd.collector import AutogradProfiler
 
         profiler = AutogradProfiler(

@@ -1,10 +1,10 @@
-"""Other profilers that run this program: what they set in its environment."""
+"""Finds other profilers that run this program, by what they set in its environment."""
 
 from __future__ import annotations
 
 import os
 
-# What Nsight's tools set: they hold CUPTI exclusively, and listen to NVTX.
+# Variables of Nsight's tools, which hold CUPTI exclusively and listen to NVTX.
 NSIGHT = {
     "NSYS_PROFILING_SESSION_ID": "Nsight Systems",
     "NV_COMPUTE_PROFILER_PERFWORKS_DIR": "Nsight Compute",
@@ -15,5 +15,5 @@ ITT_COLLECTOR = "INTEL_LIBITTNOTIFY64"
 
 
 def nsight() -> str | None:
-    """The name of NVIDIA's tool under which this process runs, None without one."""
+    """Returns the name of NVIDIA's tool that runs this process; None without one."""
     return next((tool for variable, tool in NSIGHT.items() if os.environ.get(variable)), None)

@@ -1,8 +1,8 @@
-"""How long this process's threads ran and waited for a processor while they were recorded, and who had it.
+"""Records how long this process's threads ran and waited for a processor, and what other processes used.
 
-From the scheduler's own accounting: the second number of /proc/PID/task/TID/schedstat is the time a thread
-was ready to run and did not (Documentation/scheduler/sched-stats.rst of Linux). The recorder's writer reads
-it at its heartbeats, into the tables `thread_times` and `processor_times`.
+The numbers come from the scheduler: the second one in /proc/PID/task/TID/schedstat is the time in which a
+thread was ready to run and did not (Documentation/scheduler/sched-stats.rst of Linux). The recorder's writer
+reads them at its heartbeats into the tables `thread_times` and `processor_times`.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from perfprobe.native import ThreadTimes
     from perfprobe.support.errors import EnvironmentLack
 
-_open = open  # as it is now: a program may put anything in its place
+_open = open  # kept, because a program may replace it
 _FILES = {"waiting": "proc/self/schedstat", "machine": "proc/stat", "pressure": "proc/pressure/cpu"}
 
-# By root, for the processes that are forked from this one: they need not look again.
+# By root. Processes that are forked from this one need not search again.
 _found: dict[str, tuple[dict[str, str], str]] = {}
 
 
 class ProcessorWaits(Collector):
-    """Has thread times read, and says in the fact `processors` what the kernel does not provide (`lacks`)."""
+    """Has thread times read. The fact `processors` says what the kernel does not provide (`lacks`)."""
 
     name = "processors"
 
@@ -35,31 +35,31 @@ class ProcessorWaits(Collector):
         self._times: ThreadTimes | None = None
 
     def available(self) -> EnvironmentLack | None:
-        """None: it always works; what the kernel does not provide is left out."""
+        """Returns None: it always works. What the kernel does not provide is left out."""
         return None
 
     def start(self) -> None:
-        """Begin to read; times before this are not the program's."""
+        """Starts reading. Times before this are not the program's."""
         lacks, cpu_stat = _found.get(self._root) or _look_for_files(self._root)
         self._facts.extend("processors", lacks=lacks)
         self._times = native.core().ThreadTimes(self._facts.recorder.capsule(), self._root, cpu_stat)
         self._times.start()
 
     def stop(self) -> None:
-        """Read for the last time."""
+        """Reads for the last time."""
         if self._times is not None:
             self._facts.extend("processors", **self._times.stop())
 
 
 def _look_for_files(root: str) -> tuple[dict[str, str], str]:
-    """Those that cannot be read, with the reason, and the one that tells of a quota, or ""."""
+    """Returns why files cannot be read, and the file that says how long a quota was exhausted ("": none)."""
     lacks = {what: missing for what, path in _FILES.items() if (missing := _why_missing(f"{root}{path}"))}
     _found[root] = lacks, host.throttling(root.rstrip("/")) or ""
     return _found[root]
 
 
 def _why_missing(path: str) -> str | None:
-    """Why a file of the kernel cannot be read; None where it can."""
+    """Returns why a file of the kernel cannot be read; None if it can."""
     try:
         with _open(path, "rb") as file:
             return None if file.read(1) else f"{path}: empty"

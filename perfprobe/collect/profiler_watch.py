@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ProfilerWatch:
-    """Wraps the function by which `torch.profiler` prepares a session; changes nothing about it."""
+    """Wraps the function with which `torch.profiler` prepares a session, without changing what it does."""
 
     def __init__(self, facts: Facts, torch: Any) -> None:
         self._facts = facts
@@ -22,7 +22,7 @@ class ProfilerWatch:
         self._said = False
 
     def start(self) -> None:
-        """Begin to watch; nothing where this torch works in another way."""
+        """Starts watching; does nothing if this torch has no such function."""
         original = self._original
         if original is None:
             return
@@ -34,7 +34,7 @@ class ProfilerWatch:
         self._hook = self._module._prepare_profiler = _prepare_profiler
 
     def stop(self) -> None:
-        """Remove the watch, unless someone else has wrapped it since."""
+        """Stops watching, unless someone else has wrapped the function since."""
         if self._hook is not None and self._module._prepare_profiler is self._hook:
             self._module._prepare_profiler = self._original
 
@@ -51,7 +51,7 @@ class ProfilerWatch:
 
 
 def _until(version: str) -> str:
-    """How long it gets none; Kineto of torch 2.11, once refused, never tries CUPTI again (seen in it)."""
+    """Returns for how long it gets none. Kineto of torch 2.11 was seen never to try CUPTI again."""
     if version.startswith("2.11."):
         return "none until the process ends"
     return "perhaps none until the process ends"

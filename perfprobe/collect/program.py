@@ -1,4 +1,4 @@
-"""What the user asked to run, looked at before anything is recorded."""
+"""What the user wants to run, examined before anything is recorded."""
 
 from __future__ import annotations
 
@@ -25,14 +25,18 @@ _STDIN = 0
 class Program:
     """A script, a module (-m), code (-c), a script on standard input (-), or a folder or zip file.
 
-    `argv` is the program's own; `file` the absolute path of a script or archive, "" for others; `name` that
-    of the module; `source` the bytes of a script, or the code of -c; `first_on_path` what plain python puts
-    first on sys.path, None for nothing; `stem` begins a recording's name. `missing` says whether plain python
-    finds nothing to run either; for a script it is python's own message.
-
     Args:
         words: the program's command line, without `option`.
         option: "-m", "-c", or "" for a script, a folder, a zip file or "-".
+
+    Attributes:
+        argv: the program's own.
+        file: absolute path of a script or archive; "" for others.
+        name: of a module.
+        source: bytes of a script, or the code of -c.
+        first_on_path: what plain python puts first on sys.path; None for nothing.
+        stem: the beginning of the recording's name.
+        missing: whether plain python would find nothing to run. For a script it is python's own message.
     """
 
     def __init__(self, words: Sequence[str], option: str = "") -> None:
@@ -57,7 +61,7 @@ class Program:
 
     @property
     def folder(self) -> str | None:
-        """The program's folder, else the current one; None where that was removed."""
+        """The program's folder, else the current one; None if that was removed."""
         if self.kind == "script":
             return os.path.dirname(os.path.realpath(self.file))
         return self.first_on_path or current_folder()
@@ -65,10 +69,11 @@ class Program:
     def _be_module(self, name: str) -> None:
         self.kind = "module"
         self.name = self.stem = name
-        self.argv[0] = "-m"  # as plain python has it while it looks for the module
+        self.argv[0] = "-m"  # plain python has this while it looks for the module
         self.first_on_path = current_folder()
         top = name.partition(".")[0]
-        # A module's package is not imported to look into it: that would run its code before recording starts.
+        # A module's package is not imported to search it, because that would run its code before recording
+        # starts.
         self.missing = not top or (top not in sys.modules and not _found(top, self.first_on_path))
 
     def _be_command(self, code: str) -> None:
@@ -104,19 +109,19 @@ class Program:
 
 
 def safe_path() -> bool:
-    """Whether this interpreter was told to put no folder of its own choice on sys.path (-P, -I)."""
+    """Whether this interpreter must not put a folder of its choice on sys.path (-P, -I)."""
     return bool(getattr(sys.flags, "safe_path", sys.flags.isolated))
 
 
 def leave_launcher() -> None:
-    """Take off sys.path the folder of the launching console script; `python -m` puts none there by now."""
+    """Removes the console script's folder from sys.path. `python -m` has no such entry by now."""
     own = os.path.dirname(os.path.realpath(sys.argv[0]))
     if sys.path[:1] == [own]:
         del sys.path[0]
 
 
 def current_folder() -> str | None:
-    """The current folder; None when it was removed."""
+    """Returns the current folder; None if it was removed."""
     try:
         return os.getcwd()
     except OSError:
@@ -124,13 +129,13 @@ def current_folder() -> str | None:
 
 
 def _absolute(path: str) -> str:
-    # Not os.path.abspath: the interpreter does not normalise either.
+    # Not os.path.abspath, because the interpreter does not normalise either.
     folder = None if os.path.isabs(path) else current_folder()
     return path if folder is None else os.path.join(folder, path)
 
 
 def _all_of_stdin() -> bytes:
-    """What plain python reads before it runs any of it; nothing where standard input is closed."""
+    """Reads standard input to its end, as plain python does before it runs any of it; b"" if it is closed."""
     parts = []
     try:
         while part := os.read(_STDIN, 1 << 16):
@@ -154,6 +159,6 @@ def _found(name: str, folder: str | None) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):
-        return True  # a finder that fails: the run itself shows how
+        return True  # a finder that fails; the run itself will show the error
     finally:
         sys.path[:] = before

@@ -1,4 +1,4 @@
-"""Records the ranges that the program and its libraries name through NVTX, ITT and `perfprobe.range`."""
+"""Records the ranges that the program and its libraries set through NVTX, ITT and `perfprobe.range`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
     from perfprobe.native import RangeLog
 
-# Where each library looks for a listener of NVTX or ITT, once, at its first call.
+# The variable with which each library looks for a listener, once, at its first call.
 _VARIABLES = {"NVTX": "NVTX_INJECTION64_PATH", "ITT": "INTEL_LIBITTNOTIFY64"}
 
 _MISSING = {
@@ -37,13 +37,13 @@ _FROM_THE_START = "record with `python -m perfprobe`, or start the recording ear
 
 
 class RangeCollector(Collector):
-    """The tool that NVTX and ITT find when the program's libraries make their first call.
+    """The listener that NVTX and ITT find when the program's libraries make their first call.
 
-    They find it in the C environment. The program's `os.environ` stays as under plain python; the
-    environment of processes it starts has the two variables; the library they load there does nothing.
+    They find it in the C environment. The program's `os.environ` stays as under plain python. Processes that
+    the program starts inherit the two variables, but the library that they load does nothing.
 
     Args:
-        is_found: by the libraries of the process that this one was forked from, and so of this one.
+        is_found: whether libraries found it in the process that this one was forked from, and so here.
     """
 
     name = "ranges"
@@ -56,17 +56,17 @@ class RangeCollector(Collector):
         self._had_nvtx = False
 
     def available(self) -> EnvironmentLack | None:
-        """Why there are no ranges: the library for NVTX and ITT is not there."""
+        """Returns why there are no ranges: the library for NVTX and ITT is missing. None if it exists."""
         path = native.injection()
         if os.path.isfile(path):
             return None
         return EnvironmentLack("ranges cannot be recorded", f"{path} is missing", native.rebuild())
 
     def start(self) -> None:
-        """Begin to record, and be found from now on."""
+        """Starts recording; libraries find the listener from now on."""
         path = native.injection()
-        # In a forked child nothing is loaded, nor the environment changed: a thread that it does not have may
-        # have held their locks.
+        # A forked child loads nothing and does not change the environment: threads that it does not have may
+        # have held the locks.
         self._log = native.core().RangeLog(self._facts.recorder.capsule(), "" if self._is_found else path)
         self._log.start()
         if self._is_found:
@@ -78,11 +78,11 @@ class RangeCollector(Collector):
             self._facts.loss(self.name, _TORCH_CAME_BEFORE, 1, _FROM_THE_START)
 
     def stop(self) -> None:
-        """Write the last rows, which libraries set ranges, and what was missed."""
+        """Writes the last rows, which libraries set ranges, and losses."""
         if self._log is None:
             return
         for variable in self._ours:
-            if variable not in environ:  # else the program has set one of its own
+            if variable not in environ:  # otherwise the program has set its own
                 unsetenv(variable)
         if _VARIABLES["NVTX"] in self._ours and self._had_nvtx and not self._was_found_by("/nvtx/"):
             self._facts.loss(self.name, _NVTX_CAME_BEFORE, 1, _FROM_THE_START)
@@ -94,7 +94,7 @@ class RangeCollector(Collector):
 
     def _be_found(self, interface: str, variable: str, path: str) -> None:
         given = environ.get(variable)
-        if given == path:  # a recorded process has started this one: not the program's own
+        if given == path:  # inherited from a recorded process that started this one
             del environ[variable]
         elif given is not None:
             reason = f"{interface} ranges: they go to another tool, {variable} is {given}"
@@ -104,5 +104,5 @@ class RangeCollector(Collector):
         self._ours.append(variable)
 
     def _was_found_by(self, part: str) -> bool:
-        """Whether a library with this in its path calls us, now or since an earlier recording."""
+        """Whether a library with this in its path calls the listener, now or since an earlier recording."""
         return self._log is not None and any(part in library for _, library in self._log.clients)

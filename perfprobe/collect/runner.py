@@ -23,18 +23,18 @@ if TYPE_CHECKING:
         """Is told when the program begins and ends."""
 
         def begin(self) -> None:
-            """The program begins now."""
+            """Called right before the program."""
 
         def end(self) -> None:
-            """The program has ended; a profile function that saw it must not see what follows."""
+            """Called when the program has ended. A profile function that saw it must not see what follows."""
 
         def go_on(self) -> None:
-            """From here on it may: it knows the frames that are left."""
+            """Called when it may see frames again: it knows those that are left."""
 
 
 _NO_SCRIPT = 2  # python's exit code when the script cannot be read
 
-# For the life of the process: the interpreter uses the module of the launcher's file without owning it.
+# Kept for the life of the process: the interpreter uses the module of the launcher's file without owning it.
 _launchers: list[ModuleType] = []
 
 
@@ -46,12 +46,12 @@ class Ending:
 
 
 def run(program: Program, ending: Ending, watch: Watch) -> None:
-    """Run the program as `__main__`; what it raises goes on to the interpreter, which ends as it always does.
+    """Runs the program as `__main__`. Its exceptions go on to the interpreter, which ends as usual.
 
-    `watch` is told right before and after the program, and when what is left are the launcher's own frames.
-    The launcher does not show: `__main__` is a new module, `sys.argv` and `sys.path` are those
-    of a plain start, the launcher's frames are in no traceback and no dump and do not count against the
-    recursion limit, and no module that only perfprobe has loaded hides a file of the program's.
+    `watch` is told right before and after the program, and when only the launcher's own frames are left. The
+    launcher does not show. `__main__` is a new module. `sys.argv` and `sys.path` are those of a plain start.
+    No traceback or dump has the launcher's frames, and they do not count against the recursion limit. No
+    module that only perfprobe has loaded hides a file of the program.
     """
     core = native.core()
     through_runpy = program.kind in ("module", "archive")
@@ -72,18 +72,19 @@ def run(program: Program, ending: Ending, watch: Watch) -> None:
         hide_from_traceback(run.__code__)
         raise
     finally:
-        _return_from(core, watch)  # what is left of us only returns
+        _return_from(core, watch)  # from here on perfprobe's frames only return
     ending.text = "returned"
 
 
 def _return_from(core: ModuleType, watch: Watch) -> None:
-    # A separate function: cProfile, which saw it begin, knows it as ours and counts no calls in it.
+    # A separate function, because cProfile, which saw it begin, then knows it as perfprobe's and counts no
+    # calls in it.
     watch.go_on()
     core.count_frames()
 
 
 def run_missing(program: Program) -> int:
-    """Let python say that there is nothing to run, as it does: the exit code, or SystemExit."""
+    """Lets python say that there is nothing to run; returns the exit code or raises SystemExit."""
     if isinstance(program.missing, str):
         if sys.stderr is not None:
             sys.stderr.write(program.missing)
@@ -111,7 +112,7 @@ def _fresh_main() -> dict[str, Any]:
     launcher = sys.modules["__main__"]
     main = ModuleType("__main__")
     namespace = main.__dict__
-    if "__annotations__" in launcher.__dict__:  # whether the interpreter makes one depends on its version
+    if "__annotations__" in launcher.__dict__:  # some versions of the interpreter make one
         namespace["__annotations__"] = {}
     namespace["__builtins__"] = builtins
     _launchers.append(launcher)
@@ -131,7 +132,7 @@ def _code(program: Program, namespace: dict[str, Any]) -> Any:
     namespace.update(__loader__=loader, __file__=path, __cached__=None)
     if kind is SourcelessFileLoader:
         return loader.get_code("__main__")
-    # Bytes, so that the compiler itself reads the encoding declaration.
+    # As bytes, so that the compiler reads the encoding declaration.
     return compile(program.source, path, "exec", dont_inherit=True)
 
 
@@ -140,7 +141,7 @@ def _command_code(source: str, namespace: dict[str, Any]) -> Any:
     if sys.version_info >= (3, 14):
         source = importlib.import_module("textwrap").dedent(source)
     code = compile(f"{source}\n", "<string>", "exec", dont_inherit=True)
-    if sys.version_info >= (3, 13):  # from here on tracebacks show the lines of -c
+    if sys.version_info >= (3, 13):  # these versions show the lines of -c in tracebacks
         linecache = importlib.import_module("linecache")
         key = code if sys.version_info >= (3, 14) else "<string>"
         linecache._register_code(key, source, "<string>")
@@ -148,6 +149,6 @@ def _command_code(source: str, namespace: dict[str, Any]) -> Any:
 
 
 def _put_on_path(program: Program) -> None:
-    # The launcher's own first entry is gone already (`program.leave_launcher`).
+    # The launcher's own first entry was removed by `program.leave_launcher`.
     if program.first_on_path is not None and (program.kind == "archive" or not safe_path()):
         sys.path.insert(0, program.first_on_path)

@@ -1,4 +1,4 @@
-"""Samples the Python stacks of all threads while the program runs: where the time goes."""
+"""Samples the Python stacks of all threads while the program runs, to find where the time goes."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from perfprobe.native import Sampler
 
 INTERVAL_NS = 5_000_000
-FORKED_INTERVAL_NS = 2 * INTERVAL_NS  # many run at once, each in a loop over its samples: it is enough there
+FORKED_INTERVAL_NS = 2 * INTERVAL_NS  # enough, as many run at once, each in a loop over its samples
 MOST_COST = 0.01  # of one processor
-_MANY_FAILED = 0.01  # of all samples: from there on it is reported
+_MANY_FAILED = 0.01  # of all samples; from this part on it is a loss
 
 
 class SamplerCollector(Collector):
-    """Runs the native sampler from start to stop; its rows are written while the program runs."""
+    """Runs the native sampler from start to stop. It writes rows while the program runs."""
 
     name = "samples"
 
@@ -33,7 +33,7 @@ class SamplerCollector(Collector):
         self._sampler: Sampler | None = None
 
     def available(self) -> EnvironmentLack | None:
-        """Why it cannot work: the kernel refuses, or this Python's frames are not known."""
+        """Returns why it cannot work (the kernel refuses, or this Python's frames are not known), or None."""
         where: str | None = native.core().sampler_missing()
         if where is None:
             return None
@@ -42,14 +42,14 @@ class SamplerCollector(Collector):
         )
 
     def start(self) -> None:
-        """Begin to look at the threads."""
+        """Starts sampling."""
         self._sampler = native.core().Sampler(
             self._facts.recorder.capsule(), self._interval_ns, self._most_cost
         )
         self._sampler.start()
 
     def stop(self) -> None:
-        """Write the last rows, what sampling cost, and what was missed."""
+        """Writes the last rows, the cost of sampling, and losses."""
         if self._sampler is None:
             return
         figures = self._sampler.stop()
@@ -74,8 +74,8 @@ class SamplerCollector(Collector):
 
 
 def _thread_names() -> dict[str, str]:
-    """The program's names of its threads that still run, by the kernel's number."""
-    # Not imported here: plain python has it only if the program imports it.
+    """Returns the program's names of its running threads, by the kernel's number."""
+    # Not imported here, because plain python has it only if the program imports it.
     enumerate_threads = getattr(sys.modules.get("threading"), "enumerate", None)
     threads = enumerate_threads() if enumerate_threads is not None else []
     return {str(thread.native_id): str(thread.name) for thread in threads if thread.native_id is not None}

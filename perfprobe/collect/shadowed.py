@@ -1,7 +1,7 @@
 """Frees the names of modules that only perfprobe has loaded and for which the program has a file.
 
-Under plain python a json.py beside the script is what `import json` finds. The module that perfprobe has
-loaded by that name stays in use by perfprobe, and the program's is imported as if ours were not there.
+Under plain python, `import json` finds a json.py beside the script. perfprobe goes on using the module that
+it has loaded by that name, and the program imports its own as if perfprobe's did not exist.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
 _OURS = "perfprobe"
-_RUNPY = "runpy"  # what `python -m perfprobe` loads first; `python -m` of a program loads it as well
-_RE = "re"  # what a console script that pip wrote may import before us
+_RUNPY = "runpy"  # `python -m perfprobe` loads this first; `python -m` of a program loads it too
+_RE = "re"  # a console script that pip wrote may import this before perfprobe
 
 
 def loaded_for_us(*, by_runpy_too: bool) -> list[str]:
-    """The modules that are loaded, from the first on that plain python does not load when it starts.
+    """Returns the loaded modules, beginning with the first that plain python does not load when it starts.
 
-    by_runpy_too: whether those of `python -m` are not the program's either.
+    Args:
+        by_runpy_too: whether to include the modules that `python -m` loaded.
     """
     names = list(sys.modules)
     launched_as_module = getattr(sys.modules["__main__"], "__spec__", None) is not None
@@ -33,7 +34,7 @@ def loaded_for_us(*, by_runpy_too: bool) -> list[str]:
 
 
 def give_back(loaded: Iterable[str], place: str) -> None:
-    """Forget those of these modules that are found in `place`: what comes first on the program's path."""
+    """Removes modules from sys.modules that are found in `place`, the first entry of the program's path."""
     for top in {name.partition(".")[0] for name in loaded} - {_OURS, "__main__"}:
         if BuiltinImporter.find_spec(top) is None and FrozenImporter.find_spec(top) is None:
             found = find_in(place, top)
@@ -42,18 +43,18 @@ def give_back(loaded: Iterable[str], place: str) -> None:
 
 
 def find_in(place: str, name: str) -> ModuleSpec | None:
-    """What an entry of sys.path has by the name of a module; it is not imported."""
+    """Returns the spec of a module in an entry of sys.path, without importing it; None if it has none."""
     find = getattr(importer(place), "find_spec", None)
     spec: ModuleSpec | None = None if find is None else find(name)
     return spec
 
 
 def importer(path: str) -> object:
-    """What imports from an entry of sys.path; None where nothing does."""
+    """Returns the finder for an entry of sys.path; None if there is none."""
     for hook in sys.path_hooks:
         try:
             return hook(path)
-        except (ImportError, OSError):  # the latter of the current folder, when it was removed
+        except (ImportError, OSError):  # OSError if the current folder was removed
             continue
     return None
 

@@ -1,4 +1,4 @@
-"""The processes that the program starts without forking itself: counted, by command."""
+"""Counts, by command, the processes that the program starts without forking itself."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _REST = "others"
 
 
 class Started:
-    """Counts them for one recording, in the meta value `children`.
+    """Counts processes for one recording, in the meta value `children`.
 
-    It is {"started": [{"kind", "command", "recipe", "count"}], "spawned", "cpu_ns"}: those that are not
+    It is {"started": [{"kind", "command", "recipe", "count"}], "spawned", "cpu_ns"}: processes that are not
     recorded, those of `multiprocessing` that record themselves, and the CPU time of all that have ended. It
-    is written at the first sight of a command and at every doubling of its count, so that the recording of a
-    program that was killed has them too.
+    is written when a command is first seen and whenever its count has doubled, so that the recording of a
+    killed program has it too.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -37,13 +37,13 @@ class Started:
         self._last: object = None
 
     def start(self) -> None:
-        """Begin to count."""
+        """Starts counting."""
         program = self._facts.known("program")
         self._launcher = launcher_of(str(program.get("module") or ""), str(program.get("script") or ""))
         native.core().tell_of_process_starts(self._seen)
 
     def stop(self, cpu_ns: int) -> None:
-        """End, and write what was counted and the CPU time of children."""
+        """Ends counting; writes the counts and the CPU time of children."""
         native.core().tell_of_process_starts(None)
         if self._rows:
             self._write()
@@ -53,7 +53,7 @@ class Started:
             self._facts.extend("children", cpu_ns=cpu_ns)
 
     def add_spawned(self, *, records_itself: bool) -> None:
-        """One that `multiprocessing` spawns."""
+        """Counts a process that `multiprocessing` spawns."""
         if not records_itself:
             recipe = "run the program under perfprobe, without --children off: python -m perfprobe script.py"
             self._add("spawned", "spawned by multiprocessing", recipe)
@@ -67,7 +67,7 @@ class Started:
             return
         words = arguments[0] if event == "os.system" else arguments[1]
         if event == "os.posix_spawn" and words is self._last:
-            return  # subprocess, which has reported this one before
+            return  # by subprocess, which has reported this one already
         self._last = words
         given = ["sh", "-c", words] if event == "os.system" else words
         self._count([_text(word) for word in given] if isinstance(given, (list, tuple)) else [_text(given)])
@@ -103,7 +103,7 @@ def _by_compiler(frame: FrameType | None) -> bool:
 
 
 def _text(word: object) -> str:
-    # Of other types the program's own code would have to be asked.
+    # Converting other types would run the program's code.
     if type(word) is bytes:
         return word.decode(errors="backslashreplace")
     return word if type(word) is str else "(?)"

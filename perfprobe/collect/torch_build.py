@@ -1,4 +1,4 @@
-"""How the torch that the program imported was built, and the devices it used, in a few short facts."""
+"""Finds how the program's torch was built and which devices it used, in a few short facts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _MOST_DEVICES = 16
 
 
 def describe(torch: Any) -> dict[str, object]:
-    """What torch's own `torch.__config__.show()` says, and the GPUs.
+    """Returns facts from torch's `torch.__config__.show()`, and the GPUs.
 
-    GPUs are queried only where the program has used one: the query itself would load the driver.
+    GPUs are only queried if the program has used one, because the query would load the driver.
     """
     cuda, config = getattr(torch, "cuda", None), getattr(torch, "__config__", None)
     if cuda is None or config is None:
-        return {}  # a stand-in of the program's own
+        return {}  # the program has its own module of this name
     used = bool(cuda.is_initialized())
     if not used and (torch.version.cuda or getattr(torch.version, "hip", None)):
         return {}
@@ -41,6 +41,6 @@ def describe(torch: Any) -> dict[str, object]:
 
 
 def facts(shown: str) -> dict[str, object]:
-    """The facts in the text of `torch.__config__.show()`; those that are not there are left out."""
+    """Returns the facts in the text of `torch.__config__.show()`. Missing ones are omitted."""
     matches = {name: pattern.search(shown) for name, pattern in _FACTS.items()}
     return {name: match[1][:_LONGEST] for name, match in matches.items() if match is not None}

@@ -1,4 +1,4 @@
-"""Keeps the launcher's frames out of the traceback that the interpreter prints when the program fails."""
+"""Removes the launcher's frames from the traceback that the interpreter prints when the program fails."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def hide_from_traceback(launcher: CodeType) -> None:
-    """Have the exception that is being raised printed without the frames of `launcher` and above.
+    """Prints the exception that is being raised without the frames of `launcher` and above.
 
-    The current `sys.excepthook`, the program's own included, prints it; it sees the traceback
-    that it would have seen under plain python.
+    The current `sys.excepthook`, which may be the program's, prints it. It gets the traceback that it would
+    get under plain python.
     """
     hook = getattr(sys, "excepthook", None)
 
@@ -31,7 +31,7 @@ def hide_from_traceback(launcher: CodeType) -> None:
         except SystemExit:
             raise
         except BaseException as second:
-            # What the interpreter does then, in its own words; it would show our frame, too.
+            # As the interpreter does, in its words; the interpreter would show this frame too.
             second.__traceback__ = second.__traceback__ and second.__traceback__.tb_next
             _write("Error in sys.excepthook:\n")
             _display(second)
@@ -42,7 +42,7 @@ def hide_from_traceback(launcher: CodeType) -> None:
 
 
 def below(launcher: CodeType, traceback: TracebackType | None) -> TracebackType | None:
-    """The part of a traceback beneath the launcher's frame and the functions of its file."""
+    """Returns the part of a traceback below the launcher's frame and the functions of its file."""
     entry = traceback
     while entry is not None and entry.tb_frame.f_code is not launcher:
         entry = entry.tb_next

@@ -1,1 +1,1 @@
-"""The autograd profiler (torch.profiler) as a source of operators: in windows, from its raw results."""
+"""The autograd profiler (torch.profiler) as a source of operators. It records in windows."""

@@ -1,4 +1,4 @@
-"""The autograd profiler as a collector: beside the observer, or in its place."""
+"""The collector for the autograd profiler, which records beside the observer or in its place."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.autograd.kineto import Raw
     from perfprobe.collect.base import Facts
 
-_LINE_REMEDY = "record with the observer, which has them all"
+_LINE_REMEDY = "record with the observer, which has all lines"
 
 
 class AutogradProfiler:
@@ -29,10 +29,9 @@ class AutogradProfiler:
 
     Args:
         torch: the program's torch, imported.
-        beside_observer: whether the observer records too: rows then go to a table of their own, and lines
-            are left to it.
+        beside_observer: whether the observer records too. Rows then go to a separate table, without lines.
         memory: also record allocations.
-        gpu: also record what it sees of GPUs, where there are any.
+        gpu: also record GPUs, if there are any.
     """
 
     def __init__(
@@ -56,11 +55,11 @@ class AutogradProfiler:
 
     @property
     def reads_gpu(self) -> bool:
-        """Whether it records GPUs; no other collector may then do so."""
+        """Whether it records GPUs. No other collector may then do so."""
         return self._kineto.reads_gpu
 
     def start(self) -> None:
-        """Begin; where Kineto must not be used, only write a loss."""
+        """Starts recording. If Kineto must not be used, only writes a loss."""
         missing = refusal(gpu_client=False)
         if missing is not None:
             self._facts.loss(SOURCE, f"{missing.what}: {missing.where}", 1, missing.remedy)
@@ -70,15 +69,15 @@ class AutogradProfiler:
         self._windows.start()
 
     def pause(self) -> None:
-        """Close the window; `go_on` opens the next."""
+        """Closes the window; `go_on` opens the next one."""
         self._windows.pause()
 
     def go_on(self) -> None:
-        """Open another window."""
+        """Opens another window."""
         self._windows.go_on()
 
     def stop(self) -> None:
-        """Read the last window and write down what was lost."""
+        """Reads the last window and writes losses."""
         FORKS.watch(None, None)
         self._guests.release()
         try:
@@ -139,10 +138,10 @@ class AutogradProfiler:
             text = "operator syntax (a / b, x[1]): only the function is known, not the line"
             lose(SOURCE, text, reader.function_only, _LINE_REMEDY)
         if self._without_stacks:
-            text = "windows without lines: the program has a profile function of its own (sys.setprofile)"
+            text = "windows without lines: the program sets a profile function (sys.setprofile)"
             lose(SOURCE, text, self._without_stacks, _LINE_REMEDY)
         if self._names.other_stacks:
             lose(SOURCE, "stacks beyond the limit, shown as one", self._names.other_stacks, _LINE_REMEDY)
         if self._other_threads and not self._beside:
-            text = "operators of threads other than the main one: it records only the thread that starts it"
+            text = "operators of other threads: the autograd profiler records only the thread that starts it"
             lose(SOURCE, text, -1, "record with the observer")

@@ -1,4 +1,4 @@
-"""Rows gathered column by column, as the recorder takes them: arrays of int64, without numpy."""
+"""Rows of a table as columns of int64, as the recorder takes them, without numpy."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.native import Recorder
 
-BLOCK_ROWS = 65_536  # in one block of the recording
+BLOCK_ROWS = 65_536  # rows of one block of the recording
 
 
 class Rows:
-    """Rows of one table; the first one says which columns it has."""
+    """Rows of one table. The first row decides which columns there are."""
 
     def __init__(self) -> None:
         self._columns: dict[str, array[int]] = {}
 
     def add(self, **values: int) -> None:
-        """One row, by column. Raises ValueError where its columns are not those of the first one."""
+        """Adds a row. Raises ValueError if its columns differ from those of the first row."""
         if not self._columns:
             self._columns = {name: array("q") for name in values}
         elif values.keys() != self._columns.keys():
@@ -30,7 +30,7 @@ class Rows:
         return len(next(iter(self._columns.values()), ()))
 
     def write(self, recorder: Recorder, table: str) -> None:
-        """Write all rows; blocks of this table hold these columns."""
+        """Writes all rows as blocks with these columns."""
         for first in range(0, len(self), BLOCK_ROWS):
             part = {name: column[first : first + BLOCK_ROWS] for name, column in self._columns.items()}
             recorder.add_rows(table, part)

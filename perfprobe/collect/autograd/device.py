@@ -1,7 +1,7 @@
-"""What Kineto recorded of GPUs in a session, as rows of the tables that our own CUPTI client fills otherwise.
+"""Reads what Kineto recorded of GPUs, into the tables that our own CUPTI client fills otherwise.
 
-Kineto's events have CUPTI's names, times and correlation ids; the rest is in a piece of JSON for each, which
-torch gives since 2.10. What it does not report is -1 in the rows and a loss: see `losses`.
+Kineto's events have CUPTI's names, times and correlation ids. Other facts are in a piece of JSON for each
+event, which torch has since 2.10. What Kineto does not report is -1 in the rows and a loss: see `losses`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from perfprobe.collect.autograd.names import Names
     from perfprobe.native import Recorder
 
-    _Event = tuple[str, Any, Mapping[str, Any]]  # its kind, the event, and its facts
+    _Event = tuple[str, Any, Mapping[str, Any]]  # kind, event and facts
 
 _KERNEL, _COPY, _FILL, _CALL, _WAIT = "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_sync"
 _KINDS = {kind: kind for kind in (_KERNEL, _COPY, _FILL, _CALL, _WAIT)} | {"cuda_driver": _CALL}
-# Before activity_type (torch 2.13), the first of these facts that an event has.
+# Without activity_type (before torch 2.13), the first of these facts decides the kind.
 _FACTS = {"cbid": _CALL, "cid": _CALL, "cuda_sync_kind": _WAIT, "grid": _KERNEL}
 _NAMES = {"Memcpy ": _COPY, "Memset ": _FILL}
-_FILL_KIND = 100  # tables.gpu.CopyKind; torch gives these words, not the numbers
-_COPIES = ("HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")  # from 1 on
+_FILL_KIND = 100  # tables.gpu.CopyKind; torch reports these words, not numbers
+_COPIES = ("HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH", "PtoP")  # numbered from 1
 _MEMORY = ("Unknown", "Pageable", "Pinned", "Device", "Array", "Managed", "Device Static", "Managed Static")
 _WAITS = ("Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync")
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
@@ -46,7 +46,7 @@ _TABLES = (
 
 
 class DeviceReader:
-    """Reads sessions one after the other; one object for each recording."""
+    """Reads one session after another. Each recording needs its own object."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -55,9 +55,9 @@ class DeviceReader:
         self.events = 0  # kernels, copies and fills
 
     def split(self, events: Sequence[Any]) -> tuple[list[Any], list[_Event]]:
-        """Events of the CPU, and events of GPUs and of CUDA's API, each with its kind and facts.
+        """Separates events of the CPU from events of GPUs and CUDA calls; the latter with kind and facts.
 
-        Both number their events from 1 on, so they have to be kept apart.
+        Both number their events from 1, so they must be kept apart.
         """
         host, device = [], []
         for event in events:
@@ -69,7 +69,7 @@ class DeviceReader:
         return host, device
 
     def write(self, recorder: Recorder, raw: Raw, device: Sequence[_Event]) -> None:
-        """Write what `split` found as rows. Calls after `raw.last_unix_ns` are not the program's."""
+        """Writes the events that `split` found. Calls after `raw.last_unix_ns` are not the program's."""
         tables = {name: Rows() for name in _TABLES}
         for kind, event, facts in device:
             known = {
@@ -102,7 +102,7 @@ class DeviceReader:
         facts: Mapping[str, Any],
         known: Mapping[str, int],
     ) -> None:
-        """A kernel, a copy or a fill. known: its times and correlation."""
+        """Adds a kernel, a copy or a fill. known: its times and correlation."""
         self.events += 1
         self._without_facts += not facts
         graph, name = _number(facts, "graph id"), str(event.name())
@@ -123,7 +123,7 @@ class DeviceReader:
             tables["copies"].add(**row, **_move(name), is_async=-1, size_bytes=size_bytes, peer_device=-1)
 
     def losses(self) -> Iterator[tuple[str, int, str]]:
-        """What Kineto does not report: reason, count (-1 not known) and remedy."""
+        """Yields what Kineto does not report: reason, count (-1 if not known) and remedy."""
         if not self.events:
             return
         unknown = "results of CUDA calls, local memory of launches, and which copies were async"
@@ -137,14 +137,14 @@ class DeviceReader:
             yield reason, self._without_facts, _REMEDY
 
     def _call(self, event: Any) -> dict[str, int]:
-        """The row of the thread with this number of the operating system, and the thread's name."""
+        """Returns the row of the calling thread, and the function's name."""
         name = str(event.name())
         self._graph_launches += name.startswith(_GRAPH_LAUNCHES)
         thread = self._names.thread_of_system(int(event.device_resource_id()))
         return {"thread": thread, "name": self._names.text(name)}
 
     def _launch(self, facts: Mapping[str, Any], tables: Mapping[str, Rows]) -> int:
-        """The row of how a kernel was launched. Kineto gives shared memory as one sum."""
+        """Returns the row of a launch; -1 if not known. Kineto reports shared memory as one sum."""
         if any(name not in facts for name in _SIZE):
             return -1
         sizes = [int(size) for name in _SIZE for size in facts[name]]
@@ -160,7 +160,7 @@ class DeviceReader:
 
 
 def _kind(event: Any) -> tuple[str, Mapping[str, Any]] | None:
-    """The kind of an event of a GPU, with its facts; None for all other events."""
+    """Returns the kind of an event of a GPU or of CUDA's API, with its facts; None for other events."""
     told = getattr(event, "activity_type", None)
     text = told() if told is not None else None
     if isinstance(text, str):
@@ -172,11 +172,11 @@ def _kind(event: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 
 def _facts(event: Any) -> Mapping[str, Any]:
-    """Kineto gives the inside of a JSON object, without its braces."""
+    """Returns the facts of an event. Kineto writes the content of a JSON object without braces."""
     told = getattr(event, "metadata_json", None)
     try:
         found = json.loads(f"{{{told()}}}") if told is not None else {}
-    except ValueError:  # of an event whose name has quotes
+    except ValueError:  # the name of the event has quotes
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -187,7 +187,7 @@ def _number(facts: Mapping[str, Any], name: str) -> int:
 
 
 def _id(value: object) -> int:
-    """A number given by the driver; some have all bits set where there is no value."""
+    """Returns a number from the driver; -1 for none, which may have all bits set."""
     return value if isinstance(value, int) and 0 <= value < 1 << 31 else -1
 
 
@@ -196,7 +196,7 @@ def _word(words: Sequence[str], word: object) -> int:
 
 
 def _move(name: str) -> dict[str, int]:
-    """Kind and memory types of "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)"."""
+    """Returns kind and memory types of "Memcpy HtoD (Pageable -> Device)" or "Memset (Device)"."""
     what, _, memory = name.partition(" (")
     source, _, destination = memory.rstrip(")").partition(" -> ")
     if what == "Memset":

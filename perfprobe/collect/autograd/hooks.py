@@ -1,4 +1,4 @@
-"""What is watched while windows are recorded: open ranges, the program's own profilers, forks."""
+"""Watches open ranges, the program's own profilers and forks while windows are recorded."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-# Called before a profiler begins to see Python, and after it has ended, so that we are not in its results.
+# Called before a profiler starts to see Python, and after it ended, so that perfprobe is not in its results.
 _STARTS = ("_prepare_profiler", "_run_on_profiler_start")
 _ENDS = ("_run_on_profiler_stop",)
 
 
 def on_main_thread() -> bool:
-    """Whether the calling thread is the process's first."""
+    """Whether the calling thread is the process's main thread."""
     return get_native_id() == getpid()
 
 
 class OpenRanges:
-    """The ranges (record_function) that are open on the main thread; one object for the process.
+    """The ranges (record_function) that are open on the main thread. There is one object in a process.
 
-    A range that begins in one session of the profiler and ends in another writes into freed memory: no
-    session may begin while one is open. The class's own methods are wrapped in functions of equal globals, so
-    that TorchScript still finds what it compiles.
+    A range that begins in one session of the profiler and ends in another writes into freed memory. So no
+    session may begin while a range is open. The methods of record_function are replaced by functions with the
+    same globals, so that TorchScript can still compile them.
     """
 
     def __init__(self) -> None:
@@ -37,11 +37,11 @@ class OpenRanges:
 
     @property
     def count(self) -> int:
-        """How many are open."""
+        """The number of open ranges."""
         return len(self._open)
 
     def watch(self, torch: Any) -> None:
-        """Begin to count."""
+        """Starts counting."""
         self._wanted = True
         if self._kept is not None:
             return
@@ -49,7 +49,7 @@ class OpenRanges:
         enter, leave = kind.__enter__, kind.__exit__
         begin, end = self._begin, self._end
 
-        # Counted for as long as it may be open: a window may be closed between any two of these steps.
+        # Counted for as long as the range may be open: a window may be closed between any two of these steps.
         def entered(self: Any) -> Any:
             begin(self)
             try:
@@ -68,12 +68,12 @@ class OpenRanges:
         kind.__enter__, kind.__exit__ = _alike(entered, enter), _alike(left, leave)
 
     def release(self) -> None:
-        """Stop counting, once the ranges that are open now have ended."""
+        """Stops counting when the ranges that are open now have ended."""
         self._wanted = False
         self._unwrap()
 
     def end_all(self, torch: Any) -> None:
-        """Ends the open ranges in torch; when the program ends them later, nothing is left to do."""
+        """Ends the open ranges in torch. When the program ends them later, torch does nothing."""
         for opened in reversed(self._open):
             record = getattr(opened, "record", None)
             if record is not None:
@@ -98,11 +98,15 @@ OPEN_RANGES = OpenRanges()
 
 
 class Guests:
-    """Tells when the program's own profiler begins and when it has ended.
+    """Calls back before the program's own profiler begins and after it ended.
 
-    Only one can run on a thread, and Kineto, beneath it, knows one session a process. All of torch's Python
-    (torch.profiler, torch.autograd.profiler, emit_nvtx, emit_itt) calls these functions. `left` gets
-    the profiler that has ended.
+    Only one profiler can run on a thread, and Kineto, which it uses, has one session in a process. All of
+    torch's Python profilers (torch.profiler, torch.autograd.profiler, emit_nvtx, emit_itt) call these
+    functions.
+
+    Args:
+        arrives: called before a profiler begins.
+        left: called with the profiler that ended.
     """
 
     def __init__(self, torch: Any, arrives: Callable[[], None], left: Callable[[Any], None]) -> None:
@@ -111,7 +115,7 @@ class Guests:
         self._kept: dict[str, Any] = {}
 
     def watch(self) -> None:
-        """Begin to watch."""
+        """Starts watching."""
         for name in (*_STARTS, *_ENDS):
             original = getattr(self._module, name, None)
             if original is not None:
@@ -119,7 +123,7 @@ class Guests:
                 setattr(self._module, name, self._wrapped(original, name in _STARTS))
 
     def release(self) -> None:
-        """Stop watching."""
+        """Stops watching."""
         for name, original in self._kept.items():
             setattr(self._module, name, original)
         self._kept.clear()
@@ -142,7 +146,7 @@ class Guests:
 
 
 class Forks:
-    """Calls back around forks, for one recording at a time; the hooks themselves can never be removed."""
+    """Calls back around forks, for one recording at a time. The hooks themselves cannot be removed."""
 
     def __init__(self) -> None:
         self._registered = False
@@ -150,7 +154,7 @@ class Forks:
         self._after: Callable[[], None] | None = None
 
     def watch(self, before: Callable[[], None] | None, after: Callable[[], None] | None) -> None:
-        """Calls `before` and, in the parent, `after`; None to stop."""
+        """Sets what is called before a fork, and after it in the parent; None for nothing."""
         self._before, self._after = before, after
         if before is not None and not self._registered:
             self._registered = True
@@ -166,7 +170,7 @@ def _call(step: Callable[[], None] | None) -> None:
 
 
 def _alike(function: Any, original: Any) -> Any:
-    """The function with the globals, name and source of the original."""
+    """Returns the function with globals, name and source of the original."""
     names = original.__globals__, original.__name__
     made: Any = FunctionType(function.__code__, *names, function.__defaults__, function.__closure__)
     made.__qualname__, made.__doc__ = original.__qualname__, original.__doc__

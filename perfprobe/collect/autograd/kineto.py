@@ -1,6 +1,6 @@
-"""One session of torch's autograd profiler, through the functions beneath `torch.profiler`.
+"""One session of torch's autograd profiler, through the functions that `torch.profiler` uses.
 
-They do not change the global state that `torch.profiler.profile` sets, and give the same raw results.
+They do not change the global state that `torch.profiler.profile` sets, and return the same raw results.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-EDGE_NS = 2_000  # an operator that ends this shortly before its session was cut off: stopping takes longer
+EDGE_NS = 2_000  # an operator that ends so close to its session's end was cut off: stopping takes longer
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
 _QUIET = "99"
 
 
 def refusal(*, gpu_client: bool) -> EnvironmentLack | None:
-    """Why Kineto, the profiler's engine, must not be used here; None when it may.
+    """Returns why Kineto, the profiler's engine, must not be used here; None if it may.
 
     Args:
-        gpu_client: whether a CUPTI client of our own records the GPU: CUPTI serves one client a process, and
-            Kineto would take over its records or be left without any.
+        gpu_client: whether our own CUPTI client records the GPU. CUPTI serves one client in a process, so
+            Kineto would take over its records or get none.
     """
     if not gpu_client:
         return None
@@ -39,10 +39,10 @@ def refusal(*, gpu_client: bool) -> EnvironmentLack | None:
 
 
 def has_gpu_driver(root: str = "/") -> bool:
-    """Whether an NVIDIA driver with a device is there.
+    """Whether there is an NVIDIA driver with a device.
 
-    Found by its files, not with cuInit: that would fix the visible devices before the program chooses them,
-    and a child forked later could not use the GPU any more.
+    This looks at files and does not call cuInit. cuInit would fix the visible devices before the program
+    chooses them, and a child forked later could not use the GPU.
     """
     devices = any(
         os.path.exists(f"{root}/{path}")
@@ -58,11 +58,15 @@ def has_gpu_driver(root: str = "/") -> bool:
 
 
 class Raw:
-    """The raw results of a session, and its place on both clocks.
+    """The raw results of a session, and its start and end on both clocks.
 
-    Kineto's times are ns of the Unix epoch. Both clocks are read as a pair at either end; between them
-    `to_monotonic` interpolates. error_ns: how far the pairs can be off. with_stacks: whether
-    Python's calls were seen all the time. last_unix_ns: when we began to wait for GPUs, to end the session.
+    Kineto's times are ns of the Unix epoch. Both clocks are read as a pair at start and end; `to_monotonic`
+    interpolates between the pairs.
+
+    Attributes:
+        error_ns: the largest error of a pair.
+        with_stacks: whether Python's calls were seen throughout.
+        last_unix_ns: when perfprobe began to wait for GPUs in order to end the session.
     """
 
     def __init__(
@@ -85,12 +89,12 @@ class Raw:
         self.error_ns = max(start[2], stop[2])
 
     def to_monotonic(self, unix_ns: int) -> int:
-        """A time of Kineto converted to CLOCK_MONOTONIC."""
+        """Converts a time of Kineto to CLOCK_MONOTONIC."""
         return unix_ns + self._offset_ns + int((unix_ns - self._unix_start_ns) * self._drift)
 
 
 def clocks() -> tuple[int, int, int]:
-    """CLOCK_MONOTONIC, Unix time, and how far apart the two readings may be, all in ns."""
+    """Returns CLOCK_MONOTONIC, Unix time, and how far apart the two readings may be, all in ns."""
     best = None
     for _ in range(5):
         before_ns = monotonic_ns()
@@ -103,7 +107,7 @@ def clocks() -> tuple[int, int, int]:
 
 
 class Kineto:
-    """Starts and stops sessions on the calling thread, which must be the same for both.
+    """Starts and stops sessions. Both must happen on the same thread.
 
     Args:
         gpu: whether to record GPUs too.
@@ -115,35 +119,35 @@ class Kineto:
         self._with_stack, self._memory = with_stack, memory
         kinds = self._profiler.ProfilerActivity
         self._activities = {kinds.CPU}
-        # After a session of the CPU alone the program's own profiler could never record the GPU.
+        # After a session of only the CPU, the program's own profiler could never record the GPU.
         if torch.version.cuda is not None and has_gpu_driver():
             self._activities.add(kinds.CUDA)
         self.reads_gpu = gpu and kinds.CUDA in self._activities
         self._start = (0, 0, 0)
         self._stacks = False
-        self._begun: list[Any] = []  # by a session: what it returned, its profile function, two clocks
+        self._begun: list[Any] = []  # of a session: what starting returned, the profile function, two clocks
 
     @property
     def running(self) -> bool:
-        """Whether a session of ours is under way."""
+        """Whether our session is running."""
         return bool(self._begun)
 
     @property
     def begun_ns(self) -> tuple[int, int]:
-        """When the session began: the monotonic clock, and the CPU time of its thread."""
+        """When the session began: CLOCK_MONOTONIC, and the CPU time of its thread."""
         return self._begun[2], self._begun[3]
 
     def is_taken(self) -> bool:
-        """Whether someone else's session is under way on this thread."""
+        """Whether someone else's session is running on this thread."""
         return not self.running and bool(self._autograd._profiler_enabled())
 
     def prepare(self) -> Callable[[], None]:
-        """Get ready for a session; the call that is returned begins it, and runs no Python."""
-        # Stacks need the interpreter's profile hook, which the program may be using.
+        """Prepares a session. The returned function begins it, and runs no Python."""
+        # Stacks need the interpreter's profile hook, which the program may use.
         self._stacks = self._with_stack and sys.getprofile() is None
         config = self._config()
         quiet = _LOG_LEVEL not in os.environ
-        if quiet:  # it writes two lines to standard error for every session
+        if quiet:  # otherwise it writes two lines to standard error for every session
             os.environ[_LOG_LEVEL] = _QUIET
         try:
             self._autograd._prepare_profiler(config, self._activities)
@@ -153,14 +157,14 @@ class Kineto:
         self._start = clocks()
         begin = partial(self._autograd._enable_profiler, config, self._activities)
         others = (partial(sys.getprofile), partial(monotonic_ns), partial(thread_time_ns))
-        # A session that fails to begin leaves nothing behind.
+        # A session that fails to begin adds nothing to the list.
         return partial(self._begun.extend, map(partial.__call__, (begin, *others)))
 
     def stop(self) -> Raw:
-        """End the session; its raw results."""
+        """Ends the session; returns its raw results."""
         last_unix_ns = time_ns() if self.reads_gpu else None
-        if self.reads_gpu and not _is_capturing(self._torch):  # that would break the capture
-            wait_for_gpus(self._torch)  # what still runs when a session ends is in no session
+        if self.reads_gpu and not _is_capturing(self._torch):  # waiting would break the capture
+            wait_for_gpus(self._torch)  # what still runs when a session ends is lost
         start, stop = self._start, clocks()
         hook, first_hook = sys.getprofile(), self._begun[1]
         self._begun.clear()
@@ -188,10 +192,10 @@ def _is_capturing(torch: Any) -> bool:
 
 
 def _give_back(hook: Any) -> None:
-    """Restores the profile function that the program set meanwhile and that the profiler removed."""
+    """Restores the profile function that the program set meanwhile and the profiler removed."""
     if hook is None or sys.getprofile() is not None:
         return
-    enable = getattr(hook, "enable", None)  # cProfile, which cannot be called as a function
+    enable = getattr(hook, "enable", None)  # of cProfile, which cannot be called as a function
     if enable is not None:
         enable()
     else:

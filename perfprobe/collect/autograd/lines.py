@@ -1,8 +1,8 @@
-"""The line of an operator that Python code wrote in operator syntax: `a / b`, `x[1]`, `-x`.
+"""Finds the line of an operator that Python calls by operator syntax: `a / b`, `x[1]`, `-x`.
 
-The interpreter sees no call there. The profiler knows only the function it ran in, and the lines of the calls
-before and after it. The function's source, parsed and never run, says on which lines that syntax stands. A
-line is given only where no other is possible.
+The interpreter sees no call there. The profiler only knows the function in which the operator ran, and the
+lines of the calls before and after it. The function's source, which is parsed but not run, says which lines
+contain that syntax. A line is only returned if no other line is possible.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ _ATTRIBUTES = {
     "data": ("detach",),
 }
 _TRUTH = ("is_nonzero",)
-_CONVERSIONS = ("bool", "int", "float", "complex")  # calls of types, which the profiler does not see as calls
+_CONVERSIONS = ("bool", "int", "float", "complex")  # calls of types, which the profiler does not see
 _OTHERS = {
     **dict.fromkeys(("For", "comprehension", "Starred", "Assign"), ("unbind",)),
     **dict.fromkeys(("If", "While", "IfExp", "BoolOp", "Assert"), _TRUTH),
 }
 _LONG = ("Attribute", "Subscript", "If", "While", "IfExp", "BoolOp")
 _LOOPS = ("For", "AsyncFor", "While", "ListComp", "SetComp", "DictComp", "GeneratorExp")
-# What has code of its own, and the name of that code where the source gives none.
+# Nodes with their own code object, and its name if the source gives none.
 _FUNCTIONS = {"FunctionDef": "", "AsyncFunctionDef": "", "Lambda": "<lambda>", "GeneratorExp": "<genexpr>"}
 if sys.version_info < (3, 12):
     _FUNCTIONS |= {"ListComp": "<listcomp>", "SetComp": "<setcomp>", "DictComp": "<dictcomp>"}
 
 
 class Function:
-    """Where operator syntax and loops stand in one function of the source."""
+    """The lines of operator syntax and of loops in one function of the source."""
 
     def __init__(self, node: Any, qualified: str) -> None:
         self.name = qualified
@@ -74,18 +74,18 @@ class Function:
         self.last = 1 << 30 if not hasattr(node, "end_lineno") else int(node.end_lineno)
         is_loop = type(node).__name__ in _LOOPS
         self.loops: list[tuple[int, int]] = [(self.first, self.last)] if is_loop else []
-        self._spans: list[tuple[int, int]] = []  # of statements and expressions of several lines
+        self._spans: list[tuple[int, int]] = []  # of statements and expressions with several lines
         self._lines: dict[str, set[int]] = {}
         for inner in _own_nodes(node):
             self._add(inner)
 
     def line(self, operator: str, before: int | None, after: int | None) -> int | None:
-        """The only line on which the operator can have been called, None where there are several or none.
+        """Returns the only line that can have called the operator; None if there are several or none.
 
         Args:
-            operator: torch's name of it, such as `aten::div`.
-            before: the line of the last call before it, None for none in this run of the function.
-            after: the line of the first call after it.
+            operator: torch's name, such as `aten::div`.
+            before: line of the last call before it; None if there was none in this run of the function.
+            after: line of the first call after it; None if there was none.
         """
         first, last = self._between(before, after)
         if first == last:
@@ -95,19 +95,19 @@ class Function:
         return possible[0] if len(possible) == 1 else None
 
     def _between(self, before: int | None, after: int | None) -> tuple[int, int]:
-        """The first and the last line that can have run in between."""
+        """Returns the first and the last line that can have run in between."""
         first = self.first if before is None else before
         last = self.last if after is None else after
-        backwards = first > last  # not by a loop: some other jump
+        backwards = first > last  # by another jump than a loop
         for start, stop in self.loops:
             backwards = backwards and not start <= last <= first <= stop
-            if before is not None and start <= before <= stop:  # it may have gone round
+            if before is not None and start <= before <= stop:  # the loop may have started over
                 first, last = min(first, start), max(last, stop)
             elif after is not None and start <= after <= stop:
                 last = max(last, stop)
         if backwards:
             return self.first, self.last
-        # The calls' own statements, which go on after them with operator syntax on other lines.
+        # The statements of these calls may continue on other lines with operator syntax.
         around = [(start, stop) for start, stop in self._spans if stop >= first and start <= last]
         first = min([start for start, stop in around if start <= first <= stop], default=first)
         last = max([stop for start, stop in around if start <= last <= stop], default=last)
@@ -124,13 +124,13 @@ class Function:
 
 
 class SourceTexts:
-    """The functions of source files, by file and place; every file is read once."""
+    """The functions of source files, by file and line. Each file is read once."""
 
     def __init__(self) -> None:
         self._files: dict[str, list[Function]] = {}
 
     def function(self, file: str, line: int, name: str) -> Function | None:
-        """The innermost function of this name that holds the line; None where the source says nothing."""
+        """Returns the innermost function with this name that contains the line; None if there is none."""
         if file not in self._files:
             self._files[file] = _parsed(file)
         found = [
@@ -142,7 +142,7 @@ class SourceTexts:
 
 
 def _parsed(file: str) -> list[Function]:
-    syntax: Any = sys.modules.get("ast")  # torch has loaded it; an import could find a file of the program's
+    syntax: Any = sys.modules.get("ast")  # torch loaded it; an import could find a file of the program
     if syntax is None:
         return []
     try:
@@ -169,7 +169,7 @@ def _functions(node: Any, prefix: str) -> Iterator[Function]:
 
 
 def _with_decorators(node: Any) -> Any:
-    # A code object's first line is that of its first decorator.
+    # The first line of a code object is that of its first decorator.
     decorators = getattr(node, "decorator_list", [])
     if decorators:
         node.lineno = min(node.lineno, *(decorator.lineno for decorator in decorators))
@@ -185,22 +185,22 @@ def _children(node: Any) -> Iterator[Any]:
 
 
 def _own_nodes(node: ast.AST) -> Iterator[Any]:
-    """All nodes of a function except those of functions and classes nested in it."""
+    """Yields all nodes of a function except those of nested functions and classes."""
     for child in _children(node):
         if type(child).__name__ in (*_FUNCTIONS, "ClassDef"):
-            continue  # (a comprehension's first iterator runs outside: its syntax belongs elsewhere)
+            continue  # (a comprehension's first iterator runs in the outer function)
         yield child
         yield from _own_nodes(child)
 
 
 def _signs(node: Any, kind: str) -> Iterator[tuple[str, int]]:
-    """The operators a node may stand for, each with the line the interpreter has for it."""
+    """Yields the operators that a node may call, each with the line that the interpreter has for it."""
     line = getattr(node, "lineno", None) or getattr(getattr(node, "iter", None), "lineno", None)
     if line is None:
         return
     for name in _names(node, kind):
         yield name, line
-        # A long expression may be one instruction on its first line, or several on their own.
+        # A long expression may be one instruction on its first line, or several on separate lines.
         if kind in _LONG and node.end_lineno != line:
             yield name, node.end_lineno
 
@@ -208,7 +208,7 @@ def _signs(node: Any, kind: str) -> Iterator[tuple[str, int]]:
 def _names(node: Any, kind: str) -> Sequence[str]:
     if kind in ("BinOp", "UnaryOp", "AugAssign"):
         names = _SIGNS.get(type(node.op).__name__, _TRUTH)
-        # Not in place where the type has no such operator.
+        # Without the `_` if the type has no in-place operator.
         return (*names, *(f"{name}_" for name in names)) if kind == "AugAssign" else names
     if kind == "Compare":
         return [name for op in node.ops for name in _SIGNS.get(type(op).__name__, ("eq",))]
@@ -221,7 +221,7 @@ def _names(node: Any, kind: str) -> Sequence[str]:
 
 
 def _of_index(node: Any) -> tuple[str, ...]:
-    """What an indexing becomes, by what is written between the brackets."""
+    """Returns the operators that indexing may call, by what is between the brackets."""
     index = node.slice
     parts = index.elts if type(index).__name__ == "Tuple" else [index]
     names = {name for part in parts for name in _of_part(part)} | {"alias"}

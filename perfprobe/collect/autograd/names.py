@@ -1,4 +1,4 @@
-"""From what the profiler says about Python to rows of the recording: frames, stacks, modules, threads."""
+"""Makes rows of the recording from what the profiler says about Python: frames, stacks, modules, threads."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ if TYPE_CHECKING:
 
     from perfprobe.native import Recorder
 
-MOST_STACKS = 65_536  # as many as the observer distinguishes
-_MOST_SEARCHES = 64  # searches for new modules: each looks at every object of the process
-GONE = "<code that is gone>"  # in angle brackets, like all code that is in no file
+MOST_STACKS = 65_536  # the same as the observer's limit
+_MOST_SEARCHES = 64  # searches for new modules; each examines every object of the process
+GONE = "<code that is gone>"  # in angle brackets, like all code without a file
 
 
 def plain(text: str) -> str:
-    """The text, with characters that UTF-8 cannot hold escaped."""
+    """Escapes characters that UTF-8 cannot encode."""
     return text.encode(errors="backslashreplace").decode()
 
 
 class Call:
-    """A Python function being run, as the profiler has it; `outer` called it, None for the outermost.
+    """A call of a Python function as the profiler reports it. `outer` called it; None for the outermost.
 
-    Of a million such calls (importing a package) few run operators, so facts are read only when asked for.
+    Importing a package makes a million such calls, and few of them run operators. So facts are only read when
+    needed.
     """
 
     __slots__ = ("event", "known", "outer")
@@ -40,7 +41,7 @@ class Call:
 
 
 class Function:
-    """What a call runs: its place, the stack outside it, and the innermost nn.Module's row."""
+    """The function that a call runs: its place, the stack around it, and the row of its nn.Module."""
 
     __slots__ = ("below", "file", "first_line", "is_users", "module", "name", "source")
 
@@ -55,13 +56,13 @@ class Function:
 
 
 class Files:
-    """Whole paths of files: the profiler cuts off the folders of sys.path."""
+    """Finds whole paths of files: the profiler cuts off the folders of sys.path."""
 
     def __init__(self) -> None:
         self._whole: dict[str, str] = {}
 
     def whole(self, name: str) -> str:
-        """The file's path; the name itself where no folder of sys.path has such a file."""
+        """Returns the file's path; the name itself if no folder of sys.path has such a file."""
         if name not in self._whole:
             self._whole[name] = name if name.startswith(("/", "<")) else _found(name)
         return self._whole[name]
@@ -70,7 +71,7 @@ class Files:
 def _said(code: Any, name: str) -> str:
     try:
         return str(getattr(code, name))
-    except UnicodeDecodeError:  # the profiler does not keep code alive, and reads what lies there now
+    except UnicodeDecodeError:  # the profiler does not keep code alive, and reads other data at its address
         return GONE
 
 
@@ -85,7 +86,11 @@ def _found(name: str) -> str:
 
 
 class Names:
-    """Makes rows on first sight; one object for each recording. Module rows need the program's torch."""
+    """Adds rows when something is first seen. Each recording needs its own object.
+
+    Args:
+        torch: the program's torch, whose modules get rows.
+    """
 
     def __init__(self, recorder: Recorder, torch: Any) -> None:
         self._recorder = recorder
@@ -105,7 +110,7 @@ class Names:
         self.other_stacks = 0
 
     def text(self, text: str, *, finite: bool = True) -> int:
-        """The id of a string; `finite`: not one that the program makes up for a range."""
+        """Returns the id of a string. finite: False for names of ranges, which the program may invent."""
         key = (text, finite)
         if key not in self._ids:
             found = self._recorder.intern_name(plain(text), finite)
@@ -115,26 +120,26 @@ class Names:
         return self._ids[key]
 
     def signature(self, text: str, example: str | None, name: int, overload: int) -> int:
-        """The row of a signature of the operator of that name."""
+        """Returns the row of a signature of the operator with that name."""
         floats = None if example is None else plain(example)
         return self._recorder.add_signature(plain(text), floats, name, overload)
 
     def thread(self, forward_id: int, os_thread: int) -> int:
-        """The row of a thread, known by torch's number for it."""
+        """Returns the row of a thread by torch's number for it."""
         if forward_id not in self._threads:
             name = self.text(_thread_name(os_thread))
             self._threads[forward_id] = self._recorder.add_thread(os_thread, forward_id, name)
         return self._threads[forward_id]
 
     def thread_of_system(self, os_thread: int) -> int:
-        """The row of a thread known only by the system's number; torch's number may lead to a second row."""
+        """Returns the row of a thread by the system's number. torch's number for it may get a second row."""
         if os_thread not in self._system_threads:
             name = self.text(_thread_name(os_thread))
             self._system_threads[os_thread] = self._recorder.add_thread(os_thread, -1, name)
         return self._system_threads[os_thread]
 
     def function(self, call: Call) -> Function:
-        """What the call runs; the source is read only of the user's files."""
+        """Returns the function that a call runs. Source is only read from the user's files."""
         unknown = []
         step: Call | None = call
         while step is not None and step.known is None:
@@ -146,7 +151,7 @@ class Names:
         return call.known
 
     def _function(self, call: Call) -> Function:
-        """Needs that of the call around it."""
+        """Makes the function of a call; that of the outer call must be known."""
         about, outer = call.event.typed[1], None if call.outer is None else call.outer.known
         below = self.stack(call.outer, int(about.caller.line_number))
         module = -1 if outer is None else outer.module
@@ -157,7 +162,11 @@ class Names:
         return Function(below, file, about.callsite, module, None if is_foreign else self._source_texts)
 
     def stack(self, call: Call | None, line: int | None) -> int:
-        """The stack that ends on this line of a function, None for an unknown one; -1 outside of Python."""
+        """Returns the stack that ends on this line of a function; -1 outside of Python.
+
+        Args:
+            line: None if not known.
+        """
         if call is None:
             return -1
         function = self.function(call)
@@ -178,17 +187,17 @@ class Names:
         return self._stacks[key]
 
     def module(self, about: Any, outer: int) -> int:
-        """The row of an nn.Module that is called within the one of row `outer` (-1 none)."""
+        """Returns the row of an nn.Module that is called within the module of row `outer` (-1: none)."""
         key = (int(about.self_ptr), str(about.cls_name))
         if key not in self._modules:
             self._search(key)
-        if key not in self._modules:  # gone by now: its type stands for it
+        if key not in self._modules:  # it no longer exists: use its type
             name = self.text(key[1])
             self._modules[key] = self._recorder.add_module(outer, name, name)
         return self._modules[key]
 
     def _search(self, wanted: tuple[int, str]) -> None:
-        """Names the trees of all living modules: the module with this address is one of them."""
+        """Adds the trees of all living modules: the module with this address is one of them."""
         self._searches += 1
         if self._searches > _MOST_SEARCHES:
             return
@@ -217,7 +226,7 @@ class Names:
 
 
 def _children(module: Any) -> dict[str, Any]:
-    """Its `_modules`, without running code of its class."""
+    """Returns the module's `_modules`, without running code of its class."""
     try:
         found = object.__getattribute__(module, "__dict__").get("_modules")
     except AttributeError:

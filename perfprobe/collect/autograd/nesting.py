@@ -1,7 +1,6 @@
-"""Which operator ran inside which, from their times.
+"""Finds which operator ran inside which, from their times.
 
-The profiler's own tree ends a range of the program as soon as the Python call that opened it
-returns.
+The profiler's own tree ends a range of the program when the Python call that opened it returns.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ if TYPE_CHECKING:
 
 
 class Seen(Call):
-    """One operator of a session. start_ns, end_ns: Unix time; name, overload, signature, stack: rows' ids."""
+    """An operator of a session. start_ns, end_ns: Unix time; name, overload, signature, stack: row ids."""
 
     __slots__ = ("allocated", "end_ns", "freed", "name", "overload", "signature", "stack", "start_ns")
 
     def __init__(self, start_ns: int, end_ns: int, call: tuple[str, int, int, int]) -> None:
-        """call: what a `Call` is made of."""
+        """call: the arguments of `Call`."""
         super().__init__(*call)
         self.start_ns, self.end_ns = start_ns, end_ns
         self.name = self.overload = self.signature = self.stack = -1
         self.allocated = self.freed = 0
 
     def add_to(self, rows: Rows, raw: Raw, thread: int, with_memory: bool) -> None:
-        """Adds its row; `thread`: its row in the recording."""
+        """Adds its row. thread: row of the thread."""
         is_known = self.is_node and self.forward_thread != 0
         rows.add(
             start_ns=raw.to_monotonic(self.start_ns),
@@ -49,16 +48,16 @@ class Seen(Call):
 
 
 class Thread:
-    """What was seen on one thread. allocations: Unix time and bytes, negative when freed."""
+    """What was seen on one thread. allocations: Unix time and bytes, which are negative if freed."""
 
     def __init__(self, forward_id: int, os_thread: int) -> None:
         self.forward_id = forward_id  # torch's number
-        self.os_thread = os_thread  # -1 not known
+        self.os_thread = os_thread  # -1 if not known
         self.operators: list[Seen] = []
         self.allocations: list[tuple[int, int]] = []
 
     def add_to(self, rows: Rows, raw: Raw, thread: int, with_memory: bool) -> None:
-        """Adds its rows in the order in which the operators ended; `thread`: its row in the recording."""
+        """Adds its rows in the order of the operators' ends. thread: row of the thread."""
         self._nest()
         self.operators.sort(key=lambda seen: (seen.end_ns, -seen.depth))
         for seen in self.operators:

@@ -1,7 +1,7 @@
-"""Signature texts from the profiler's inputs.
+"""Makes signature texts from the profiler's inputs.
 
-The profiler leaves out what is neither tensor, number nor list of up to 30 numbers: `?` stands for an
-argument that must have been there; an optional one is left out. It knows no requires_grad.
+The profiler only reports tensors, numbers and lists of up to 30 numbers. `?` stands for other arguments that
+must have been passed; optional ones are omitted. The profiler does not know requires_grad.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUMBERS = ("int", "bool", "float", "number", "Scalar", "SymInt", "complex")
 
 
 class Argument:
-    """What is needed of a schema's argument."""
+    """The needed facts about a schema's argument."""
 
     def __init__(self, argument: Any) -> None:
         kind = str(argument.type)
@@ -39,12 +39,12 @@ class Argument:
         self.is_tensor = "Tensor" in kind
         self.is_list = "List[" in kind
         self.is_dtype = "ScalarType" in str(getattr(argument, "real_type", kind))
-        # None means "no argument" only for these types; for all others it may also mean "not recorded".
+        # For these types None means "no argument"; for others it may also mean "not recorded".
         self.is_absent = kind.startswith(("Optional[", "NoneType")) or kind in _NUMBERS
 
 
 class Signatures:
-    """Makes signature texts; one object for each recording.
+    """Makes signature texts. Each recording needs its own object.
 
     Args:
         torch: the program's torch.
@@ -60,10 +60,10 @@ class Signatures:
         self._meta = torch._C._profiler._TensorMetadata
 
     def texts(self, name: str, overload: str, inputs: Sequence[Any]) -> tuple[str, str | None]:
-        """The text of these inputs, and the same with the values of floats where there are any."""
+        """Returns the text of these inputs, and the text with values of floats; None if there are none."""
         key = (name, overload)
         arguments = self._arguments(name, overload)
-        if 0 < len(arguments) < len(inputs):  # in TorchScript: the interpreter's whole stack, inputs last
+        if 0 < len(arguments) < len(inputs):  # in TorchScript: its whole stack, the inputs last
             inputs = inputs[-len(arguments) :]
         whole = self._text(arguments, inputs, key in self._by_type, True)
         known = self._known.get((*key, whole))
@@ -75,7 +75,7 @@ class Signatures:
         return known
 
     def _first_text(self, key: tuple[str, str], arguments: list[Argument], inputs: Sequence[Any]) -> str:
-        """The text of inputs not met before: their integers count by type once there are too many of them."""
+        """Returns the text of new inputs. With too many variants, their integers are written as `int`."""
         text = self._text(arguments, inputs, key in self._by_type, False)
         if "=" not in text or key in self._by_type:
             return text
@@ -137,7 +137,7 @@ class Signatures:
 
 
 def _missing(argument: Argument | None) -> str:
-    """What is written for an input that the profiler does not report."""
+    """Returns the text for an input that the profiler does not report."""
     if argument is None:
         return UNDEFINED
     if argument.is_tensor:

@@ -1,4 +1,4 @@
-"""Reads a session's event tree: operators, the Python they were called from, allocations."""
+"""Reads a session's event tree: operators, the Python code that called them, and allocations."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from perfprobe.collect.autograd.names import Names
     from perfprobe.collect.autograd.signature import Signatures
 
-_SCOPES = (FUNCTION, BACKWARD_FUNCTION, USER_SCOPE)  # those the observer records
+_SCOPES = (FUNCTION, BACKWARD_FUNCTION, USER_SCOPE)  # the scopes that the observer records
 
 
 class _Place(NamedTuple):
     """A place in the tree: the Python function around it, and what is known of the line in it.
 
-    stack: that of the operator around it, None where Python runs inside that. exact: the event of the call
-    of C code it runs in, which has its line; before, after: without one, the lines of the calls before and
-    after it.
+    Attributes:
+        stack: of the operator around it; None if Python runs inside that operator.
+        exact: the event of the C call it runs in, which has the line.
+        before, after: without `exact`, the lines of the calls before and after it.
     """
 
     call: Call | None
@@ -38,7 +39,7 @@ class _Place(NamedTuple):
 
 
 class TreeReader:
-    """Reads sessions one after the other; one object for each recording."""
+    """Reads one session after another. Each recording needs its own object."""
 
     def __init__(self, torch: Any, names: Names, texts: Signatures) -> None:
         kinds = torch._C._profiler._EventType
@@ -46,13 +47,17 @@ class TreeReader:
         self._call_kind, self._c_call_kind = int(kinds.PyCall), int(kinds.PyCCall)
         self._names, self._texts = names, texts
         self._signatures: dict[tuple[str, str | None, int, int], int] = {}
-        self.load = 0  # events of the last session, Python's calls included
-        self.cut_off = 0  # operators that had not ended when a session did
-        self.left_open = False  # whether the last session had one on the main thread
-        self.function_only = 0  # the user's, whose line in their function is not known
+        self.load = 0  # events of the last session, including Python's calls
+        self.cut_off = 0  # operators that had not ended when their session ended
+        self.left_open = False  # whether the last session had such an operator on the main thread
+        self.function_only = 0  # operators of the user's code whose line in the function is not known
 
     def read(self, raw: Raw, of_host: Sequence[Any] | None = None) -> dict[int, Thread]:
-        """What the session saw, by torch's number of the thread. of_host: its events except those of GPUs."""
+        """Returns what the session saw, by torch's number of the thread.
+
+        Args:
+            of_host: its events, except those of GPUs.
+        """
         self.left_open = False
         self._with_stacks = raw.with_stacks
         self._latest_ns = raw.unix_stop_ns - EDGE_NS
@@ -66,8 +71,8 @@ class TreeReader:
         return self._threads
 
     def _read_trees(self, roots: Sequence[Any]) -> None:
-        # Without recursion: a tree is as deep as Python's stack may be. Importing a package makes millions of
-        # Python's calls: nothing is asked of an event that no operator needs.
+        # Without recursion, because a tree may be as deep as Python's stack. Importing a package makes
+        # millions of Python calls, so events that no operator needs are not examined.
         nowhere = _Place(None, None)
         waiting = list(self._below(roots, nowhere))
         while waiting:
@@ -78,7 +83,7 @@ class TreeReader:
                 self._allocation(event)
                 continue
             elif not self._with_stacks:
-                place = nowhere  # Python's calls were seen in part: none of them can be trusted
+                place = nowhere  # only a part of Python's calls was seen, so none can be trusted
             elif kind == self._call_kind:
                 place = _Place(Call(place.call, event), None)
             elif kind == self._c_call_kind:
@@ -88,7 +93,7 @@ class TreeReader:
                 waiting += self._below(children, place)
 
     def _below(self, events: Sequence[Any], place: _Place) -> Iterator[tuple[Any, int, _Place]]:
-        """The children, last first, each with its kind and place: the lines of the calls before and after."""
+        """Yields the children, last first, with kind and place. The place has the lines of nearby calls."""
         kinds = [int(event.tag) for event in events]
         is_known = place.stack is not None or place.exact is not None or place.call is None
         if is_known or self._operator_kind not in kinds:
@@ -113,7 +118,7 @@ class TreeReader:
             thread.allocations.append((int(event.start_time_ns), int(event.typed[1].alloc_size)))
 
     def _operator(self, event: Any, place: _Place) -> int:
-        """Takes in an operator; the stack it was called from."""
+        """Adds an operator; returns the stack that it was called from."""
         about = event.typed[1]
         scope = int(about.scope)
         name, overload = str(event.name), str(event.overload_name)
@@ -160,7 +165,7 @@ class TreeReader:
         if not inputs:
             return -1
         if found is not None and any(value is None for value in inputs):
-            # Lists of numbers are only here.
+            # Only these have lists of numbers.
             others = found.concrete_inputs()
             if len(others) == len(inputs):
                 inputs = [o if v is None else v for v, o in zip(inputs, others, strict=True)]
@@ -171,7 +176,7 @@ class TreeReader:
 
 
 def _caller_line(event: Any) -> int:
-    """The line on which one of Python's calls was made."""
+    """Returns the line on which a Python call was made."""
     return int(event.typed[1].caller.line_number)
 
 

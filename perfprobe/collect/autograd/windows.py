@@ -1,8 +1,8 @@
-"""When the profiler runs: in windows, since its raw results take 5 to 7 KB an event until they are read.
+"""Decides when the profiler runs: in windows, because its raw results take 5 to 7 KB an event until read.
 
-A window is closed, read and followed by the next on the main thread, between two bytecodes of the program's
-Python, and only where no function of torch's is under way on that thread and no range is open on it. The next
-one begins when no Python of ours runs any more, so that its profile function sees only the program's frames.
+The main thread closes a window, reads it and opens the next, between two bytecodes of the program's Python.
+It only does so while no function of torch runs and no range is open on that thread. The next window begins
+when no Python of perfprobe runs any more, so that its profile function only sees the program's frames.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
 
 SOURCE = "autograd"
-TARGET_EVENTS = 4_000  # with what reading them takes, some 60 MB
-FIRST_NS = 10_000_000  # before the rate is known: as many operators of 2.5 us
+TARGET_EVENTS = 4_000  # about 60 MB, with what reading them takes
+FIRST_NS = 10_000_000  # while the rate is not known: this many operators of 2.5 us
 SHORTEST_NS = 5_000_000
-LONGEST_NS = 1_000_000_000  # what a kill can lose
+LONGEST_NS = 1_000_000_000  # the most that a kill can lose
 RETRY_NS = 2_000_000
-POLL_NS = 5_000_000  # how often a window's memory is checked: the rate of operators may rise a hundredfold
-MOST_GROWTH_BYTES = 32 << 20  # of the process: what the program allocates itself only makes windows shorter
+POLL_NS = 5_000_000  # between checks of a window's memory: the rate of operators may rise a hundredfold
+MOST_GROWTH_BYTES = 32 << 20  # of the process; allocations of the program itself only make windows shorter
 NEVER_NS = 1 << 60
-MOST_VAIN = 3  # windows in a row that did not open, after which it gives up
-OVERDUE = 4  # after as many windows' lengths an open range no longer delays the end of a window
+MOST_VAIN = 3  # windows in a row that did not open before it gives up
+OVERDUE = 4  # after this many lengths of a window, an open range no longer delays its end
 
 
 class Absence:
-    """Why no window was open for a while."""
+    """The reasons why no window was open for a while."""
 
     GUEST = "the program's own torch.profiler ran"
     FORK = "the process forked"
@@ -50,8 +50,8 @@ class Windows:
     """Opens and closes windows.
 
     Args:
-        read: reads a window's results; returns how many events it had, and whether something was open on
-            the main thread at its end.
+        read: reads a window's results. Returns the number of events, and whether something was open on the
+            main thread at the end.
     """
 
     def __init__(
@@ -71,10 +71,10 @@ class Windows:
         self._reason = ""
         self.count = 0
         self.reading_ns = 0
-        self.absences: dict[str, list[int]] = {}  # by reason: how often, and ns in all
+        self.absences: dict[str, list[int]] = {}  # by reason: how often, and ns in total
 
     def stop(self) -> bool:
-        """Close finally; False if that is not possible, because this is not the window's thread."""
+        """Closes the last window. Returns False on another thread, which cannot close it."""
         self._ended = True
         if not self._kineto.running:
             self._note_absence()
@@ -85,15 +85,15 @@ class Windows:
         return True
 
     def start(self) -> None:
-        """Open the first; from then on the recorder's alarm does it."""
+        """Opens the first window. The recorder's alarm opens the others."""
         begin = self.tick()
         if begin is not None:
             self._ended = not self._facts.guarded(SOURCE, begin)
 
     def tick(self) -> Callable[[], None] | None:
-        """Close a window that is due; returns what opens the next, to be called right afterwards.
+        """Closes a window that is due; returns a function that opens the next, to be called right afterwards.
 
-        A fault of ours ends the recording of windows and is a loss; an interrupt meanwhile is passed on
+        A fault of perfprobe ends the recording of windows and is a loss. An interrupt meanwhile is passed on
         to the program.
         """
         self._begin = None
@@ -110,19 +110,19 @@ class Windows:
                 self._recorder.call_later(delay_ns, self.tick)
 
     def guest_arrives(self) -> None:
-        """The program's own profiler is about to begin."""
+        """Call this before the program's own profiler begins."""
         if not on_main_thread():
             return
         self._away = True
         if self._kineto.running:
-            OPEN_RANGES.end_all(self._torch)  # these ranges must not end within its session
+            OPEN_RANGES.end_all(self._torch)  # these ranges must not end within the guest's session
         self._leave(Absence.GUEST)
-        # Its results include Python calls, and ours must not be among them.
+        # Its results include Python calls, which must not be perfprobe's.
         OPEN_RANGES.release()
         self._recorder.call_later(NEVER_NS, int)
 
     def guest_left(self, guest: Any) -> None:
-        """It has ended. If it left a range open, no window can be opened any more."""
+        """Call this after it ended. If it left a range open, no window can be opened any more."""
         if on_main_thread() and not self._ended:
             if _left_open(guest):
                 self._stuck, self._reason = True, Absence.OTHER
@@ -130,18 +130,18 @@ class Windows:
                 self._come_back()
 
     def before_fork(self) -> None:
-        """A child must not go on recording into memory that is never read."""
+        """Closes the window, because a child would record into memory that is never read."""
         if on_main_thread() and not self._ended and not self._core.torch_on_stack():
             self._away = True
             self._leave(Absence.FORK)
 
     def after_fork(self) -> None:
-        """In the parent, after the fork."""
+        """Opens a window again in the parent."""
         if on_main_thread() and not self._ended:
             self._come_back()
 
     def pause(self) -> None:
-        """Close the window: its profile function saw none of the frames below the program, which end now."""
+        """Closes the window. Its profile function did not see the calls of the frames that end now."""
         if on_main_thread() and not self._ended and not self._away:
             self._away = self._paused = True
             if OPEN_RANGES.count:
@@ -150,7 +150,7 @@ class Windows:
                 self._close()
 
     def go_on(self) -> None:
-        """A window that is opened from here on sees them."""
+        """Opens a window again, which sees the frames from here on."""
         if self._paused:
             self._paused = False
             self._come_back()
@@ -160,7 +160,7 @@ class Windows:
         self._recorder.call_later(0, self.tick)
 
     def _step(self) -> int | None:
-        """One decision; returns after how long to look again, None to wait for an event."""
+        """Decides what to do now; returns the delay until the next decision, None to wait for an event."""
         if self._away or self._kineto.is_taken():
             return None
         if self._kineto.running:
@@ -186,7 +186,7 @@ class Windows:
     def _open(self) -> int:
         if self._vain == MOST_VAIN:
             raise RuntimeError("torch's profiler does not start")
-        self._vain += 1  # until it is seen to run
+        self._vain += 1  # until it has been seen to run
         self._note_absence()
         OPEN_RANGES.watch(self._torch)
         self._begin = self._kineto.prepare()
@@ -200,22 +200,23 @@ class Windows:
         events, left_open = self._read(raw)
         self.count += 1
         self._adapt(events, used_ns)
-        # Something we do not count is open: it must not end in another session.
+        # Something that is not counted is open. It must not end in another session.
         if left_open and not OPEN_RANGES.count and not self._ended and not self._absent_since_ns:
             self._stuck = True
             self._begin_absence(Absence.OTHER)
         self.reading_ns += monotonic_ns() - began_ns
 
     def _leave(self, reason: str) -> None:
-        """Close the window before it is full."""
+        """Closes the window before it is full."""
         if self._kineto.running:
             self._begin_absence(reason)
             self._close()
 
     def _adapt(self, events: int, length_ns: int) -> None:
-        """The next window's length, so that it has `TARGET_EVENTS`: at most twice as long as this one.
+        """Chooses the next window's length for `TARGET_EVENTS`, at most twice as long as this one.
 
-        In CPU time of the main thread: on a busy machine the rate of operators in wall time jumps.
+        It is measured in CPU time of the main thread, because on a busy machine the rate of operators in wall
+        time varies.
         """
         wanted_ns = length_ns * TARGET_EVENTS // max(events, 1)
         longest_ns = min(2 * max(length_ns, SHORTEST_NS), LONGEST_NS)
@@ -233,7 +234,7 @@ class Windows:
 
 
 def _left_open(guest: Any) -> bool:
-    """Whether operators or ranges were open when this profiler of the program's ended."""
+    """Whether operators or ranges were open when this profiler of the program ended."""
     results = getattr(guest, "kineto_results", None)
     if results is None:
         return False
@@ -251,7 +252,7 @@ def _left_open(guest: Any) -> bool:
 
 
 def _resident_bytes() -> int:
-    """Memory of this process; 0 where it cannot be read."""
+    """Returns the memory of this process; 0 if it cannot be read."""
     try:
         file = open_file("/proc/self/statm", O_RDONLY)
     except OSError:
