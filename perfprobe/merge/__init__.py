@@ -1,4 +1,4 @@
-"""From a Recording to a Trace: one clock, linked rows, resolved names."""
+"""Makes a Trace from a Recording: one clock, linked rows, resolved names."""
 
 from perfprobe.merge.link import link
 

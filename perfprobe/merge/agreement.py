@@ -1,13 +1,13 @@
-"""Whether two signatures, of the observer and of the autograd profiler, describe the same inputs."""
+"""Compares signatures of the observer and of the autograd profiler: do they describe the same inputs?"""
 
 from __future__ import annotations
 
 import re
 
 LEFT_OUT = "torch.profiler does not record strings, devices, generators and long lists"
-LISTS_LEFT_OUT = "torch.profiler leaves lists of optional tensors out"
+LISTS_LEFT_OUT = "torch.profiler does not record lists of optional tensors"
 NOT_PLAIN = "torch.profiler does not describe subclasses, nested tensors and symbolic sizes"
-INTEGERS = "integers that vary without end are counted by type, from another call on in each source"
+INTEGERS = "integers with too many values are written as int, from a different call on in each source"
 
 _NOT_PLAIN = (":subclass", "[nested]", "[symbolic]")
 _WORD = re.compile(r'(?:[^\s"]|"(?:\\.|[^"\\])*")+')
@@ -18,7 +18,7 @@ _LONGEST_LIST = 30
 
 
 def reason(observer: str, autograd: str) -> str | None:
-    """Why the texts differ; "" for equal ones, None where no reason is known."""
+    """Returns why the texts differ; "" if they are equal, None if no reason is known."""
     if observer != autograd and any(mark in observer for mark in _NOT_PLAIN):
         return NOT_PLAIN
     ours, theirs = _WORD.findall(observer), _WORD.findall(autograd)
@@ -38,7 +38,7 @@ def reason(observer: str, autograd: str) -> str | None:
 
 
 def _word_reason(word: str, other: str) -> tuple[str | None, bool]:
-    """Why the profiler has another word or none, and whether that other word stands for this one."""
+    """Returns why the profiler's word differs or is missing, and whether `other` stands for this word."""
     name, equals, value = word.rpartition("=")
     if other == "(?)" and value.startswith("("):
         return LISTS_LEFT_OUT, True
@@ -51,7 +51,7 @@ def _word_reason(word: str, other: str) -> tuple[str | None, bool]:
 
 
 def _are_integers(word: str, other: str) -> bool:
-    """Whether one gives an integer's type and the other its value."""
+    """Whether one is an integer's type and the other its value."""
     ours, theirs = _INTEGER.fullmatch(word), _INTEGER.fullmatch(other)
     return bool(ours and theirs and ours[1] == theirs[1] and "int" in (ours[2], theirs[2]))
 

@@ -1,14 +1,14 @@
-"""From a backward node to the forward call that made it.
+"""Finds the forward call of a backward node.
 
-Torch numbers the autograd nodes of each thread. A backward row names the thread and the number of its node;
-the forward call is the operator that carried this number when the node was made. Several carry it, since an
-operator reads the number when it starts, and only making a node raises it: composites around the call, and
-earlier operators that make no node. The one that started last made the node. An operator that makes several
-nodes (a write into a view, an operator on a list) carries the number of the first only: a number that no
-operator carried belongs to the operator with the next lower number.
+Torch numbers the autograd nodes of each thread. A backward row has the thread and the number of its node. The
+forward call is the operator that had this number when the node was made. Several operators have it, because
+an operator reads the number when it starts, and only making a node increases it: composite operators around
+the call, and earlier operators that make no node. The last of them to start made the node. An operator that
+makes several nodes (a write into a view, an operator on a list) has only the number of the first. So a number
+that no operator has belongs to the operator with the next lower number.
 
-A forward call may itself have run in backward (double backward). Where no Python of the user's ran there, its
-line is that of its own node's forward call, and so on; the same for its module.
+A forward call may itself have run in backward (double backward). If no Python code of the user ran there, it
+has the line and the module of its own node's forward call, and so on.
 """
 
 from __future__ import annotations
@@ -46,14 +46,14 @@ COLUMNS = (
 
 DEEPEST_NODES = 16  # levels of backward within backward that are followed
 MOST_NODES = 4096  # nodes of one operator
-EARLIER_NUMBERS = 1024  # lower numbers that may still come after the first one: outer operators end later
-NUMBERS_A_ROW = 4  # no operator makes more nodes; a number far beyond is damage
+EARLIER_NUMBERS = 1024  # lower numbers that may come after the first one, because outer operators end later
+NUMBERS_A_ROW = 4  # no operator makes more nodes; a number far beyond is damaged
 SPARE_NUMBERS = 1_048_576
-MOST_THREADS = 16_384  # numbers whose forward calls are kept
+MOST_THREADS = 16_384  # threads whose forward calls are kept
 
 _OF_MANY = -1  # in `stack`: a node that stands for several operators
-_NO_CALL = 0  # in `stack`: the columns are made of zeros, which take no memory until written
-_STACK = 2  # what is added to a stack there, so that -1 (a call without Python) is not "no call"
+_NO_CALL = 0  # in `stack`; 0, because columns of zeros take no memory until written
+_STACK = 2  # added to each stack, so that -1 (a call without Python) is not "no call"
 _NODE = 1
 
 Number = TypeVar("Number", bound=np.generic)
@@ -61,19 +61,24 @@ Number = TypeVar("Number", bound=np.generic)
 
 @dataclass
 class Calls:
-    """The forward calls of one thread, by number less `base`. Columns grow as numbers come."""
+    """The forward calls of one thread, by number minus `base`. Columns grow as numbers come.
+
+    Attributes:
+        outermost: key of the outermost operator around the call.
+        node: kind of the node that has the number.
+    """
 
     base: int
     limit: int
     start_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     stack: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
-    outermost: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))  # key of the one around
-    node: Int8 = field(default_factory=lambda: np.zeros(0, np.int8))  # that has the number, 0 none
-    node_thread: Int32 | None = None  # only where a forward call ran in backward
+    outermost: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))  # its key
+    node: Int8 = field(default_factory=lambda: np.zeros(0, np.int8))  # its kind, 0 if none
+    node_thread: Int32 | None = None  # None until a forward call ran in backward
     node_sequence: Int64 | None = None
 
     def places(self, sequence: Int64) -> Rows:
-        """Where these numbers have their place, -1 for those out of all bounds."""
+        """Returns the index of each number; -1 if it is out of range."""
         places = np.where(
             (sequence < self.base) | (sequence - self.base >= self.limit), -1, sequence - self.base
         )
@@ -81,10 +86,11 @@ class Calls:
         return places
 
     def add(self, rows: Operators, calls: Rows, outermost: Int64) -> None:
-        """Add the operators at these rows, which have a number; outermost: the keys of all rows."""
+        """Adds the operators at these rows, which have a number. outermost: the keys of all rows."""
         places = self.places(rows.sequence[calls])
         later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
-        # For equal places the last one written stays: the last started, of these the inner one (first ended).
+        # Of equal indices the last one written stays: the last to start, and of these the inner one, which
+        # ends first.
         chosen = np.flatnonzero((places >= 0) & later)[::-1]
         chosen = chosen[np.argsort(rows.start_ns[calls[chosen]], kind="stable")]
         places, calls = places[chosen], calls[chosen]
@@ -105,7 +111,7 @@ class Calls:
         self.node[places[places >= 0]] = kind[places >= 0]
 
     def settle(self) -> None:
-        """Call this once all rows are in: the later nodes of a call get that call."""
+        """Call this after all rows: assigns the later nodes of a call to that call."""
         later = np.flatnonzero((self.node == NodeKind.ONE_OF_SEVERAL) & (self.stack == _NO_CALL))
         call = later.copy()
         for _ in range(MOST_NODES):
@@ -122,7 +128,7 @@ class Calls:
         self.start_ns = self.start_ns[:0]
 
     def take_outermost(self) -> Int64:
-        """The keys of those that a backward node refers to; they are given once."""
+        """Returns the keys of the calls that backward nodes refer to, and frees them."""
         found = distinct(self.outermost[(self.node > 0) & (self.stack > _NO_CALL)])
         self.outermost = self.outermost[:0]
         return found
@@ -141,10 +147,10 @@ class Calls:
 
 
 class Places:
-    """The line and module of stacks, by whether the row that has the stack ran in backward."""
+    """The line and module of stacks, by whether the row with the stack ran in backward."""
 
     def __init__(self, sites: Sites) -> None:
-        none = np.array([-1], np.int32)  # what a stack of -1 finds, as the last entry
+        none = np.array([-1], np.int32)  # the last entry, for a stack of -1
         self.stacks = len(sites)
         self._frame = np.stack([np.append(sites.frame, none), np.append(sites.inside_frame, none)])
         self._module = np.stack([np.append(sites.module, none), np.append(sites.inside_module, none)])
@@ -153,33 +159,35 @@ class Places:
         self._is_optimizer = np.append(sites.is_optimizer, False)
 
     def frame(self, stack: Int32, in_backward: Mask) -> Int32:
-        """The user's line, in backward the one inside the engine's call; -1 none."""
+        """Returns the user's line, in backward the one inside the engine's call; -1 if none."""
         found: Int32 = self._frame[in_backward.astype(np.intp), stack]
         return found
 
     def module(self, stack: Int32, in_backward: Mask) -> Int32:
-        """The same for the module."""
+        """Returns the module, likewise."""
         found: Int32 = self._module[in_backward.astype(np.intp), stack]
         return found
 
     def is_recompute(self, stack: Int32) -> Mask:
-        """Whether rows in backward that have these stacks run forward code again."""
+        """A mask of the stacks with which rows in backward run forward code again."""
         return self._is_recompute[stack]
 
     def is_data(self, stack: Int32) -> Mask:
-        """Whether rows that have these stacks are of data loading."""
+        """A mask of the stacks of data loading."""
         return self._is_data[stack]
 
     def is_optimizer(self, stack: Int32) -> Mask:
-        """Whether rows that have these stacks are of an optimizer's step."""
+        """A mask of the stacks of an optimizer's step."""
         return self._is_optimizer[stack]
 
 
 class Found(NamedTuple):
     """What is known of the forward call of each node.
 
-    frame, module: its line and module, -1 none; gap: why some have no line; stack: of the call that has this
-    line, else of the first call, -1 not known.
+    Attributes:
+        frame, module: its line and module; -1 if none.
+        gap: why there is no line.
+        stack: of the call that has this line, else of the first call; -1 if not known.
     """
 
     frame: Int32
@@ -189,21 +197,21 @@ class Found(NamedTuple):
 
 
 class Watcher(Protocol):
-    """Sees the operators while they are read, so that they are read only once."""
+    """Gets the operators while they are read, so that they are read only once."""
 
     @property
     def more_columns(self) -> tuple[str, ...]:
-        """The columns it needs beside those of this module."""
+        """The columns that it needs in addition to those of this module."""
 
     def add(self, rows: Operators) -> None:
-        """The next batch, in the order of the file."""
+        """Takes the next batch, in the order of the file."""
 
 
 class ForwardCalls:
     """All forward calls of a recording."""
 
     def __init__(self, recording: Recording, sites: Sites, watcher: Watcher | None = None) -> None:
-        """Reads the recording once, for the watcher too. Raises InputError when it cannot be read."""
+        """Reads the recording once, for the watcher too. Raises InputError if it cannot be read."""
         self._calls: dict[int, Calls] = {}
         self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
         self.places = Places(sites)
@@ -225,7 +233,7 @@ class ForwardCalls:
         )
 
     def lines_of(self, node_thread: Int32, node_sequence: Int64) -> Found:
-        """What is known of each node's forward call."""
+        """Returns what is known of each node's forward call."""
         frame = np.full(len(node_thread), -1, np.int32)
         module = np.full(len(node_thread), -1, np.int32)
         gap = np.full(len(node_thread), Gap.FORWARD_NOT_RECORDED, np.int8)
@@ -247,9 +255,10 @@ class ForwardCalls:
         return Found(frame, module, gap, stacks)
 
     def is_forward(self, rows: Operators) -> Mask:
-        """Which rows of a batch (none in backward) run in a call similar to one that a node refers to.
+        """A mask of the rows of a batch that run in a call similar to one that a node refers to.
 
-        Similar: the same operator from the same stack. What this call itself returned may not be used.
+        Rows in backward are not. Similar means the same operator with the same stack, because the results of
+        this very call may not be used.
         """
         found: Mask = self._is_forward_stack[rows.stack]
         if bool(found.any()):
@@ -258,14 +267,14 @@ class ForwardCalls:
         return found
 
     def is_forward_outermost(self, key: Int64) -> Mask:
-        """Which of these keys are those of a call that a backward node refers to."""
+        """A mask of the keys that are of a call that a backward node refers to."""
         if len(self._forward_outermost) == 0:
             return np.zeros(len(key), np.bool_)
         place = np.minimum(np.searchsorted(self._forward_outermost, key), len(self._forward_outermost) - 1)
         return np.asarray(self._forward_outermost[place] == key)
 
     def is_forward_stack(self, stack: Int32) -> Mask:
-        """Which stacks are those of operators in a forward call."""
+        """A mask of the stacks that are of operators in a forward call."""
         return self._is_forward_stack[stack]
 
     def _add(self, rows: Operators, forward_id: Int32) -> None:
@@ -288,7 +297,7 @@ class ForwardCalls:
         return calls
 
     def _referred_stacks(self) -> Mask:
-        """Which stacks are those of a forward call that a backward node refers to."""
+        """A mask of the stacks of forward calls that backward nodes refer to."""
         marks = np.zeros(self.places.stacks + 1, np.bool_)
         for calls in self._calls.values():
             stacks = calls.stack[(calls.node > 0) & (calls.stack > _NO_CALL)]
@@ -296,7 +305,7 @@ class ForwardCalls:
         return marks[:-1]
 
     def _look_up(self, thread: Int32, sequence: Int64) -> tuple[Int32, Int8, Int32, Int64]:
-        """For each node its call's stack, why there is none, and the node in which the call itself ran."""
+        """Returns for each node its call's stack, why there is none, and the node in which the call ran."""
         stack = np.full(len(thread), _NO_CALL, np.int32)
         own_thread = np.full(len(thread), -1, np.int32)
         own_sequence = np.full(len(thread), -1, np.int64)
@@ -319,12 +328,12 @@ class ForwardCalls:
 
 
 def first_known(ids: Int32, otherwise: Int32) -> Int32:
-    """The ids, with those of the other column where they are -1."""
+    """Returns the ids, with those of the other column where they are -1."""
     return np.where(ids >= 0, ids, otherwise)
 
 
 def _known_threads(thread: Int32) -> Iterator[tuple[int, Rows]]:
-    """Each thread above 0 with its rows."""
+    """Yields each thread above 0 with its rows."""
     return ((key, rows) for key, rows in each_thread(thread) if key > 0)
 
 

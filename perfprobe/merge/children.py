@@ -1,4 +1,4 @@
-"""Child processes of a recorded program: when they ran, and those that are not recorded, as losses."""
+"""Finds when child processes of a recorded program ran, and which are not recorded, as losses."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from perfprobe.tables.python import Samples
 from perfprobe.tables.recording import Recording
 
 _SOURCE = "processes"
-_MOST_READ = 64  # recordings; a program keeps 16 of what it forks, and all that it spawns
+_MOST_READ = 64  # recordings; a program keeps 16 of forked children, and those of all spawned children
 
 
 def children_ran(recording: Recording) -> tuple[Int64, Int64] | None:
-    """When recorded children ran, starts and ends, by their samples; None where none recorded itself."""
+    """Returns starts and ends of the times in which recorded children ran, by samples; None without any."""
     found: list[tuple[Int64, Int64]] = []
     for path, _ in children(recording).recordings[:_MOST_READ]:
         try:
             child = storage.read(path)
         except InputError:
-            continue  # those who join the recordings say so
+            continue  # joining the recordings reports this
         samples = child[Samples]
         ran = ~stood_still(child, samples.cpu_ns, samples.end_ns - samples.start_ns)
         found.append((samples.start_ns[ran], samples.end_ns[ran]))
@@ -35,7 +35,7 @@ def children_ran(recording: Recording) -> tuple[Int64, Int64] | None:
 
 
 def lost_children(children: Children) -> list[Losses]:
-    """A row for each command with Python; one for all others, for torch.compile's, and for lost files."""
+    """Returns a loss for each command with Python, and one each for others, for compilers, for lost files."""
     rows = [
         Losses.one(_SOURCE, f"child processes were not recorded: {lost.command}", lost.processes, lost.recipe)
         for lost in children.lost

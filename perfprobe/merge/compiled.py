@@ -1,9 +1,8 @@
-"""Which operators are torch.compile's own work: it runs the program on tensors without data to trace it.
+"""Finds the operators of torch.compile's own work: it runs the program on tensors without data to trace it.
 
-So are the trial runs of Triton's kernels, inductor's and the user's, from which the fastest is chosen.
-
-Such an operator (`PythonDispatchMode` among them: torch's name for one that Python code handles) says how
-long tracing took, not what the program computes.
+Trial runs of Triton kernels, inductor's and the user's, from which the fastest is chosen, belong to it too.
+Such operators say how long tracing took, not what the program computes. `PythonDispatchMode` is among them:
+torch's name for an operator that Python code handles.
 """
 
 from __future__ import annotations
@@ -15,11 +14,11 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
-# Beginnings of the names that the collector gives to kernels and to calls of CUDA outside of operators.
+# Prefixes of names that the collector gives to kernels and to calls of CUDA outside of operators.
 OWN_PREFIXES = ("inductor::", "triton::", "cuda::")
 
-# Frames within which torch.compile compiles; compiled code runs outside of them. Backward graphs are
-# compiled when they first run, outside of dynamo's, and so are kernels tuned.
+# Frames within which torch.compile compiles; compiled code runs outside of them. Backward graphs are compiled
+# when they first run, outside of dynamo's frames, and kernels are tuned there too.
 _COMPILERS = (
     ("torch/_dynamo/convert_frame.py", ("",)),
     ("torch/_inductor/compile_fx.py", ("compile_fx",)),
@@ -33,13 +32,14 @@ _COMPILERS = (
 
 
 def compiling(recording: Recording) -> Mask:
-    """For every stack whether torch.compile was at work, with one more entry, False, for no stack."""
+    """A mask of the stacks in which torch.compile was at work, with one more entry, False, for no stack."""
     strings, frames, stacks = recording[Strings], recording[Frames], recording[Stacks]
     marked = np.zeros(len(frames) + 1, np.bool_)
     for file_end, functions in _COMPILERS:
         files = [file for file in distinct(frames.file).tolist() if strings[file].endswith(file_end)]
         for frame in np.flatnonzero(among(frames.file, files)).tolist():
-            # As written, or within their class, as Python 3.11 and newer name it.
+            # The function's name, or its name within its class: Python 3.11 and newer have the qualified
+            # name.
             _, _, method = strings[frames.function[frame]].partition(".")
             marked[frame] |= strings[frames.function[frame]].startswith(functions)
             marked[frame] |= method.startswith(functions)

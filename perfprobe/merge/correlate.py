@@ -1,8 +1,8 @@
-"""Links what ran on GPUs to the call of the API that started it, and to the operator that made the call.
+"""Links work on GPUs to the API call that started it, and to the operator that made the call.
 
-A record has its call's correlation id. A call belongs to the innermost operator around it on its thread: the
-one that contains the middle of the call, so that clocks may differ a little. In exact linking an external id
-names the operator by its start, which takes precedence over times.
+A record has its call's correlation id. A call belongs to the innermost operator of its thread that contains
+the middle of the call, so that clocks may differ a little. With exact linking an external id identifies the
+operator by its start; it takes precedence over times.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap
 
-_OWN_RANGES = "cuda::"  # the range that the collector sets around a wait, at its line
+_OWN_RANGES = "cuda::"  # prefix of the range that the collector sets around a wait, at its line
 _KEPT = ("start_ns", "name", "overload", "signature", "stack", "scope", "node_sequence", "node_thread")
 
 
 class CallsWithin:
-    """Finds the operator around each call while the recording is read for the forward calls."""
+    """Finds the operator around each call, while the recording is read for the forward calls."""
 
     more_columns: tuple[str, ...] = ("end_ns", "overload", "signature")
     losses: tuple[Losses, ...] = ()
@@ -49,7 +49,7 @@ class CallsWithin:
         self._first = 0
 
     def add(self, rows: Operators) -> None:
-        """The next batch of operators, in the order of the file."""
+        """Takes the next batch of operators, in the order of the file."""
         thread = self._os_threads[rows.thread]
         is_range = rows.scope == USER_SCOPE
         operators, ranges = np.flatnonzero(~is_range), np.flatnonzero(is_range)
@@ -59,7 +59,7 @@ class CallsWithin:
         self._first += len(rows)
 
     def result(self, origins: Origins, forward: ForwardCalls) -> tuple[GpuLinks, GpuTimes]:
-        """All links, once all operators are in, and the time on GPUs of operators."""
+        """Returns all links and the time on GPUs of operators. Call this after all operators."""
         disagreements = self._take_named()
         gpu = self._recording
         launched = Launches(self._recording)
@@ -76,7 +76,7 @@ class CallsWithin:
         return links, GpuTimes(self._os_threads, self._launched(links))
 
     def _take_named(self) -> int:
-        """External ids decide; returns how often times disagree with them."""
+        """Applies the external ids; returns how often times disagree with them."""
         named = self._named
         named.place[named.columns["start_ns"] != self._named_ns] = -1
         known = np.flatnonzero(named.place >= 0)
@@ -102,7 +102,7 @@ class CallsWithin:
         return CallSites(**same, **origin)
 
     def _range_stacks(self) -> Int32:
-        """The stack of the range that the collector set around a call: the call's own stack; -1 for none."""
+        """Returns the stack of the collector's range around each call: the call's own stack; -1 if none."""
         ranges = self._ranges.columns
         is_own = starts(self._recording, (_OWN_RANGES,))[ranges["name"]]
         return np.where(is_own, ranges["stack"], np.int32(-1))
@@ -124,10 +124,12 @@ class CallsWithin:
 
 
 class _Around:
-    """The innermost row around each point in time, and what is kept of it; one row for each point.
+    """Finds the innermost row around each point in time, and keeps some of its columns.
 
-    place: its place in the recording, -1 none; outermost: the key of the outermost operator around it,
-    is_cut: whether that key may be wrong.
+    Attributes, with an entry for each point:
+        place: position of the row in the recording; -1 if none.
+        outermost: key of the outermost operator around it.
+        is_cut: whether that key may be wrong.
     """
 
     def __init__(self, thread: Int64, time_ns: Int64, kept: tuple[str, ...]) -> None:
@@ -140,7 +142,12 @@ class _Around:
         }
 
     def add(self, rows: Operators, thread: Int64, chosen: Rows, first: int) -> None:
-        """Looks at the chosen ones of a batch. thread: of its rows; first: the place of its first row."""
+        """Examines the chosen rows of a batch.
+
+        Args:
+            thread: of the batch's rows.
+            first: position of the batch's first row in the recording.
+        """
         own = (thread[chosen], rows.start_ns[chosen], rows.end_ns[chosen])
         points, around = self._innermost.find(*own)
         if len(points) == 0:
@@ -154,7 +161,7 @@ class _Around:
         self.is_cut[points] = is_cut[around]
 
     def replace(self, points: Rows, other: _Around, others: Rows) -> None:
-        """Takes over what another one found."""
+        """Takes what another object found."""
         self.place[points] = other.place[others]
         self.outermost[points] = other.outermost[others]
         self.is_cut[points] = other.is_cut[others]
@@ -163,7 +170,7 @@ class _Around:
 
 
 def _named(recording: Recording) -> tuple[Rows, Int64]:
-    """The calls whose operator has an external id, and when that operator started."""
+    """Returns the calls whose operator has an external id, and when that operator started."""
     named, calls = recording[ExternalIds], recording[ApiCalls]
     correlation, row = np.unique(named.correlation, return_index=True)
     if len(correlation) == 0:

@@ -1,8 +1,8 @@
-"""Which stacks are those of forward operators.
+"""Finds the stacks of forward operators.
 
-A stack is, if a backward node refers to an operator that has it. Python that an operator runs (a custom
-Function, a hook on what is saved, `__torch_dispatch__`, an operator written in Python) is part of that
-operator, and an operator that runs a forward operator is one as well.
+A stack is one if a backward node refers to an operator with it. Python code that an operator runs (a custom
+Function, a hook on saved tensors, `__torch_dispatch__`, an operator written in Python) is part of that
+operator. An operator that runs a forward operator is also a forward operator.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from perfprobe.tables.events import Operators
 from perfprobe.tables.scopes import FUNCTION
 from perfprobe.tables.stacks import nearest
 
-MOST_FRAMES = 8192  # between an operator and one inside it
-MOST_LEVELS = 16  # of operators within operators, each with Python between, that are followed
+MOST_FRAMES = 8192  # frames between an operator and one inside it
+MOST_LEVELS = 16  # levels of operators within operators, with Python in between, that are followed
 
 
 class Entries:
@@ -27,8 +27,8 @@ class Entries:
         self._is_entry = np.zeros(len(parent), np.bool_)
 
     def add(self, rows: Operators) -> None:
-        """Takes in operators, in the order of their ends."""
-        # A parent follows directly on its last child: most programs have no rows that need a closer look.
+        """Adds operators, in the order of their ends."""
+        # A parent directly follows its last child. Most programs have no rows that need more work.
         last = np.flatnonzero((rows.stack[:-1] > rows.stack[1:]) & (rows.depth[:-1] > rows.depth[1:]))
         if not bool(_is_entered(rows, last, last + 1).any()):
             return
@@ -42,11 +42,11 @@ class Entries:
                 break
             above = self._parent[inner]
             self._is_entry[inner[above == outer]] = True
-            going_on = above > outer  # an id above another's on one stack is the lower one
+            going_on = above > outer  # of two ids on one stack the larger one is nearer to the leaf
             outer, inner = outer[going_on], above[going_on]
 
     def spread(self, marks: Mask) -> Mask:
-        """The marked stacks, and those of operators in them or around them."""
+        """Returns the marked stacks, and those of operators in or around them."""
         entry = nearest(self._parent, self._is_entry)
         for _ in range(MOST_LEVELS if bool(self._is_entry.any()) else 0):
             around = entry[marks]
@@ -60,7 +60,7 @@ class Entries:
 
 
 def _is_entered(rows: Operators, child: Rows, around: Rows | Int32) -> Mask:
-    """Which of these operators around others, not in backward, are directly around them."""
+    """A mask of the pairs, outside of backward, in which the operator `around` is directly around `child`."""
     found = (rows.scope[around] == FUNCTION) & (rows.node_thread[around] < 0) & (rows.stack[around] >= 0)
     found &= (rows.depth[child] == rows.depth[around] + 1) & (rows.thread[child] == rows.thread[around])
     return np.asarray(found)

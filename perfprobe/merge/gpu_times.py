@@ -1,4 +1,4 @@
-"""The time on GPUs of what each operator launched."""
+"""Computes the time on GPUs of what each operator launched."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfprobe.tables.threads import each_thread
 
 
 def times_by_call(rows: Kernels | Copies, call: Int32, calls: int) -> Int64:
-    """How long the rows started by each of `count` calls ran; call: -1 for rows left out."""
+    """Returns how long the rows started by each of `calls` calls ran. call: -1 for rows to leave out."""
     chosen = (call >= 0) & (rows.start_ns >= 0) & (rows.end_ns > rows.start_ns)
     found_ns = np.zeros(calls, np.int64)
     np.add.at(found_ns, call[chosen], (rows.end_ns - rows.start_ns)[chosen])
@@ -19,10 +19,14 @@ def times_by_call(rows: Kernels | Copies, call: Int32, calls: int) -> Int64:
 
 
 class Launched(Table):
-    """What each call of the API started.
+    """What each API call started.
 
-    thread: the OS thread of the call, -1 none; time_ns: its time; place: the place in the recording of the
-    operator or range that made it, -1 none. total_ns: how long its work ran on GPUs; self_ns: without graphs.
+    Attributes:
+        thread: the call's OS thread; -1 if none.
+        time_ns: the call's time.
+        place: position in the recording of the operator or range that made it; -1 if none.
+        total_ns: how long its work ran on GPUs.
+        self_ns: the same without graphs.
     """
 
     thread: Int64
@@ -33,14 +37,14 @@ class Launched(Table):
 
 
 class GpuTimes:
-    """Finds gpu_ns and gpu_self_ns of operators.
+    """Computes gpu_ns and gpu_self_ns of operators.
 
-    The calls inside an operator are those between its start and its end on its thread: the difference of
-    two sums over all calls up to a time.
+    The calls inside an operator are those between its start and its end on its thread. Their time is the
+    difference of two cumulative sums over all calls.
     """
 
     def __init__(self, os_threads: Int64, launched: Launched) -> None:
-        """os_threads: as `Recording.os_threads` gives them."""
+        """os_threads: from `Recording.os_threads`."""
         self._os_threads = os_threads
         rows = launched.take((launched.total_ns > 0) & (launched.thread != -1))
         rows = rows.take(np.lexsort((rows.time_ns, rows.thread)))
@@ -54,7 +58,7 @@ class GpuTimes:
         np.add.at(self._self_ns, row.reshape(-1), known.self_ns)
 
     def figures(self, rows: LinkedOperators, places: Rows) -> dict[str, Int64]:
-        """gpu_ns and gpu_self_ns of a batch; places: the places of its rows in the recording."""
+        """Returns gpu_ns and gpu_self_ns of a batch. places: positions of its rows in the recording."""
         gpu_ns = np.zeros(len(rows), np.int64)
         for key, own in each_thread(self._os_threads[rows.thread]):
             if key in self._of_thread:

@@ -1,7 +1,7 @@
-"""Imports of libraries: which stacks are part of one, what asked for it, and which module's code it runs.
+"""Finds imports of libraries: which stacks belong to one, what imported it, and which module's code runs.
 
-An import is the outermost stay in importlib below which no file of the user's runs: a library that the
-program imports brings others with it, while the user's own modules are the program.
+An import is the outermost call of importlib below which no file of the user runs. A library that the program
+imports brings others with it. The user's own modules are the program.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BODY = "<module>"
 
 
 def import_stacks(recording: Recording, code: Code, of_stack: Int32) -> ImportStacks:
-    """What each stack is part of; code, of_stack: as in `PythonCode`."""
+    """Returns the import that each stack belongs to. code, of_stack: as in `PythonCode`."""
     stacks = recording[Stacks]
     importer, body = (np.full(len(stacks) + 1, -1, np.int32) for _ in range(2))
     in_importlib = np.append(frames_in(recording, _IMPORTLIB), False)[stacks.frame]
@@ -43,7 +43,7 @@ def import_stacks(recording: Recording, code: Code, of_stack: Int32) -> ImportSt
 
 
 def _completed(importer: Int32, body: Int32) -> Int32:
-    """The same, where stacks of the search for a module get the module that their importer then ran."""
+    """Assigns stacks of the search for a module to the module that their importer then ran."""
     ran = body >= 0
     of_importer = np.full(len(importer) + 1, -1, np.int32)
     of_importer[importer[ran][::-1]] = body[ran][::-1]

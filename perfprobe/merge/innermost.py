@@ -1,6 +1,6 @@
-"""Which interval of a thread is the innermost one around a point in time.
+"""Finds the innermost interval of a thread around a point in time.
 
-Of nested intervals in the order in which they end, the first one that contains a point is the innermost.
+Among nested intervals in the order of their ends, the first that contains a point is the innermost.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _NEVER = np.iinfo(np.int64).min
 
 
 class Innermost:
-    """Finds the innermost interval around each point, of intervals that come in batches.
+    """Finds the innermost interval around each point. Intervals come in batches.
 
-    Time grows with points and intervals times the logarithm of the size of a batch, whatever is in them.
+    Its time grows with points and intervals, times the logarithm of the batch size, for any data.
     """
 
     def __init__(self, thread: Int64, time_ns: Int64) -> None:
-        """thread: of each point, -1 for a point to leave out."""
+        """thread: of each point; -1 for points to leave out."""
         self._order = np.lexsort((time_ns, thread))
         self._time_ns = time_ns[self._order]
         self._found = np.zeros(len(thread), np.bool_)
@@ -28,10 +28,10 @@ class Innermost:
         self._bounds = {key: (int(own[0]), int(own[-1]) + 1) for key, own in groups if key != -1}
 
     def find(self, thread: Int64, start_ns: Int64, end_ns: Int64) -> tuple[Rows, Rows]:
-        """The points that lie in an interval of this batch and in none before, and the interval of each.
+        """Returns the points that are in an interval of this batch but in none before, and these intervals.
 
         Args:
-            thread: of each interval; those of one thread come in the order in which they ended.
+            thread: of each interval. Intervals of one thread must come in the order of their ends.
         """
         points, rows = [np.empty(0, np.intp)], [np.empty(0, np.intp)]
         for key, own in each_thread(thread):
@@ -42,7 +42,7 @@ class Innermost:
         return np.concatenate(points), np.concatenate(rows)
 
     def _find(self, thread: int, start_ns: Int64, end_ns: Int64) -> tuple[Rows, Rows]:
-        latest_ns = np.maximum.accumulate(end_ns)  # keeps the order also where a row is damaged
+        latest_ns = np.maximum.accumulate(end_ns)  # keeps the order even if a row is damaged
         first, last = self._bounds[thread]
         time_ns = self._time_ns[first:last]
         low, high = np.searchsorted(time_ns, start_ns.min()), np.searchsorted(time_ns, latest_ns[-1], "right")
@@ -56,12 +56,12 @@ class Innermost:
 
 
 def _first_started(start_ns: Int64, at: Rows, time_ns: Int64) -> Rows:
-    """From each place on, the first interval that had started by this time; their number where none had."""
+    """From each position on, finds the first interval that had started by this time; their count if none."""
     at = at.copy()
     waiting = np.flatnonzero(start_ns[at] > time_ns)
     if len(waiting) == 0:
         return at
-    # The earliest start of as many intervals as a power of two, from each on: binary search by halves.
+    # The earliest start among the next 2^n intervals, from each position: for binary search.
     earliest = [start_ns]
     while 2 ** len(earliest) <= len(start_ns):
         half = 2 ** (len(earliest) - 1)

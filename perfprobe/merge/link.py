@@ -1,8 +1,8 @@
-"""From a Recording to a Trace: names for modules, lines for stacks, forward calls for backward nodes.
+"""Makes a Trace from a Recording: names of modules, lines of stacks, forward calls of backward nodes.
 
-Two passes over the operators: the first finds the forward calls, the second, run whenever the operators of
-the Trace are read, links them batch by batch. Where GPUs were recorded the first also finds the
-operators around the calls, and the second gives operators the time of what they launched.
+There are two passes over the operators. The first finds the forward calls. The second runs whenever the
+operators of the Trace are read, and links them batch by batch. If GPUs were recorded, the first pass also
+finds the operators around API calls, and the second adds the GPU time of what operators launched.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from perfprobe.tables.trace import Phase, Sites, Trace
 
 COLUMNS = (*RecordedCall.dtypes, "node_sequence", "node_thread")
 
-# Filled in only where the autograd profiler or a GPU was recorded too.
+# Filled only if the autograd profiler or a GPU was recorded too.
 _BY_OTHERS = ("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns")
 
-# A year. Longer times are damage, and a few of them would make sums of nanoseconds overflow.
+# A year. Longer times are damaged, and a few of them would make sums of nanoseconds overflow.
 _LONGEST_NS = 366 * 86_400 * 1_000_000_000
 
 
 def link(recording: Recording) -> Trace:
-    """Links a recording. Raises InputError when it cannot be read any more."""
+    """Links a recording. Raises InputError if it can no longer be read."""
     modules = module_paths(recording)
     site = sites(recording, modules.same)
     matching = Matching(recording) if len(recording[AutogradWindows]) else None
@@ -69,7 +69,7 @@ def link(recording: Recording) -> Trace:
 
 
 class Linker:
-    """What is needed to link a batch of operators. losses: what linking GPUs lost."""
+    """Links batches of operators. losses: what linking GPUs lost."""
 
     losses: tuple[Losses, ...] = ()
 
@@ -90,7 +90,7 @@ class Linker:
         self._gpu_times = gpu_times
 
     def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
-        """All operators, linked; at the end what could not be linked is appended to `losses`."""
+        """Yields all operators, linked. At the end, appends what could not be linked to `losses`."""
         nesting, cpu_nesting, cost = Nesting(), Nesting(), RecordingCost(self._recording)
         functions = PythonFunctions(self._recording, self._origins.compiling)
         reduction, rpc = GradientReduction(self._recording, self._sites), RpcBackward(self._recording)
@@ -160,7 +160,7 @@ def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list
 
 
 def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
-    """Adds a loss where the recording was not closed, or could not be read to its end."""
+    """Returns a loss if the recording was not closed, or could not be read to its end."""
     if recording.complete:
         return []
     start_ns = recording.number("start", "monotonic_ns")
@@ -187,7 +187,7 @@ def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:
 
 
 def _counts_end(recording: Recording, start_ns: float | None) -> str:
-    """Counts of Python calls are written less often than everything else."""
+    """Returns words about counts of Python calls, which are written less often than all else."""
     if recording.counts_lost:
         return "; calls of Python functions are missing: they had not been written yet"
     if recording.counts_cut_ns is None:

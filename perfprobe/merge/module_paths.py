@@ -1,4 +1,4 @@
-"""The paths of modules, as `named_modules` of the program's own model gives them."""
+"""Finds the paths of modules, as `named_modules` of the program's own model names them."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Modules, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
-LONGEST_PATH = 200  # of a module: real ones are far shorter
-MOST_MODELS = 8  # roots of one type that are distinguished: a program with more makes new ones all the time
+LONGEST_PATH = 200  # of a module; actual ones are far shorter
+MOST_MODELS = 8  # roots of one type that are distinguished; a program with more makes new ones all the time
 
-# Wrappers that torch puts around a compiled, sharded or checkpointed module hold it by these names.
+# Names by which torch's wrappers hold a compiled, sharded or checkpointed module.
 _WRAPPED = ("_orig_mod", "_fsdp_wrapped_module", "_checkpoint_wrapped_module")
-# These wrappers hold it by a name that others use too.
+# Wrappers that hold it by a name that others use too.
 _PARALLEL = ("DistributedDataParallel", "DataParallel")
 
 
 class ModulePaths(NamedTuple):
-    """For every module its path, its class (for a wrapper that of the wrapped module), and the first one
-    of the same path.
+    """Facts about every module.
+
+    Attributes:
+        texts: its path.
+        types: its class; for a wrapper the class of the wrapped module.
+        same: the first module with the same path.
     """
 
     texts: list[str]
@@ -31,10 +35,10 @@ class ModulePaths(NamedTuple):
 
 
 def module_paths(recording: Recording) -> ModulePaths:
-    """The paths of modules.
+    """Returns the paths of modules.
 
-    A path is `encoder.layers.3.attn`; a root shows its type, the second one with parts `Net#2`. Where several
-    roots have parts of equal path, the root stands in front.
+    A path is `encoder.layers.3.attn`. The path of a root is its type; of the second root with parts `Net#2`.
+    If several roots have parts with the same path, their paths begin with the root.
     """
     inside = _inside(recording)
     types = _types(recording, inside)
@@ -53,7 +57,7 @@ def module_paths(recording: Recording) -> ModulePaths:
 
 
 def _inside(recording: Recording) -> Mask:
-    """Which modules are wrapped by another one, and stand for it."""
+    """A mask of the modules that are wrapped by another one, and represent it."""
     strings, modules = recording[Strings], recording[Modules]
     has_parent = modules.parent >= 0
     parallel = _named(strings, np.append(modules.type, np.int32(-1))[modules.parent], _PARALLEL)
@@ -74,10 +78,10 @@ def _types(recording: Recording, inside: Mask) -> list[str]:
 
 
 def _within_roots(recording: Recording, inside: Mask, names: dict[int, str]) -> tuple[list[str], list[str]]:
-    """For every module the name of its root, and its path within it (for a root: its name).
+    """Returns for every module the name of its root, and its path within it (for a root its name).
 
     Args:
-        names: of the roots.
+        names: names of the roots.
     """
     strings, modules = recording[Strings], recording[Modules]
     roots: list[str] = []
@@ -101,9 +105,9 @@ def _within_roots(recording: Recording, inside: Mask, names: dict[int, str]) -> 
 
 
 def _root_names(recording: Recording, inside: Mask, types: list[str]) -> dict[int, str]:
-    """The name of each root: its type, of the second and later models of a type with a number.
+    """Returns the name of each root: its type, with a number from the second model of that type on.
 
-    A model is a root with parts of which some were called.
+    A model is a root of which some parts were called.
     """
     modules, stacks = recording[Modules], recording[Stacks]
     called = distinct(stacks.module[stacks.module >= 0])

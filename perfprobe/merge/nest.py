@@ -1,9 +1,8 @@
-"""Which operator ran inside which, from the order in which they ended and their depth.
+"""Finds which operator ran inside which, from the order of their ends and their depth.
 
-In that order a parent follows directly after its last child. So, among the rows of one thread and depth,
-the one that is followed by a row one level up is the last child of that row, and all before it, back to the
-last such one, are its siblings. That gives every parent with one sort and one backward scan, and no loop
-over rows.
+In that order a parent directly follows its last child. So among rows of one thread and depth, a row followed
+by a row one level up is the last child of that row. All rows before it, back to the previous last child, are
+its siblings. This gives every parent with one sort and one backward scan, without a loop over rows.
 """
 
 from __future__ import annotations
@@ -17,10 +16,12 @@ from perfprobe.tables.columns import Int32, Int64, Rows
 
 
 class Levels(NamedTuple):
-    """Rows grouped by thread and depth, in the order in which they ended within each group.
+    """Rows grouped by thread and depth, within each group in the order of their ends.
 
-    order: the row at each place; first: place of each group's first row; last_child: places of last children,
-    whose parent is the next row.
+    Attributes:
+        order: the row at each place.
+        first: place of each group's first row.
+        last_child: places of last children, whose parent is the next row.
     """
 
     order: Rows
@@ -38,13 +39,13 @@ class _Pending(NamedTuple):
 
 @dataclass
 class Nesting:
-    """Carries operators whose parent has not ended yet from one batch to the next."""
+    """Computes self times. Keeps operators whose parent has not ended yet from one batch to the next."""
 
-    orphans: int = 0  # rows that ended before their parent began: the parent is missing
+    orphans: int = 0  # rows that ended before the next row one level up began: their parent is missing
     _pending: dict[tuple[int, int], _Pending] = field(default_factory=dict)
 
     def self_times(self, thread: Int32, depth: Int32, start_ns: Int64, duration_ns: Int64) -> Int64:
-        """Duration less that of the direct children, never below 0. Rows must be grouped by thread."""
+        """Returns the duration minus that of direct children, at least 0. Rows must be grouped by thread."""
         levels = _levels(thread, depth)
         children_ns = np.zeros(len(thread), np.int64)
         if len(thread):
@@ -55,13 +56,13 @@ class Nesting:
 
     @property
     def unfinished(self) -> int:
-        """How many rows so far are inside something that has not ended."""
+        """The number of rows so far that are inside something that has not ended."""
         return sum(pending.rows for (_, depth), pending in self._pending.items() if depth > 0)
 
     def _carry_in(
         self, levels: Levels, thread: Int32, depth: Int32, start_ns: Int64, children_ns: Int64
     ) -> None:
-        """Gives what was pending to the first row one level up, which must be its parent."""
+        """Adds pending rows to the first row one level up, which must be their parent."""
         for row in levels.order[levels.first].tolist():
             pending = self._pending.pop((int(thread[row]), int(depth[row]) + 1), None)
             if pending is None:
@@ -85,7 +86,7 @@ class Nesting:
         strays = np.flatnonzero((parent >= 0) & (start_ns[order] < start_ns[parent]))
         times_ns[strays] = 0
         self.orphans += len(strays)
-        # A segment ends at each last child and at the end of each group; the latter kind is pending.
+        # A segment ends at each last child, and at the end of each group, where it is pending.
         is_end = np.zeros(len(order) + 1, np.bool_)
         is_end[levels.last_child + 1] = True
         is_end[levels.first[1:]] = True
@@ -111,7 +112,7 @@ class Nesting:
 
 
 def parents(thread: Int32, depth: Int32) -> Int32:
-    """The parent of every row of a whole table, rows in the order of their ends; -1 where it is missing."""
+    """Returns the parent of every row of a table in the order of ends; -1 if it is missing."""
     if len(thread) == 0:
         return np.empty(0, np.int32)
     by_thread = np.argsort(thread, kind="stable")
@@ -133,18 +134,18 @@ def _levels(thread: Int32, depth: Int32) -> Levels:
 
 
 def _sorted_rows(thread: Int32, depth: Int32) -> Rows:
-    """Rows by thread, then depth, then as they come."""
+    """Returns the rows by thread, then depth, then in their order."""
     if len(thread) and thread[0] == thread[-1] and int(depth.max()) < 32767 and int(depth.min()) >= -32768:
         return np.argsort(depth.astype(np.int16), kind="stable")  # a radix sort, many times faster
     return np.lexsort((depth, thread))
 
 
 def _parents_in_order(levels: Levels) -> Rows:
-    """The parent row of the row at each place, -1 where there is none among these rows."""
+    """Returns the parent of the row at each place; -1 if it is not among these rows."""
     order, first, last_child = levels
     is_last = np.zeros(len(order), np.int64)
     is_last[last_child] = 1
-    following = np.cumsum(is_last) - is_last  # which last child is the next at or after the place
+    following = np.cumsum(is_last) - is_last  # the index of the next last child at or after the place
     # Beyond the end of its group there is no parent.
     group_end = np.append(first[1:], len(order))
     behind = np.repeat(group_end, np.diff(np.append(first, len(order))))

@@ -1,4 +1,4 @@
-"""Line, module and phase of operators: by their stacks, and in backward by the forward call of their node."""
+"""Line, module and phase of operators: from their stacks, in backward from their node's forward call."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from perfprobe.tables.trace import Gap, Phase, Sites
 
 
 class Origins:
-    """Looks them up for any rows of operators."""
+    """Finds line, module and phase for any rows of operators."""
 
     def __init__(self, sites: Sites, calls: ForwardCalls, same_module: Int32) -> None:
-        """same_module: for each module the first one of equal path."""
+        """same_module: for each module the first one with the same path."""
         self._calls = calls
         self._same_module = np.append(same_module, np.int32(-1))
         self.compiling = np.append(sites.is_compile, False)
 
     def columns(self, rows: Operators, is_forward: Mask) -> dict[str, npt.NDArray[Any]]:
-        """signature, frame, forward_frame, forward_stack, module, phase and gap, as in `LinkedOperators`.
+        """Returns signature, frame, forward_frame, forward_stack, module, phase and gap of `LinkedOperators`.
 
         Args:
-            is_forward: which rows run in a forward call, as `ForwardCalls` tells.
+            is_forward: a mask of rows in a forward call, from `ForwardCalls`.
         """
         in_backward = rows.node_thread >= 0
         backward = np.flatnonzero(in_backward)
@@ -53,7 +53,7 @@ class Origins:
         compiling = self.compiling[rows.stack]
         phase[compiling] = Phase.COMPILE
         return {
-            # Traced operators have no data: one row for each name and line.
+            # Traced operators have no data, so they are one row for each name and line.
             "signature": np.where(compiling, np.int32(-1), rows.signature),
             "frame": frame,
             "forward_frame": forward_frame,
@@ -64,7 +64,7 @@ class Origins:
         }
 
     def _holder(self, node_sequence: Int64) -> Int32:
-        """The module that holds the parameter to whose gradient each node adds, -1 none, or not known."""
+        """Returns the module with the parameter to whose gradient each node adds; -1 if none or not known."""
         module, none = FIRST_MODULE - node_sequence, len(self._same_module) - 1
         is_known = (node_sequence <= FIRST_MODULE) & (module < none)
         return self._same_module[np.where(is_known, module, none)]

@@ -1,4 +1,4 @@
-"""The outermost operator around each operator: what the program itself called."""
+"""Finds the outermost operator around each operator: what the program itself called."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _NEVER = np.iinfo(np.int64).max
 
 
 def find_outermost(rows: Operators) -> tuple[Rows, Mask]:
-    """For every row the outermost operator it runs in, often itself, and whether that may be wrong.
+    """Returns for every row the outermost operator around it, often itself, and whether that may be wrong.
 
-    Rows are a batch in the order of their ends. Ranges are not operators; they get the outermost one that
-    comes next. Where the batch ends inside an operator, the outermost rows so far stand for it.
+    Rows are a batch in the order of their ends. Ranges are not operators; they get the outermost operator
+    that comes next. If the batch ends inside an operator, the outermost rows so far are used instead.
     """
     outermost = np.arange(len(rows))
     is_cut = np.zeros(len(rows), np.bool_)
@@ -34,5 +34,5 @@ def find_outermost(rows: Operators) -> tuple[Rows, Mask]:
 
 
 def keys(rows: Operators, outermost: Rows) -> Int64:
-    """What distinguishes the calls of the program: where it called, and the operator's name."""
+    """Returns keys of the program's calls: the stack of the call and the operator's name."""
     return rows.stack[outermost].astype(np.int64) << 32 | rows.name[outermost]

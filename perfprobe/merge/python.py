@@ -1,4 +1,4 @@
-"""Python functions, each once, from all sources: cProfile, the sampler, and the stacks of operators."""
+"""Collects Python functions, each once, from all sources: cProfile, the sampler, and operators' stacks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
-# Perfprobe's code around a program: frames inside the first and outside the second are not the program.
+# perfprobe's code around a program. Frames inside the launcher and outside the runner are not the program's.
 _LAUNCHER = ("perfprobe/__main__.py", "perfprobe/cli/")
 _RUNNER = "perfprobe/collect/runner.py"
-_MOST_FRAMES = 4096  # frames searched for the launcher's, which are some ten
-_RUNPY = ("<frozen runpy>", "/runpy.py")  # by which `-m` is run
+_MOST_FRAMES = 4096  # frames searched for the launcher's, which are about ten
+_RUNPY = ("<frozen runpy>", "/runpy.py")  # these run `-m`
 
-_KINDS = ("<built-in method ", "<method ")  # what C functions' names begin with
+_KINDS = ("<built-in method ", "<method ")  # prefixes of C functions' names
 _FIGURES = ("calls", "primitive_calls", "own_ns", "total_ns")
 
 
 class _Keys(NamedTuple):
-    """What distinguishes functions, one column each."""
+    """The columns that distinguish functions."""
 
     file: Int32
     function: Int32
@@ -34,7 +34,7 @@ class _Keys(NamedTuple):
 
 
 def python_code(recording: Recording) -> PythonCode | None:
-    """The part of the calling structure that is known without the operators; None without any Python."""
+    """Returns the call structure that is known without the operators; None without any Python."""
     frames, counted = recording[Frames], recording[Functions]
     if len(recording[Stacks]) == 0 and len(counted) == 0 and len(recording[Samples]) == 0:
         return None
@@ -60,7 +60,7 @@ def python_code(recording: Recording) -> PythonCode | None:
 
 
 def _numbered(keys: _Keys) -> tuple[_Keys, Int32]:
-    """The distinct keys, and for each row which of them it has."""
+    """Returns the distinct keys, and for each row its index in them."""
     order = np.lexsort(keys[::-1])
     is_new = np.ones(len(order), np.bool_)
     is_new[1:] = np.any([key[order[1:]] != key[order[:-1]] for key in keys], axis=0)
@@ -89,7 +89,7 @@ def _packages(recording: Recording, code: Code) -> list[str]:
 
 
 def _origin_of_c(name: str) -> Origin:
-    """The origin of a C function, by the module in cProfile's name for it: its own or that of its type."""
+    """Returns the origin of a C function, from the module in cProfile's name for it or its type."""
     path = name.rpartition(" of ")[2] if name.startswith("<method ") else name
     for kind in _KINDS:
         path = path.removeprefix(kind)
@@ -100,7 +100,7 @@ def _origin_of_c(name: str) -> Origin:
 
 
 def _of_stack(recording: Recording, code: Code, of_frame: Int32) -> Int32:
-    """The function of each stack's innermost frame, -1 for what is not the program's."""
+    """Returns the function of each stack's innermost frame; -1 if it is not the program's."""
     none = np.int32(-1)
     of_stack = np.append(of_frame, none)[recording[Stacks].frame]
     origin = np.append(code.origin, np.int8(-1))[of_stack]
@@ -109,14 +109,14 @@ def _of_stack(recording: Recording, code: Code, of_frame: Int32) -> Int32:
 
 
 def _around_program(recording: Recording, code: Code, of_stack: Int32, origin: Int8) -> Mask:
-    """The stacks of the launcher: what is outside of the program, and what was done before it began."""
+    """A mask of the launcher's stacks: outside of the program, and before it began."""
     parent = recording[Stacks].parent
     own = origin == Origin.PERFPROBE
     runner = own & _in_files(recording, code, (_RUNNER,))[of_stack]
     launcher = own & _in_files(recording, code, _LAUNCHER)[of_stack]
     found = nearest(parent, runner | launcher)
     before = np.append(launcher, False)[found] & (found >= 0)
-    # `-m` in the program's place: runpy's frames are as much outside as they are under plain python.
+    # `-m` in place of a script: runpy's frames are outside, as under plain python.
     runpy = _in_files(recording, code, _RUNPY)[of_stack]
     other = nearest(parent, ~runpy)
     runs_module = runpy & np.append(runner, False)[other]
@@ -125,14 +125,14 @@ def _around_program(recording: Recording, code: Code, of_stack: Int32, origin: I
 
 
 def _in_files(recording: Recording, code: Code, parts: tuple[str, ...]) -> Mask:
-    """Which functions are in files whose path holds one of these; with one more entry, False, for none."""
+    """A mask of functions in files with one of these parts in the path. One more entry, False, for none."""
     files = distinct(code.file).tolist()
     chosen = [file for file in files if any(part in recording[Strings][file] for part in parts)]
     return np.append(among(code.file, chosen), False)
 
 
 def _above(parent: Int32, rows: Rows) -> Mask:
-    """The rows of a tree above these."""
+    """A mask of the rows of a tree above these."""
     marked = np.zeros(len(parent), np.bool_)
     for _ in range(_MOST_FRAMES):
         if len(rows) == 0:
@@ -145,7 +145,7 @@ def _above(parent: Int32, rows: Rows) -> Mask:
 
 
 def _counted(recording: Recording, code: Code, of_counted: Int32) -> Counted:
-    """cProfile's figures of the program's functions, all threads together."""
+    """Returns cProfile's figures of the program's functions, for all threads together."""
     kept = np.flatnonzero(code.origin[of_counted] != Origin.PERFPROBE)
     found, row_of = np.unique(of_counted[kept], return_inverse=True)
     figures = {name: getattr(recording[Functions], name)[kept] for name in _FIGURES}
@@ -153,7 +153,7 @@ def _counted(recording: Recording, code: Code, of_counted: Int32) -> Counted:
 
 
 def _counted_calls(recording: Recording, code: Code, of_counted: Int32) -> CountedCalls:
-    """Its calls; those by perfprobe's functions have no caller."""
+    """Returns cProfile's calls. Calls by perfprobe's functions have no caller."""
     calls, none = recording[Calls], np.int32(-1)
     known = np.append(np.where(code.origin[of_counted] == Origin.PERFPROBE, none, of_counted), none)
     caller, callee = known[calls.caller], known[calls.callee]

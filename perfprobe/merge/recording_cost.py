@@ -1,4 +1,4 @@
-"""The CPU time that recording put between the start and the end of each operator."""
+"""Computes the CPU time that recording added between the start and the end of each operator."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from perfprobe.tables.recording import Recording
 
 @dataclass
 class Inside:
-    """Counts the operators inside each, of all depths; carries what it needs from one batch to the next.
+    """Counts the operators inside each operator, at all depths. Keeps what it needs between batches.
 
-    They come in the order in which they ended: inside one are all after the last of its thread that was as
-    deep or less deep.
+    Operators come in the order of their ends. Inside one are all after the previous one of its thread that
+    was at the same or a lower depth.
     """
 
-    _seen: dict[int, int] = field(default_factory=dict)  # rows of each thread
+    _seen: dict[int, int] = field(default_factory=dict)  # number of rows of each thread
     _last: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # depth, rows up to it; ascending
 
     def counts(self, thread: Int32, depth: Int32) -> Int64:
-        """Of each row of a batch."""
+        """Returns the count for each row of a batch."""
         return np.array(
             [self._count(*row) for row in zip(thread.tolist(), depth.tolist(), strict=True)], np.int64
         )
@@ -40,10 +40,11 @@ class Inside:
 
 
 class RecordingCost:
-    """Known where all operators have CPU time: system calls around one count for all that contain it.
+    """The cost is known if all operators have CPU time: reading it around one counts for all that contain it.
 
-    Between the two readings of an operator lie `empty_cpu_ns` of its own recording, and the whole cost of
-    each inside it, `timed_event_ns`: measured where the program ran, as recording began.
+    Between the two readings of an operator there is `empty_cpu_ns` of its own recording, and the whole cost
+    of each operator inside it, `timed_event_ns`. Both are measured on the program's machine when recording
+    begins.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -53,7 +54,7 @@ class RecordingCost:
         self._inside = Inside()
 
     def within(self, thread: Int32, depth: Int32, cpu_ns: Int64) -> Int64:
-        """Of each row in ns, at most its CPU time; -1 where it is not known. Batches in their order."""
+        """Returns ns for each row, at most its CPU time; -1 if not known. Batches must come in order."""
         if not self._all_timed or self._event_ns is None or self._empty_ns is None:
             return np.broadcast_to(np.int64(-1), len(cpu_ns))
         cost_ns = self._empty_ns + self._event_ns * self._inside.counts(thread, depth)

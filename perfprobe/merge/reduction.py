@@ -1,6 +1,6 @@
-"""The operators of DistributedDataParallel's reducer, which adds up gradients of several processes.
+"""Finds the operators of DistributedDataParallel's reducer, which adds up gradients of several processes.
 
-The reducer is C++ that autograd's engine calls when a parameter's gradient is accumulated, and once more when
+Autograd's engine calls the reducer, which is C++, when a parameter's gradient is accumulated and again when
 backward is done. So its operators run in the engine's row around AccumulateGrad, after that node, or in the
 engine's call outside of all nodes. Without DDP nothing is searched.
 """
@@ -25,23 +25,28 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Gap, Phase, Sites
 
-# Of ranges: the reducer's own, and the one around DDP's forward.
+# Names of ranges: the reducer's own, and the one around DDP's forward.
 _REDUCER = ("torch::distributed::reducer::", "torch.distributed.ddp.reducer::")
 _FORWARD = "DistributedDataParallel.forward"
 _DDP_FILE = "torch/nn/parallel/distributed.py"
-_DDP_INIT = ("DistributedDataParallel.__init__", "__init__")  # the second: Python 3.10
+_DDP_INIT = ("DistributedDataParallel.__init__", "__init__")  # the second one in Python 3.10
 
 
 @dataclass
 class _Thread:
-    """The state of a thread. is_after: after AccumulateGrad in the engine's row around it; rows: seen so."""
+    """The state of a thread.
+
+    Attributes:
+        is_after: whether AccumulateGrad has ended and the engine's row around it has not.
+        rows: number of rows since then.
+    """
 
     is_after: bool = False
     rows: int = 0
 
 
 class GradientReduction:
-    """Finds the reducer's operators. frame: the one line that made a DDP, -1 none or several."""
+    """Finds the reducer's operators. frame: the only line that made a DDP; -1 if none or several."""
 
     def __init__(self, recording: Recording, sites: Sites) -> None:
         names = recording[Strings]
@@ -58,16 +63,16 @@ class GradientReduction:
         self.frame = _construction(recording, stacks, sites)
 
     def find(self, rows: Operators) -> Mask:
-        """Which rows of a batch are the reducer's; batches in file order, rows as they ended on a thread."""
+        """A mask of the reducer's rows in a batch. Batches come in file order, rows in the order of ends."""
         found = self._named[rows.name] | (self._in_engine[rows.stack] & (rows.node_thread < 0))
         for thread, own in each_thread(rows.thread):
             found[own] |= self._after_nodes(rows, own, self._threads.setdefault(thread, _Thread()))
         return np.asarray(found & (rows.scope != USER_SCOPE))
 
     def label(self, rows: Operators, columns: dict[str, npt.NDArray[Any]], places: Places) -> None:
-        """Corrects the columns that say where rows are from, unless the user's own Python ran there.
+        """Corrects the columns for the origin of rows, unless the user's own Python ran there.
 
-        The line is where the DDP was made, or, if that is not known, the call of backward.
+        The line is the one that made the DDP. If it is not known, it is that of the call of backward.
         """
         if not self.is_there:
             return
@@ -81,7 +86,7 @@ class GradientReduction:
         columns["gap"][own] = Gap.GRADIENT_REDUCTION
 
     def _is_of_parameter(self, rows: Operators) -> Mask:
-        """Which rows are in a range in which the reducer copies one gradient; the others are of a bucket."""
+        """A mask of the rows in ranges that copy one gradient. The reducer's other rows are of a bucket."""
         found = np.zeros(len(rows), np.bool_)
         for _, own in each_thread(rows.thread):
             named = own[self._named[rows.name[own]]]
@@ -91,7 +96,7 @@ class GradientReduction:
         return found
 
     def _after_nodes(self, rows: Operators, own: Rows, state: _Thread) -> Mask:
-        """The rows after AccumulateGrad, and the engine's row around it where there are any."""
+        """A mask of the rows after AccumulateGrad, and of the engine's row around it if there are any."""
         name, place = rows.name[own], np.arange(len(own))
         is_node = self._node[name] & (rows.scope[own] == BACKWARD_FUNCTION)
         is_engine = self._engine[name]

@@ -1,7 +1,7 @@
-"""What torch's RPC does in backward: a call waits for the other processes, and nodes hand gradients on.
+"""Labels what torch's RPC does in backward: a call waits for other processes, and nodes pass on gradients.
 
-The call of `dist_autograd.backward` is an operator around work of other threads and processes: it is
-shown as a range, since the engine's call of backward in one process is not an operator either.
+The call of `dist_autograd.backward` is an operator around work of other threads and processes. It becomes a
+range, because the engine's call of backward in one process is no operator either.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NODES = ("torch::distributed::autograd::RecvRpcBackward", "torch::distributed::
 
 
 class RpcBackward:
-    """Corrects the columns of its rows."""
+    """Corrects columns of RPC's rows."""
 
     def __init__(self, recording: Recording) -> None:
         names = recording[Strings]
@@ -30,7 +30,7 @@ class RpcBackward:
         self._nodes = names.marks(lambda name: name.endswith(_NODES))
 
     def label(self, rows: Operators, columns: dict[str, npt.NDArray[Any]]) -> None:
-        """Scope and phase of the call; why the nodes have no line: no operator here made them."""
+        """Sets scope and phase of the call, and why the nodes have no line: no operator here made them."""
         is_call = self._call[rows.name]
         columns["scope"] = np.where(is_call, np.int8(USER_SCOPE), rows.scope)
         columns["phase"][is_call] = Phase.BACKWARD

@@ -1,7 +1,7 @@
-"""The stacks of calls of the CUDA API outside of operators, from the sampler.
+"""Finds the stacks of CUDA API calls outside of operators, from the sampler.
 
-A sample of a thread within a call has the stack that made the call. Long calls, which are those
-that wait for a GPU, have one; for short ones the stack is unknown.
+A sample of a thread within a call has the stack that made the call. Long calls, which wait for a GPU, contain
+a sample. For short calls the stack is unknown.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from perfprobe.tables.threads import each_thread
 
 
 def seen_stacks(recording: Recording, calls: ApiCalls, thread: Int64) -> Int32:
-    """The stack of the first sample within each call, -1 for none; thread: the OS thread of each call."""
+    """Returns the stack of the first sample within each call; -1 if none. thread: OS thread of each call."""
     samples = recording[Samples]
     looks = samples.take((samples.look == Look.READ) & (samples.stack >= 0))
-    looks = looks.take(np.argsort(looks.end_ns, kind="stable"))  # the time of the sample
+    looks = looks.take(np.argsort(looks.end_ns, kind="stable"))  # a sample is taken at its end
     of_thread = dict(each_thread(recording.os_threads()[looks.thread]))
     found = np.full(len(calls), -1, np.int32)
     for key, rows in each_thread(thread):

@@ -1,8 +1,8 @@
 """Matches the calls that both sources recorded.
 
-Torch notifies observer and autograd profiler of the same operators, on the same thread, in the same order:
-within a window their rows are the same sequence, except for what one of them leaves out. They are aligned by
-order and name, never by times alone.
+Torch notifies observer and autograd profiler of the same operators, on the same thread, in the same order.
+Within a window both have the same sequence of rows, except for those that one of them does not record. Rows
+are aligned by order and name, never by times alone.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from perfprobe.tables.threads import each_thread
 
 COLUMNS = ("start_ns", "end_ns", "thread", "depth", "name", "overload", "signature")
 MEMORY = ("allocated_bytes", "freed_bytes")
-LONGEST_STRETCH = 4096  # rows aligned one by one where the sources differ: the cost is quadratic
+LONGEST_STRETCH = 4096  # rows that are aligned one by one if the sources differ; the cost is quadratic
 
 NOT_PROFILED = "its thread is not profiled: torch.profiler records the thread that starts it"
 BETWEEN = "outside of the windows in which the autograd profiler recorded"
 EDGE = "it had begun before the window"
-GENERATED = "of torch.compile, Triton or CUDA: torch records none, perfprobe adds a record of its own"
+GENERATED = "of torch.compile, Triton or CUDA: perfprobe adds these records, torch has none"
 DROPPED = "the observer lost operators: see the losses"
 
-Key: TypeAlias = tuple[str, int, int, str, str, str]  # a row of Differences, less its count
+Key: TypeAlias = tuple[str, int, int, str, str, str]  # a row of Differences without its count
 
 
 class Matching:
-    """The autograd profiler's row of each of the observer's rows, and how the two agree."""
+    """The autograd profiler's row for each of the observer's rows, and how the two differ."""
 
     def __init__(self, recording: Recording) -> None:
-        """Reads both sources. Raises InputError when that cannot be done."""
+        """Reads both sources. Raises InputError if that fails."""
         self._recording = recording
         self._ours = _whole(recording, (), False)
         self._theirs = _whole(recording, MEMORY, True)
         self._match: Rows = np.full(len(self._ours), -1, np.intp)
         self._counts: Counter[Key] = Counter()
         generated = [str(text).startswith(OWN_PREFIXES) for text in recording[Strings].text]
-        self._generated = np.array([*generated, False])  # by name, "no name" last
+        self._generated = np.array([*generated, False])  # by name; the last entry is for no name
         forward_id = np.append(recording[Threads].forward_id, np.int32(-1))
         ours, theirs = (each_thread(forward_id[rows.thread]) for rows in (self._ours, self._theirs))
         profiled = dict(theirs)
@@ -60,12 +60,12 @@ class Matching:
         del self._ours, self._theirs
 
     def figures(self, rows: Rows) -> dict[str, Any]:
-        """autograd_ns, autograd_self_ns, allocated_bytes and freed_bytes of these rows, -1 for none."""
+        """Returns the columns of the autograd profiler for these rows; -1 if not matched."""
         place = self._match[rows]
         return {name: column[place] for name, column in self._figures.items()}
 
     def sources(self) -> Sources:
-        """How the two agree."""
+        """Returns how the two differ."""
         return self._sources
 
     def _match_thread(self, ours: Rows, theirs: Rows, windows: list[tuple[int, int, int]]) -> None:
@@ -87,7 +87,7 @@ class Matching:
         self._count(ONLY_OBSERVER, ours[~inside], BETWEEN, named=False)
 
     def _align(self, ours: Rows, theirs: Rows) -> None:
-        """Matches the rows of one window: equal ones from both ends, then the longest common parts."""
+        """Matches the rows of one window: equal rows from both ends, then the longest common parts."""
         left, right = _keys(self._ours, ours), _keys(self._theirs, theirs)
         shorter = min(len(left), len(right))
         start = _equal(left[:shorter] == right[:shorter])
@@ -167,7 +167,7 @@ def _whole(recording: Recording, more: tuple[str, ...], autograd: bool) -> Opera
 
 
 def _windows(recording: Recording, forward_id: Int32, thread: int) -> list[tuple[int, int, int]]:
-    """Start, end and number of rows of each window of a thread."""
+    """Returns start, end and number of rows of each window of a thread."""
     windows = recording[AutogradWindows]
     windows = windows.take(forward_id[windows.thread] == thread)
     columns = (windows.start_ns.tolist(), windows.end_ns.tolist(), np.maximum(windows.rows, 0).tolist())
@@ -179,12 +179,12 @@ def _keys(table: Operators, rows: Rows) -> Int64:
 
 
 def _equal(same: Mask) -> int:
-    """How many at the beginning are true without a gap."""
+    """Returns how many values at the beginning are true."""
     return len(same) if bool(same.all()) else int(np.argmin(same))
 
 
 def _parents(table: Operators, match: Rows) -> Rows:
-    """The nearest row around each that both sources have, -1 for none."""
+    """Returns for each row the nearest row around it that both sources have; -1 if none."""
     own = nest.parents(table.thread, table.depth)
     parent = own.astype(np.intp)
     while True:
@@ -196,7 +196,7 @@ def _parents(table: Operators, match: Rows) -> Rows:
 
 
 def _figures(theirs: Operators) -> dict[str, Int64]:
-    """The profiler's figures by its row, with one more entry for "none"."""
+    """Returns the profiler's figures by its row, with one more entry, -1, for no row."""
     order = np.argsort(theirs.thread, kind="stable")
     duration_ns = np.maximum(theirs.end_ns - theirs.start_ns, 0)
     self_ns = np.empty(len(theirs), np.int64)

@@ -1,4 +1,4 @@
-"""Threads that ran Python and that cProfile could not count: they are in the samples only."""
+"""Finds threads that ran Python and that cProfile could not count: only samples have them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
-_UNABLE = ("3.10.", "3.11.")  # from 3.12 on the interpreter counts all threads
-_BOOTSTRAP = ("Thread._bootstrap", "_bootstrap")  # qualified from 3.11 on
+_UNABLE = ("3.10.", "3.11.")  # from 3.12 the interpreter counts all threads
+_BOOTSTRAP = ("Thread._bootstrap", "_bootstrap")  # qualified names from 3.11
 
 
 def uncounted(recording: Recording) -> list[Losses]:
-    """One row for such threads: neither `threading` nor anything else had the profile hook set there.
+    """Returns one loss for threads on which neither `threading` nor anything else set the profile hook.
 
-    A thread that `threading` started is counted, even where none of its calls has returned.
+    A thread that `threading` started is counted, even if none of its calls has returned.
     """
     version = recording.text("versions", "python") or ""
     if not version.startswith(_UNABLE) or len(recording[Functions]) == 0 or len(recording[Samples]) == 0:
@@ -36,11 +36,11 @@ def uncounted(recording: Recording) -> list[Losses]:
         return []
     threads = len(distinct(np.append(sampled, counted)))
     reason = f"calls on {len(missing):,} of {threads:,} threads: `threading` did not start them"
-    return [Losses.one("cprofile", reason, -1, "Python 3.12 or later counts them, too")]
+    return [Losses.one("cprofile", reason, -1, "Python 3.12 or later counts them too")]
 
 
 def _is_started_by_threading(recording: Recording) -> Mask:
-    """For each sample whether its stack begins in a thread's first function of `threading`."""
+    """A mask of the samples whose stack begins in a thread's first function of `threading`."""
     strings, frames, stacks = recording[Strings], recording[Frames], recording[Stacks]
     first = [
         strings[function] in _BOOTSTRAP and strings[file].endswith("/threading.py")

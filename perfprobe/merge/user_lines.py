@@ -1,4 +1,4 @@
-"""The user's line and module of each stack: computed once, then looked up for operators."""
+"""Finds the user's line and module of each stack. They are computed once, then looked up for operators."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Sites
 
-# Every call of autograd's engine from Python goes through this function.
+# Every call of autograd's engine from Python uses this function.
 ENGINE_FILE = "torch/autograd/graph.py"
 ENGINE_FUNCTION = "_engine_run_backward"
 
 CHECKPOINT_FILE = "torch/utils/checkpoint.py"
 
-# DataLoader, its workers, samplers and datasets: what they call makes batches.
+# DataLoader, its workers, samplers and datasets. What these call makes batches.
 DATA_FOLDER = "torch/utils/data/"
 
-# They stand between every call and its operator; the caller's line is more useful.
+# These are between every call and its operator; the caller's line is more useful.
 _HANDLERS = ("__torch_function__", "__torch_dispatch__")
 
 
-# Origins of names in angle brackets, which are not files; all others are generated code, a library's.
+# Origins of names in angle brackets, which are no files. Other such names are generated code of libraries.
 _ANGLE_ORIGINS = (
     ("<frozen ", Origin.STDLIB),
     ("<eval_with_key>", Origin.TORCH),
@@ -38,12 +38,12 @@ _ANGLE_ORIGINS = (
 )
 _ROOTS = (
     ("torch", Origin.TORCH),
-    ("inductor", Origin.TORCH),  # code that it generated
+    ("inductor", Origin.TORCH),  # generated code
     ("perfprobe", Origin.PERFPROBE),
     ("site", Origin.LIBRARY),
     ("stdlib", Origin.STDLIB),
 )
-# For recordings that do not name their folders, and for symbolic links.
+# For recordings that do not have their folders, and for symbolic links.
 _PARTS = (
     ("/torchinductor_", Origin.TORCH),
     ("/site-packages/", Origin.LIBRARY),
@@ -57,9 +57,9 @@ _PACKAGES = ("/site-packages/", "/dist-packages/")
 
 
 def sites(recording: Recording, modules: Int32) -> Sites:
-    """The line and module of every stack; `modules` gives each module the first id of its name."""
+    """Returns line and module of every stack. modules: for each module the first one with its name."""
     stacks = recording[Stacks]
-    origin = _frame_origins(recording)[stacks.frame]  # a stack without a frame takes the last entry
+    origin = _frame_origins(recording)[stacks.frame]  # a stack without a frame gets the last entry
     engine = np.append(frames_in(recording, ENGINE_FILE, ENGINE_FUNCTION), False)[stacks.frame]
     checkpoint = np.append(frames_in(recording, CHECKPOINT_FILE), False)[stacks.frame]
     data = np.append(_is_data(recording), False)[stacks.frame]
@@ -85,20 +85,20 @@ def sites(recording: Recording, modules: Int32) -> Sites:
 
 
 def _inside(stacks: Stacks, marked: Mask, engine: Mask) -> Int32:
-    """The innermost marked row of each stack within the innermost call of the engine, -1 for none."""
+    """Returns the innermost marked row of each stack within the innermost call of the engine; -1 if none."""
     found = nearest(stacks.parent, marked | engine)
     return np.where(np.append(engine, True)[found], np.int32(-1), found)
 
 
 def _inside_module(stacks: Stacks, engine: Mask) -> Int32:
-    """The module whose call lies within the innermost call of the engine: entered after it, not before."""
+    """Returns the innermost module that was called within the innermost call of the engine; -1 if none."""
     module = np.append(stacks.module, np.int32(-1))
     entered = stacks.module != module[stacks.parent]
     return module[_inside(stacks, entered, engine)]
 
 
 def frames_in(recording: Recording, file_end: str | tuple[str, ...], function: str | None = None) -> Mask:
-    """Which frames are in this function, in a file whose path has this ending or one of these."""
+    """A mask of the frames in this function, in a file whose path has this ending or one of these."""
     strings, frames = recording[Strings], recording[Frames]
     files = [int(file) for file in distinct(frames.file) if strings[file].endswith(file_end)]
     names = [int(name) for name in distinct(frames.function) if function in (None, strings[name])]
@@ -106,14 +106,14 @@ def frames_in(recording: Recording, file_end: str | tuple[str, ...], function: s
 
 
 def _is_data(recording: Recording) -> Mask:
-    """Which frames are of torch's data loading."""
+    """A mask of the frames of torch's data loading."""
     strings, files, rules = recording[Strings], recording[Frames].file, Folders(recording)
     below = [file for file in distinct(files).tolist() if DATA_FOLDER in strings[file]]
     return among(files, [file for file in below if rules.origin(strings[file]) is Origin.TORCH])
 
 
 def _is_optimizer(recording: Recording) -> Mask:
-    """Which frames are of an optimizer's step."""
+    """A mask of the frames of an optimizer's step."""
     strings, frames = recording[Strings], recording[Frames]
     files = [file for file in distinct(frames.file).tolist() if optimizers.is_file(strings[file])]
     in_file = among(frames.file, files)
@@ -123,7 +123,7 @@ def _is_optimizer(recording: Recording) -> Mask:
 
 
 def _same_lines(recording: Recording) -> Int32:
-    """For every frame the first one of the same file, line and function: code made again is one line."""
+    """Returns for every frame the first one with the same file, line and function."""
     frames = recording[Frames]
     if len(frames) == 0:
         return np.empty(0, np.int32)
@@ -133,7 +133,7 @@ def _same_lines(recording: Recording) -> Int32:
 
 
 def _frame_origins(recording: Recording) -> Int8:
-    """The origin of every frame, with one more entry, -1, for "no frame"."""
+    """Returns the origin of every frame, with one more entry, -1, for no frame."""
     files, group = np.unique(recording[Frames].file, return_inverse=True)
     rules = Folders(recording)
     origins = [rules.origin(recording[Strings][file]) for file in files.tolist()] + [-1]
@@ -159,21 +159,21 @@ class Folders:
             self._folders += [(self._absolute(path), origin) for path in recording.texts("roots", key)]
         for path in recording.texts("roots", "script"):
             folder = self._absolute(posixpath.dirname(path) if path.endswith(".py") else path)
-            # A program that is part of torch (torch.distributed.run) makes nothing there the user's.
+            # A program that is part of torch (torch.distributed.run) does not make torch's files the user's.
             if self._of_path(folder) not in (Origin.TORCH, Origin.PERFPROBE):
                 self._folders.append((folder, Origin.USER))
-        # Files, not folders: libraries wrote them at run time, perhaps beside the program's own.
+        # These are files, not folders: libraries wrote them at run time, perhaps beside the program's files.
         written = recording.texts("roots", "written")
         self._folders += [(self._absolute(path), Origin.LIBRARY) for path in written]
 
     def origin(self, file: str) -> Origin:
-        """Whose code this file is."""
+        """Returns whose code this file is."""
         if file.startswith("<"):
             return next((kind for start, kind in _ANGLE_ORIGINS if file.startswith(start)), Origin.LIBRARY)
         return self._of_path(self._absolute(file))
 
     def package(self, file: str) -> str:
-        """The installed package that a file is part of: the first word below the folder of packages."""
+        """Returns the installed package of a file (the first word below the folder of packages); "": none."""
         if self.origin(file) not in (Origin.LIBRARY, Origin.TORCH):
             return ""
         path = self._absolute(file)
