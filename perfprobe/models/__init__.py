@@ -1,1 +1,1 @@
-"""What is known of an operator from its signature alone: shared by analyse and bench."""
+"""What is known of an operator from its signature alone. Analyse and bench share it."""

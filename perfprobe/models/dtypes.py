@@ -1,7 +1,7 @@
-"""The dtypes of torch: their names in signatures, their numbers in torch, how much memory an element takes.
+"""The dtypes of torch: names in signatures, numbers in torch, bytes of an element.
 
-Signatures use the short names `f32`, `bf16`, `i64`, ...; without one, torch's own: `bool`, `qint8`,
-`float8_e5m2`. csrc/torch/signature_text.cpp writes the same.
+Signatures use short names such as `f32`, `bf16` and `i64`. Dtypes without a short name have torch's own:
+`bool`, `qint8`, `float8_e5m2`. csrc/torch/signature_text.cpp writes the same names.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _SHORT_NAMES = {
 }
 _TORCH_NAMES = {short: name for name, short in _SHORT_NAMES.items()}
 
-# By the numbers of c10::ScalarType (torch/headeronly/core/ScalarType.h), which only grows at its end. A
-# schema's dtype arrives as one.
+# Indexed by c10::ScalarType (torch/headeronly/core/ScalarType.h), which only grows at its end. torch passes
+# the dtype arguments of an operator as such numbers.
 _BY_NUMBER = (
     *("uint8", "int8", "int16", "int32", "int64", "float16", "float32", "float64"),
     *("complex32", "complex64", "complex128", "bool", "qint8", "quint8", "qint32", "bfloat16"),
@@ -40,7 +40,7 @@ _BY_NUMBER = (
     *("int1", "int2", "int3", "int4", "int5", "int6", "int7", "float8_e8m0fnu", "float4_e2m1fn_x2"),
 )
 
-# Bytes of an element, by torch's name, for dtypes of one number each: no quantised or packed ones.
+# Bytes of an element, by torch's name. Quantized and packed dtypes are left out.
 ITEM_BYTES: Mapping[str, int] = {
     **dict.fromkeys(("bool", "uint8", "int8"), 1),
     **dict.fromkeys(
@@ -80,12 +80,12 @@ _FOR_KINETO = {torch: kineto for kineto, torch in reversed(list(KINETO_NAMES.ite
 
 
 def short_name(name: str) -> str:
-    """The signature's name of a dtype that torch calls `name`: f32 for float32."""
+    """Returns the name in signatures of the dtype that torch calls `name`: f32 for float32."""
     return _SHORT_NAMES.get(name, name)
 
 
 def torch_name(short: str) -> str:
-    """Torch's name of a signature's dtype: float32 for f32."""
+    """Returns torch's name of a dtype in a signature: float32 for f32."""
     return _TORCH_NAMES.get(short, short)
 
 
@@ -95,5 +95,5 @@ def kineto_name(short: str) -> str | None:
 
 
 def name_of_number(number: int) -> str | None:
-    """The signature's name of the dtype with this number in torch; None where there is none."""
+    """Returns the name in signatures of the dtype with this number in torch; None if there is none."""
     return short_name(_BY_NUMBER[number]) if 0 <= number < len(_BY_NUMBER) else None

@@ -1,7 +1,7 @@
-"""Which rows match a regular expression, and which of their texts are searched.
+"""Finds rows whose texts match a regular expression.
 
-The texts are those of the JSON document; the names of operators, in the tables of operators, and phases also
-as narrow tables have them.
+The texts are those of the JSON document. In tables of operators, the short names that narrow tables show for
+operators and phases are searched too.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
 _LINES = {"frame": "line", "forward_frame": "line", "phase": "phase"}
 _OPERATORS = {"name": "operator", "signature": "signature", "module": "module", **_LINES}
 _ON_GPU = {"operator": "string", **_LINES}
-# For each kind of rows the columns that are searched, and what the text of their ids is.
+# For each kind of rows the columns to search, and the kind of text that their ids refer to.
 SOUGHT: Mapping[type[Table], Mapping[str, str]] = {
     LinkedOperators: _OPERATORS,
     Sums: _OPERATORS,
@@ -39,16 +39,20 @@ SOUGHT: Mapping[type[Table], Mapping[str, str]] = {
     Intervals: {"frame": "line", "to_frame": "line", "caller": "line"},
     RangeRows: {"name": "string", "domain": "string"},
 }
-_COPY_KINDS = 1 << 8  # as many as the column's type has values
+_COPY_KINDS = 1 << 8  # the number of values of the column's type
 
 _NOT_YET = -1
 _Search: TypeAlias = Callable[[str], object]
 
 
 class Focus:
-    """Finds rows of a trace by their texts; each text is searched once, when a row first has it.
+    """Finds rows of a trace by their texts. Each text is searched once, when a row first refers to it.
 
-    code: the table that ids of functions refer to. Raises UsageError where the pattern is not valid.
+    Args:
+        code: the table that ids of functions refer to.
+
+    Raises:
+        UsageError: the pattern is not valid.
     """
 
     def __init__(self, trace: Trace, pattern: str, code: Code | None = None) -> None:
@@ -68,7 +72,7 @@ class Focus:
         self._operators: dict[tuple[int, int], bool] = {}
 
     def matching(self, rows: Table) -> Mask:
-        """Which of the rows, of a kind that is in `SOUGHT`, match."""
+        """A mask of the rows that match. rows: a table that is in `SOUGHT`."""
         columns = rows.columns()
         found = np.zeros(len(rows), np.bool_)
         for name, text in SOUGHT[type(rows)].items():
@@ -95,9 +99,12 @@ class Focus:
 
 
 class _Matches:
-    """The ids in whose texts the pattern is found.
+    """Finds the ids whose texts match.
 
-    ids: how many there are; texts: of an id; none: of an id of -1.
+    Args:
+        ids: the number of ids.
+        texts: returns the texts of an id.
+        none: the texts of the id -1.
     """
 
     def __init__(
@@ -107,7 +114,7 @@ class _Matches:
         self._found = np.full(ids + 1, _NOT_YET, np.int8)
 
     def of(self, ids: npt.NDArray[Any]) -> Mask:
-        """Whether each of the ids is one of them."""
+        """A mask of the ids that match."""
         found = self._found[ids]
         if bool((found == _NOT_YET).any()):
             for at in distinct(ids[found == _NOT_YET]).tolist():
@@ -126,6 +133,6 @@ def _place(line: Line | None) -> str:
 
 
 def _function(strings: Strings, code: Code, at: int) -> str:
-    """A C function only has its name."""
+    """Returns the text of a function; only the name for a C function."""
     file, name = int(code.file[at]), strings[code.function[at]]
     return f"{strings[file]}:{int(code.first_line[at])} in {name}" if file >= 0 else name

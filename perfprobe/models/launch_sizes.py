@@ -1,4 +1,4 @@
-"""Blocks, threads and memory of kernels, and the occupancy that they allow, by launch and device."""
+"""Computes blocks per multiprocessor and occupancy of kernels, by launch and device."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 @frozen
 class LaunchSizes:
-    """Of each kernel; NaN for what is not known, occupancies are of 1.
+    """Figures of each kernel. NaN means not known. Occupancies are fractions of 1.
 
-    blocks_per_sm: blocks of the grid by multiprocessors of the device. theoretical: how full a multiprocessor
-    can be of this kernel. occupancy: how full it is with this grid, spread evenly, as `occupancy.achieved`.
-    plugin_occupancy: Kineto's estimate, which is 0 for blocks with more than 48 KiB of shared memory; ours
-    where Kineto did not record.
+    Attributes:
+        blocks_per_sm: blocks of the grid divided by multiprocessors of the device.
+        theoretical: how full of this kernel a multiprocessor can be.
+        occupancy: how full it is with this grid, spread evenly: `occupancy.achieved`.
+        plugin_occupancy: Kineto's estimate, which is 0 for blocks with more than 48 KiB of shared memory. If
+            Kineto did not record, it is perfprobe's.
     """
 
     blocks_per_sm: Floats
@@ -33,12 +35,12 @@ class LaunchSizes:
     plugin_occupancy: Floats
 
     def take(self, rows: Rows | npt.NDArray[np.bool_]) -> LaunchSizes:
-        """Those of these kernels."""
+        """Returns the figures of these kernels."""
         return LaunchSizes(**{name: column[rows] for name, column in vars(self).items()})
 
 
 def sizes_of(recording: Recording, kernels: Kernels) -> LaunchSizes:
-    """The sizes of these kernels."""
+    """Returns the figures of these kernels."""
     key = kernels.device.astype(np.int64) * (1 << 32) + kernels.launch
     order = np.argsort(key, kind="stable")
     first = np.flatnonzero(np.append(True, np.diff(key[order]) != 0)) if len(key) else order
@@ -50,7 +52,7 @@ def sizes_of(recording: Recording, kernels: Kernels) -> LaunchSizes:
 
 
 class LaunchTable:
-    """What a recording says of launches and devices."""
+    """What a recording has of launches and devices."""
 
     def __init__(self, recording: Recording) -> None:
         self._launches, told = recording[Launches], recording[KinetoLaunches]
@@ -65,18 +67,18 @@ class LaunchTable:
         self._devices = devices if isinstance(devices, list) else []
 
     def shared_bytes(self, launch: int) -> int | None:
-        """Shared memory of a block, declared and asked for; None where it is not known."""
+        """Returns the shared memory of a block, declared and requested; None if not known."""
         found = int(self._shared[launch]) if 0 <= launch < len(self._shared) else -1
         return found if found >= 0 else None
 
     def sizes(self, device: Int32, launch: Int32) -> LaunchSizes:
-        """Those of kernels with these devices and launches."""
+        """Returns the figures of kernels with these devices and launches."""
         rows = [self.of(*pair) for pair in zip(device.tolist(), launch.tolist(), strict=True)]
         columns = np.array(rows, np.float64).reshape(-1, 4).T
         return LaunchSizes(*columns)
 
     def of(self, device: int, launch: int) -> tuple[float, float, float, float]:
-        """The columns of `LaunchSizes` for one kernel."""
+        """Returns the columns of `LaunchSizes` for one kernel."""
         none = float("nan")
         told = self._devices[device] if 0 <= device < len(self._devices) else None
         if not 0 <= launch < len(self._launches):

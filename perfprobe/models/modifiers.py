@@ -1,6 +1,6 @@
-"""What would make a call faster or slower, said only where it was measured.
+"""Says what would make a call faster or slower, but only if it was measured.
 
-A counterfactual counts when its whole interval is beyond 1.15x: two runs of the same thing differ by less.
+A counterfactual counts if its whole interval is beyond 1.15x: two runs of the same call differ by less.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from perfprobe.support import units
 from perfprobe.tables.measurements import Counterfactual, Estimate, Measurement
 
 CLEAR = 1.15
-TWO_THREADS = 1.3  # on two threads a smaller speed-up is poorly parallel: a third of the possible gain
-EFFICIENCY = 0.6  # on more: speed-up by threads
-IDLE = 0.05  # CPU time of all other threads divided by that of the busiest: below it they had nothing to do
-NESTED = 1 - 1 / CLEAR  # of the time: without it the call would be 1.15x as fast
+TWO_THREADS = 1.3  # on two threads, less is poorly parallel: a third of the possible gain
+EFFICIENCY = 0.6  # on more threads: least speed-up divided by threads
+IDLE = 0.05  # CPU time of all other threads divided by the busiest thread's; below it they had no work
+NESTED = 1 - 1 / CLEAR  # part of the time; without it the call would be 1.15x as fast
 
 PURE_COPY = "pure copy: gains only if avoided"
-OTHER_FAULTS = 0.1  # of the time, by page faults that only the program or only bench has
+OTHER_FAULTS = 0.1  # part of the time, by page faults that only the program or only bench has
 
 _SILENT = ("not rebuilt", "not reproduced", "unstable")
-# They only copy; that memory is at its limit is no reason to make them.
+# These only copy, so using memory fully is no merit.
 _PURE_COPIES = ("clone", "contiguous", "copy", "copy_")
 _FULL_SPEED = ("memory-bound", "allocation-bound")
-# Operators that are copies themselves: a nested copy_ says nothing new.
+# These operators are copies themselves, so a nested copy_ is expected.
 _COPIES = ("clone", "contiguous", "_to_copy", "to", "reshape", "repeat", "constant_pad_nd", "pad", "type_as")
 
 
 def modifiers(measurement: Measurement, kind: str) -> tuple[str, ...]:
-    """All modifiers that its counterfactuals support; none where nothing was measured reliably."""
+    """Returns all modifiers that the counterfactuals support; none if the verdict is not reliable."""
     if kind in _SILENT:
         return ()
     return (
@@ -52,21 +52,21 @@ def _of(measurement: Measurement, kind: str) -> list[Counterfactual]:
 
 
 def _faster(measurement: Measurement, kind: str, text: str) -> Iterator[str]:
-    """The best change of this kind, when it is clearly faster."""
+    """Yields the best change of this kind if it is clearly faster."""
     clear = [found for found in _of(measurement, kind) if found.speedup.low > CLEAR]
     for best in sorted(clear, key=lambda found: -found.speedup.value)[:1]:
         yield text.format(best.change, _times(best.speedup.value))
 
 
 def _pure_copy(measurement: Measurement, kind: str) -> Iterator[str]:
-    """Notes a copy as fast as memory, which may not be needed; one that changes the dtype may be."""
+    """Yields a note on a copy at full memory speed, which may be avoidable. Changing the dtype may not be."""
     dtypes = {tensor.dtype for tensor in tensors(parse(measurement.wanted.signature) or ())}
     if kind in _FULL_SPEED and _bare_name(measurement) in _PURE_COPIES and len(dtypes) == 1:
         yield PURE_COPY
 
 
 def _other_faults(measurement: Measurement) -> Iterator[str]:
-    """Notes that the program's memory has another history: an allocator that keeps it has no page faults."""
+    """Yields a note if page faults differ in the program, where an allocator may keep memory."""
     seen, alone, one_ns = measurement.seen, measurement.faults, measurement.one_fault_ns
     if seen is None or seen.faults is None or not seen.calls or alone is None or measurement.rotating is None:
         return
@@ -82,9 +82,9 @@ def _bare_name(measurement: Measurement) -> str:
 
 
 def _threads(measurement: Measurement, kind: str) -> Iterator[str]:
-    """The counterfactual is one thread instead of n: the gain of n threads is its inverse.
+    """Compares one thread with n: the gain of n threads is the inverse of the counterfactual's.
 
-    A call that is mostly dispatch has no work to share, so only a loss is reported there.
+    A call that is mostly dispatch has no work to share, so it is only reported if threads make it slower.
     """
     threads = measurement.wanted.threads
     if threads == 1:
@@ -119,7 +119,7 @@ def _layout(measurement: Measurement) -> Iterator[str]:
 
 
 def _values(measurement: Measurement) -> Iterator[str]:
-    """From the slowest values to the fastest, those of the call itself being 1."""
+    """Yields the range of speeds over values, from the slowest to the fastest; the call itself is 1."""
     speedups = [found.speedup for found in _of(measurement, "values")]
     if any(speedup.low > CLEAR or speedup.high < 1 / CLEAR for speedup in speedups):
         factors = [1.0, *(speedup.value for speedup in speedups)]
@@ -127,7 +127,7 @@ def _values(measurement: Measurement) -> Iterator[str]:
 
 
 def _nested(measurement: Measurement) -> Iterator[str]:
-    """A copy inside an operator that is not a copy, as `out=` of composite operators makes."""
+    """Yields a note on a copy inside an operator that is no copy, as `out=` of composite operators makes."""
     part = sum(part for name, part in measurement.nested if name.removeprefix("aten::").startswith("copy_"))
     if part > NESTED and _bare_name(measurement) not in _COPIES:
         yield f"nested copy_: {100 * part:.0f} % of time"
@@ -143,7 +143,7 @@ def _times(factor: float) -> str:
 
 
 def _factor(factor: float) -> str:
-    """Two digits: 0.48, 1.2, 13."""
+    """Formats with about two digits: 0.48, 1.20, 13."""
     if factor >= 9.95:
         return f"{factor:.0f}"
     return f"{factor:.1f}" if factor >= 1.995 else f"{factor:.2f}"

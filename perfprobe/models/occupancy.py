@@ -1,8 +1,8 @@
-"""How many blocks of a kernel fit on a multiprocessor of a GPU: its theoretical occupancy.
+"""Computes how many blocks of a kernel fit on a multiprocessor of a GPU: its theoretical occupancy.
 
-The rules are those of NVIDIA's cuda_occupancy.h, which comes with CUDA:
-`cudaOccMaxActiveBlocksPerMultiprocessor` with a shared memory as large as the device allows. Limits of a
-device that nobody told are those of its compute capability in the CUDA C++ Programming Guide, "Technical
+The rules are those of NVIDIA's cuda_occupancy.h, which is part of CUDA:
+`cudaOccMaxActiveBlocksPerMultiprocessor`, with the largest shared memory that the device allows. Limits that
+were not recorded are those of the compute capability in the CUDA C++ Programming Guide, "Technical
 Specifications per Compute Capability".
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from perfprobe.support.frozen import frozen
 
 _WARP = 32  # threads
-_REGISTER_UNIT = 256  # registers are given to a warp in portions of this many
+_REGISTER_UNIT = 256  # a warp gets registers in portions of this many
 _MOST_BLOCKS = {(7, 5): 16, (8, 0): 32, (8, 9): 24, (10, 1): 24, (11, 0): 24}
 _MOST_BLOCKS_OF_MAJOR = {3: 16, 8: 16, 12: 24}
 _SHARED_KB = {(5, 2): 96, (6, 1): 96, (7, 0): 96, (7, 2): 96, (8, 0): 164, (8, 7): 164}
@@ -25,9 +25,11 @@ _MOST = 1 << 40
 
 @frozen
 class Device:
-    """What limits the kernels of an NVIDIA GPU; sizes are of a multiprocessor.
+    """The limits of an NVIDIA GPU. Sizes are per multiprocessor.
 
-    capability: its compute capability. reserved_bytes: shared memory that the driver takes for each block.
+    Attributes:
+        capability: compute capability.
+        reserved_bytes: shared memory that the driver takes for each block.
     """
 
     multiprocessors: int
@@ -48,17 +50,17 @@ class Launch:
 
 
 def multiprocessors(told: Mapping[str, Any]) -> int | None:
-    """How many a device has; None where that was not recorded."""
+    """Returns the number of multiprocessors; None if it was not recorded."""
     return _number(told, "multiprocessors")
 
 
 def device(told: Mapping[str, Any]) -> Device | None:
-    """What limits a device, by what was recorded of it; None where that is not enough, or no NVIDIA GPU."""
+    """Returns the recorded limits of a device; None if they are incomplete, or it is no NVIDIA GPU."""
     count, threads = multiprocessors(told), _number(told, "multiprocessor_threads")
     major, minor = _number(told, "compute_major"), _number(told, "compute_minor", least=0)
     if count is None or threads is None or major is None or minor is None:
         return None
-    if major not in _MAJORS or told.get("warp_threads", _WARP) != _WARP:  # an AMD GPU has its own rules
+    if major not in _MAJORS or told.get("warp_threads", _WARP) != _WARP:  # AMD's GPUs have other rules
         return None
     capability = major, minor
     shared_kb = _SHARED_KB.get(capability, _SHARED_KB_OF_MAJOR[major])
@@ -73,7 +75,7 @@ def device(told: Mapping[str, Any]) -> Device | None:
 
 
 def blocks_that_fit(gpu: Device, launch: Launch) -> int:
-    """How many blocks run on a multiprocessor at the same time: 0 for one that does not fit."""
+    """Returns how many blocks run on a multiprocessor at the same time; 0 if a block does not fit."""
     warps = -(-launch.threads // _WARP)
     if launch.threads <= 0:
         return 0
@@ -83,9 +85,10 @@ def blocks_that_fit(gpu: Device, launch: Launch) -> int:
 
 
 def achieved(gpu: Device, launch: Launch, blocks: int) -> float:
-    """Kineto's "est. achieved occupancy", of 1: a grid too small for all multiprocessors counts as it is.
+    """Returns Kineto's "est. achieved occupancy" as a fraction of 1.
 
-    The threads that run on a multiprocessor, of those that it can hold: DeviceProperties.cpp of Kineto.
+    This is the number of threads that run on a multiprocessor divided by those that it can hold; a grid may
+    be too small for all multiprocessors. Source: DeviceProperties.cpp of Kineto.
 
     Args:
         blocks: of the whole grid.
@@ -95,7 +98,7 @@ def achieved(gpu: Device, launch: Launch, blocks: int) -> float:
 
 
 def theoretical(gpu: Device, launch: Launch) -> float:
-    """The most a multiprocessor can hold of it, of 1, whatever the grid: NVIDIA's theoretical occupancy."""
+    """Returns NVIDIA's theoretical occupancy, of 1: the most a multiprocessor can hold, for any grid."""
     warps = -(-launch.threads // _WARP)
     return blocks_that_fit(gpu, launch) * warps * _WARP / gpu.threads
 
@@ -105,7 +108,7 @@ def _by_registers(gpu: Device, registers: int, warps: int) -> int:
         return _MOST
     of_warp = _rounded_up(registers * _WARP, _REGISTER_UNIT)
     parts = 2 if gpu.capability == (6, 0) else 4
-    if of_warp * _rounded_up(warps, parts) > min(gpu.registers, 1 << 16):  # the most of a block
+    if of_warp * _rounded_up(warps, parts) > min(gpu.registers, 1 << 16):  # the most registers of a block
         return 0
     return gpu.registers // parts // of_warp * parts // warps
 

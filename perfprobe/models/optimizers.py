@@ -1,4 +1,4 @@
-"""Where the code of optimizers lies."""
+"""Finds the code of optimizers by its files."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ _FOLDERS = (
     *("/torch/optim/", "/torch/nn/utils/clip_grad.py", "/torch/amp/grad_scaler.py"),
     *("/torch/cuda/amp/grad_scaler.py", "/torch/ao/optim/", "/bitsandbytes/optim/"),
 )
-# Of theirs, but no part of what they do in a step.
+# Functions of optimizers that are no part of a step.
 _APART = ("__init__", "add_param_group", "load_state_dict", "state_dict", "zero_grad")
 
 
 def is_file(file: str) -> bool:
-    """Whether a file is an optimizer's, or clips or scales gradients for one."""
+    """Whether a file is an optimizer's, or clips or scales gradients."""
     return any(part in file for part in _FOLDERS)
 
 
 def updates(function: str) -> bool:
-    """Whether a function of such a file belongs to an optimizer's step. function: without its class."""
+    """Whether a function of such a file is part of an optimizer's step. function: the name without class."""
     return function not in _APART

@@ -1,4 +1,4 @@
-"""Differences between two readings of thread times."""
+"""Differences between successive readings of thread times."""
 
 from __future__ import annotations
 
@@ -13,15 +13,18 @@ from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-_OWN_NAME = "perfprobe-own"  # of every thread that perfprobe starts (csrc/core/native_thread.cpp)
+_OWN_NAME = "perfprobe-own"  # the name of every thread that perfprobe starts (csrc/core/native_thread.cpp)
 
 
 @frozen
 class Changes:
-    """Rows of `ThreadTimes` as differences, by thread and time.
+    """Rows of `ThreadTimes` as differences, sorted by thread and time.
 
-    reading: the row of `ProcessorTimes`, 0 the first; what a thread had done before the first reading is
-    left out. wait_ns: -1 not known.
+    What a thread did before the first reading is left out.
+
+    Attributes:
+        reading: row of `ProcessorTimes`; 0 is the first.
+        wait_ns: -1 if not known.
     """
 
     reading: Rows
@@ -36,7 +39,7 @@ _kept: WeakKeyDictionary[ThreadTimes, Changes] = WeakKeyDictionary()
 
 
 def changes(recording: Recording) -> Changes | None:
-    """All differences; None where fewer than two readings were recorded."""
+    """Returns all differences; None if fewer than two readings were recorded."""
     times, readings = recording[ThreadTimes], recording[ProcessorTimes]
     if len(readings) < 2 or len(times) == 0:
         return None
@@ -64,7 +67,7 @@ def _changes(recording: Recording, times: ThreadTimes, readings: ProcessorTimes)
 
 
 def _differences(sums_ns: Int64, is_first: Mask, known_before: Mask) -> Int64:
-    """The difference to the thread's row before; for its first row the whole, unless that is left out."""
+    """Subtracts the thread's previous row. A thread's first row counts fully, unless it was known before."""
     since_ns = np.diff(sums_ns, prepend=0)
     since_ns[is_first] = sums_ns[is_first]
     since_ns[known_before] = 0

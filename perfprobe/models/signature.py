@@ -1,10 +1,9 @@
 """Reads and writes the text of an operator's inputs: `f32[64,128]{1,64}@cuda:0 (f32[2],-) dim=1`.
 
-One grammar for report, JSON and `bench`: inputs in order, separated by spaces; a plain value after its
-argument's name; omitted arguments are left out. csrc/torch/signature_text.cpp writes it too.
-
-The text comes from a recording, which is untrusted: nothing in it makes this raise, recurse deeply or take
-more than a moment. Unknown text becomes a `Scalar` with the text as its value.
+Report, JSON and `bench` use this grammar: inputs in order, separated by spaces; a plain value after its
+argument's name; arguments with their default value are omitted. csrc/torch/signature_text.cpp writes it too.
+The text comes from a recording, which is untrusted. No text makes these functions raise, recurse deeply or
+take long. Unknown text becomes a `Scalar` with the text as its value.
 """
 
 from __future__ import annotations
@@ -18,21 +17,26 @@ from perfprobe.models.dtypes import name_of_number
 from perfprobe.support.frozen import frozen
 from perfprobe.support.strides import is_contiguous
 
-LONGEST = 1 << 18  # characters: a list of 4096 tensors has its elements spelled out
-DEEPEST = 8  # lists in lists; the recorder writes at most four
+LONGEST = 1 << 18  # characters; a list of 4096 tensors has all elements written
+DEEPEST = 8  # levels of lists; the recorder writes at most four
 LONGEST_LIST = 4096  # elements that are written; a longer list ends in "..."
-LONGEST_STRING = 64  # bytes that are written
-MOST_VARIANTS = 64  # texts of an operator that differ in integers only: beyond, integers count by type
+LONGEST_STRING = 64  # bytes of a string that are written
+MOST_VARIANTS = 64  # texts of an operator that differ in integers only; beyond, these become `int`
 
 UNDEFINED = "-"
 CUT = "..."
-FLOAT, INTEGER = "float", "int"  # in the place of a value
-UNKNOWN = "?"  # in the place of an input that its source does not report
+FLOAT, INTEGER = "float", "int"  # in place of a value
+UNKNOWN = "?"  # in place of an input that the source does not report
 
 
 @frozen
 class Tensor:
-    """A tensor. sizes: None when symbolic or nested; strides: in elements, None when contiguous."""
+    """A tensor.
+
+    Attributes:
+        sizes: None if symbolic or nested.
+        strides: in elements; None if contiguous.
+    """
 
     dtype: str
     sizes: tuple[int, ...] | None
@@ -44,7 +48,7 @@ class Tensor:
 
 @frozen
 class Scalar:
-    """A plain value as it stands in the text: `1`, `float`, `"same"`, `cuda:0`; its name may be ""."""
+    """A plain value as written in the text: `1`, `float`, `"same"`, `cuda:0`. Its name may be ""."""
 
     name: str
     value: str
@@ -52,7 +56,7 @@ class Scalar:
 
 @frozen
 class List:
-    """A list of values. whole: False when the recorder cut it."""
+    """A list of values. whole: False if the recorder truncated it."""
 
     name: str
     items: tuple[Item, ...]
@@ -61,7 +65,7 @@ class List:
 
 @frozen
 class Undefined:
-    """An optional tensor that was not given."""
+    """An optional tensor that was not passed."""
 
 
 Item: TypeAlias = Tensor | Scalar | List | Undefined
@@ -80,7 +84,7 @@ _LARGEST_DIGITS = 19  # of a 64-bit integer
 
 
 def parse(text: str) -> tuple[Item, ...] | None:
-    """The inputs in their order; None when the text is too long or its brackets do not match."""
+    """Returns the inputs in order; None if the text is too long or its brackets do not match."""
     if len(text) > LONGEST:
         return None
     items, end = _items(text, 0, 0)
@@ -88,7 +92,7 @@ def parse(text: str) -> tuple[Item, ...] | None:
 
 
 def _items(text: str, at: int, depth: int) -> tuple[list[Item] | None, int]:
-    """The items from `at` to the end of the text or of this list, and where they end."""
+    """Returns the items from `at` to the end of the text or of this list, and the position of the end."""
     items: list[Item] = []
     while at < len(text) and text[at] != ")":
         if text[at] in " ,":
@@ -135,7 +139,7 @@ def _tensor(token: re.Match[str]) -> Tensor:
 
 
 def integers(text: str) -> tuple[int, ...] | None:
-    """`2,3` as (2, 3), the empty text as (); None when it holds anything but numbers of 64 bits."""
+    """Parses `2,3` as (2, 3), the empty text as (); None if it holds anything but integers of 64 bits."""
     parts = text.split(",") if text else []
     if not all(part.isascii() and part.isdecimal() and len(part) <= _LARGEST_DIGITS for part in parts):
         return None
@@ -143,7 +147,7 @@ def integers(text: str) -> tuple[int, ...] | None:
 
 
 def render(items: Sequence[Item]) -> str:
-    """The text of these inputs: the inverse of `parse`."""
+    """Returns the text of these inputs: the inverse of `parse`."""
     return " ".join(map(_rendered, items))
 
 
@@ -158,19 +162,19 @@ def _rendered(item: Item) -> str:
 
 
 def named_text(name: str, value: str) -> str:
-    """A value after its argument's name, "" where that is not known."""
+    """Returns a value after its argument's name, which is "" if not known."""
     return f"{name}={value}" if name else value
 
 
 def list_text(items: Sequence[str], *, whole: bool = True) -> str:
-    """A list of these texts; whole: False when more of them are to follow than there are."""
+    """Returns the text of a list. whole: False if the list is longer than `items`."""
     if len(items) > LONGEST_LIST:
         items, whole = items[:LONGEST_LIST], False
     return f"({','.join([*items, *([] if whole else [CUT])])})"
 
 
 def tensor_text(tensor: Tensor) -> str:
-    """The text of a tensor."""
+    """Returns the text of a tensor."""
     sizes = "symbolic" if tensor.sizes is None else ",".join(map(str, tensor.sizes))
     strides = "" if tensor.strides is None else f"{{{','.join(map(str, tensor.strides))}}}"
     layout = "" if tensor.layout == "strided" else f":{tensor.layout}"
@@ -179,17 +183,17 @@ def tensor_text(tensor: Tensor) -> str:
 
 
 def shown_strides(sizes: Sequence[int], strides: Sequence[int], layout: str) -> tuple[int, ...] | None:
-    """The strides of a `Tensor`: None where they follow from the sizes, or where the layout has none."""
+    """Returns the strides for a `Tensor`: None if it is contiguous or not strided."""
     return None if layout != "strided" or is_contiguous(sizes, strides) else tuple(strides)
 
 
 def value_text(value: object, *, is_dtype: bool = False, by_type: bool = False, floats: bool = False) -> str:
-    """The text of a plain value, or of a list of them: by type where it varies from call to call.
+    """Returns the text of a plain value or a list. Values that vary from call to call may appear by type.
 
     Args:
-        is_dtype: the argument is a dtype, which torch passes on as its number.
-        by_type: integers are written as `int`, else by value.
-        floats: floats are written by value, else as `float`.
+        is_dtype: the argument is a dtype, which torch passes as its number.
+        by_type: write integers as `int`.
+        floats: write floats by value, else as `float`.
     """
     if isinstance(value, bool):
         return str(value)
@@ -206,13 +210,13 @@ def value_text(value: object, *, is_dtype: bool = False, by_type: bool = False, 
 
 
 def string_text(value: str) -> str:
-    """A string in quotes, cut where the recorder cuts it."""
+    """Returns a string in quotes, truncated like the recorder's."""
     kept = value.encode()[:LONGEST_STRING].decode(errors="ignore")
     return '"' + re.sub(r'(["\\])', r"\\\1", kept) + '"'
 
 
 def tensors(items: Sequence[Item]) -> Iterator[Tensor]:
-    """All tensors in order, those of lists too; undefined ones are left out."""
+    """Yields all tensors in order, also those in lists. Undefined ones are left out."""
     for item in items:
         if isinstance(item, Tensor):
             yield item
@@ -221,7 +225,7 @@ def tensors(items: Sequence[Item]) -> Iterator[Tensor]:
 
 
 def with_tensors(items: Sequence[Item], changed: Iterator[Tensor]) -> tuple[Item, ...]:
-    """The same inputs with each tensor replaced by the next of `changed`."""
+    """Returns the same inputs with each tensor replaced by the next of `changed`."""
     return tuple(
         next(changed)
         if isinstance(item, Tensor)

@@ -7,30 +7,30 @@ import re
 from perfprobe.models.signature import LONGEST_LIST
 from perfprobe.models.work.touched import contiguous
 
-CUT_SHORT = ("…", "...")  # where reports leave something out
+CUT_SHORT = ("…", "...")  # marks of what reports leave out
 _TRANSPOSED = re.compile(r"(?<![\w.\"])([a-z]\w*)\[(\d{1,19}(?:,\d{1,19})+)\]\.T(?!\w)", re.ASCII)
 _REPEATED = re.compile(r"\((\d{1,4})x ([^()]+)\)", re.ASCII)
 
 
 def written_out(text: str) -> str:
-    """The inputs with the strides of `f32[64,128].T`, and all elements of `(62x f32[9,4])`."""
+    """Writes out the strides of `f32[64,128].T` and all elements of `(62x f32[9,4])`."""
     return _REPEATED.sub(_elements, _TRANSPOSED.sub(_strided, text))
 
 
 def is_cut_short(text: str) -> bool:
-    """Whether the text has something left out."""
+    """Whether something is left out of the text."""
     return any(mark in text for mark in CUT_SHORT)
 
 
 def is_short_for(typed: str, text: str) -> bool:
-    """Whether the text matches the typed one, with any text in the place of what was left out."""
+    """Whether `text` matches `typed`, with any text in place of what was left out."""
     for mark in CUT_SHORT:
         typed = typed.replace(mark, "\0")
     return re.fullmatch(".*".join(map(re.escape, typed.split("\0"))), text) is not None
 
 
 def _strided(match: re.Match[str]) -> str:
-    """Contiguous except that the last two dimensions are swapped."""
+    """Writes the strides of a contiguous tensor whose last two dimensions are swapped."""
     *batch, rows, columns = map(int, match[2].split(","))
     *outer, by_column, by_row = contiguous((*batch, columns, rows))
     strides = (*outer, by_row, by_column)

@@ -1,9 +1,9 @@
-"""Whether a call runs as fast as this machine can, in one word that a measurement supports.
+"""Decides whether a call runs as fast as this machine can, in one word that a measurement supports.
 
-The first rule that matches decides, by a fraction of the call's time that was taken pair by pair: times by
-themselves vary with everything else the machine does. An interval that lies across a rule's edge decides
-nothing: the verdict is then `ambiguous`, or `unstable` where it is wide. Fractions above 100 % are shown as
-they are.
+The first rule that matches decides. Rules use fractions of the call's time that were measured in pairs,
+because times alone vary with all else that the machine does. An interval across a rule's threshold decides
+nothing: the verdict is then `ambiguous`, or `unstable` if the interval is wide. Fractions above 100 % are not
+clipped.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from perfprobe.tables.measurements import Bound, Estimate, Measurement, Verdict
 MEANING: dict[str, str] = {
     "not rebuilt": "The call could not be made from what was recorded, so nothing was measured.",
     "not reproduced": "A call took over twice the CPU time in the program: its values or memory differ.",
-    "unjudged": "There is no work model for this operator, so its time is compared with nothing.",
+    "unjudged": "There is no work model for this operator, so its time cannot be compared.",
     "overhead-bound": "At least half of the time is what the same operator takes for one element.",
     "allocation-bound": "At least 30 % of the time goes into page faults on new memory.",
     "model error": "Faster than a limit allows: the model of the work or its reference is wrong.",
     "compute-bound": "At least 60 % of the rate of this machine's best matrix product.",
     "memory-bound": "At least 60 % of the rate of a plain copy, sum or gather of as many bytes.",
     "element-rate-bound": "At least 60 % of the rate at which such elements can be computed.",
-    "below ceiling": "Less than 60 % of what the machine does at such work: there is room for improvement.",
-    "inefficient": "Less than 30 % of what the machine does at such work.",
+    "below ceiling": "Less than 60 % of what the machine does for such work: there is room for improvement.",
+    "inefficient": "Less than 30 % of what the machine does for such work.",
     "ambiguous": "The measured range lies in two of these classes.",
     "unstable": "The same, and processes differ by more than 30 % on how near it is to its limit.",
 }
 KINDS = tuple(MEANING)
 
-# All provisional: chosen on one machine.
-MOST_SPREAD = 0.30  # of a fraction; nine of ten calls stay below 0.2 even on a loaded machine
-NOT_REPRODUCED = 2.0  # CPU time in the program by that in isolation; caches and first calls explain less
-OVERHEAD = 0.5  # beyond it fewer calls gain more than a faster kernel
-ALLOCATION = 0.3  # a smaller gain than a third is not worth another way to allocate
+# All are provisional: chosen on one machine.
+MOST_SPREAD = 0.30  # of a fraction; for nine of ten calls it is below 0.2 even on a loaded machine
+NOT_REPRODUCED = 2.0  # CPU time in the program by isolated CPU time; caches and first calls explain less
+OVERHEAD = 0.5  # above it, fewer calls gain more than a faster kernel
+ALLOCATION = 0.3  # a gain of less than a third is not worth changing how memory is allocated
 MODEL_ERROR = 1.15  # references timed against themselves differ by less
 GOOD = 0.6  # below the worst operator known to be good (0.88), above the best known to be bad (0.47)
-POOR = 0.3  # half of GOOD: at three times the time of the limit tuning alone does not help
+POOR = 0.3  # half of GOOD; at three times the limit's time, tuning alone does not help
 
 _LIMITED = {
     "gemm": "compute-bound",
@@ -46,17 +46,17 @@ _LIMITED = {
     "gather": "memory-bound",
     "element": "element-rate-bound",
 }
-# The beginning of a reference's text where the kernel is not ours: 100 % of it may still leave room.
+# The beginning of a reference's text if the kernel is torch's: even at 100 % it may be improvable.
 TORCHS = "torch's own kernel"
 
 
 def judge(measurement: Measurement) -> Verdict:
-    """The verdict on one call.
+    """Returns the verdict on one call.
 
-    `replay`, where CPU time was recorded, decides whether it behaves like the program's call at all; the
-    bound "overhead", or `floor` by `rotating`, whether it is mostly dispatch; `faults` and `fault_part`,
-    whether it is mostly page faults; the largest bound, how near it is to its limit. Modifiers come
-    from counterfactuals, `other_threads` and `nested`.
+    `replay` decides whether the call behaves like the program's, if CPU time was recorded. The bound
+    "overhead", or `floor` divided by `rotating`, decides whether it is mostly dispatch. `faults` and
+    `fault_part` decide whether it is mostly page faults. The largest bound decides how near it is to its
+    limit. Modifiers come from counterfactuals, `other_threads` and `nested`.
     """
     for rule in _RULES:
         verdict = rule(measurement)
@@ -78,12 +78,12 @@ def _not_rebuilt(measurement: Measurement) -> _Found | None:
 
 
 def _not_reproduced(measurement: Measurement) -> _Found | None:
-    """Without CPU time in the program nothing is compared: wall time includes waiting."""
+    """Does not apply without CPU time in the program, because wall time includes waiting."""
     seen, time = measurement.seen, measurement.rotating
     if seen is None or seen.cpu_ns is None or measurement.replay is None or time is None:
         return None
     there_ns = seen.cpu_ns / seen.calls
-    alone_ns = max(measurement.replay * there_ns, time.value)  # a part of short calls is Python's own time
+    alone_ns = max(measurement.replay * there_ns, time.value)  # in short calls a part is Python's own time
     if there_ns <= NOT_REPRODUCED * alone_ns:
         return None
     there, alone = units.duration(there_ns), units.duration(alone_ns)
@@ -108,7 +108,7 @@ def _allocation(measurement: Measurement) -> _Found | None:
 def _above(
     measurement: Measurement, part: Estimate | None, edge: float, kind: str, text: str
 ) -> _Found | None:
-    """The kind when the whole interval is at the edge or above."""
+    """Returns the kind if the whole interval is at or above the threshold."""
     if part is None or _rounded(part).high < edge:
         return None
     if _rounded(part).low < edge:
@@ -144,14 +144,14 @@ def _by_limit(measurement: Measurement, bound: Bound | None) -> _Found:
 
 
 def _class(bound: Bound) -> str:
-    """The class that the whole interval lies in, however wide it is."""
+    """Returns the class of the whole interval, however wide it is."""
     is_wide = _undecided(bound.fraction) == "unstable"
     fraction = _rounded(bound.fraction)
     if fraction.low > MODEL_ERROR:
         return "model error"
     if fraction.low >= GOOD and not (is_wide and fraction.high > MODEL_ERROR):
         return _LIMITED[bound.kind]
-    if fraction.high < GOOD:  # of an interval across POOR the weaker word is certain
+    if fraction.high < GOOD:  # if the interval contains POOR, only the weaker word is certain
         return "inefficient" if fraction.high < POOR else "below ceiling"
     return _undecided(bound.fraction)
 
@@ -180,7 +180,7 @@ def _isa(bound: Bound) -> str:
 
 
 def _limit(bound: Bound) -> str:
-    """A bound in words."""
+    """Returns a bound in words."""
     if bound.kind == "gemm":
         return "GEMM peak"
     if bound.kind == "memory":
@@ -191,14 +191,14 @@ def _limit(bound: Bound) -> str:
 
 
 def largest_bound(measurement: Measurement) -> Bound | None:
-    """The limit that the call is nearest to: it alone would take the longest of all."""
+    """Returns the limit that the call is nearest to, which alone would take the longest time."""
     bounds = [bound for bound in measurement.bounds if bound.kind in _LIMITED]
     order = list(_LIMITED)
     return max(bounds, key=lambda bound: (bound.fraction.value, -order.index(bound.kind)), default=None)
 
 
 def overhead(measurement: Measurement) -> Estimate | None:
-    """The part of the time that the same operator takes for one element: paired, where that was measured."""
+    """Returns the part of the time that the operator takes for one element, paired if that was measured."""
     paired = [bound.fraction for bound in measurement.bounds if bound.kind == "overhead"]
     if paired:
         return max(paired, key=lambda fraction: fraction.value)
@@ -209,16 +209,16 @@ def overhead(measurement: Measurement) -> Estimate | None:
 
 
 def _rounded(part: Estimate) -> Estimate:
-    """Rounded as shown: a word based on more digits could contradict the number beside it."""
+    """Rounds as the report does: a word based on more digits could contradict the number beside it."""
     return Estimate(*(round(100 * each) / 100 for each in (part.value, part.low, part.high)))
 
 
 def _percent(fraction: float) -> str:
-    """A whole percentage: more digits would be noise."""
+    """Formats a whole percentage: more digits would be noise."""
     return f"{100 * fraction:.0f} %"
 
 
 def _part(measurement: Measurement, part: Estimate) -> str:
-    """With its interval; one process has none."""
+    """Formats the fraction with its interval. One process has no interval."""
     interval = f" ({100 * part.low:.0f}–{100 * part.high:.0f})" if measurement.processes > 1 else ""
     return _percent(part.value) + interval

@@ -1,4 +1,4 @@
-"""Whether threads waited: for a processor, by the scheduler's account, or for others, by samples."""
+"""Decides whether threads waited: for a processor, from the scheduler, or for others, from samples."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
-# Of the time in which it could have run. A thread that waits for others runs a little when it is woken: one
-# that polls DataLoader's workers was seen at 10 %.
+# Of the time in which it could have run. A waiting thread runs a little whenever it is woken: one that polls
+# DataLoader's workers was seen at 10 %.
 _RUNNING = 0.2
-_UNDISTURBED = 0.01  # of the wall time: threads that waited less for a processor do not mislead
+_UNDISTURBED = 0.01  # of the wall time; threads that waited less for a processor do not distort times
 
-_BUSY_MAIN = 0.05  # of the wall time that the main thread waited for a processor
-_BUSY_ALL = 0.2  # of the wall time, waited by all threads together: one thread of a pool delays the others
+_BUSY_MAIN = 0.05  # of the wall time, if the main thread waited for a processor
+_BUSY_ALL = 0.2  # of the wall time, summed over all threads: one thread of a pool delays the others
 
 
 class HeldUp(Enum):
@@ -29,9 +29,12 @@ class HeldUp(Enum):
 
 
 def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
-    """How long the program's threads, or its main one alone, waited for a processor; None where not told.
+    """Returns how long the program's threads waited for a processor; None if not known.
 
-    Recordings older than `thread_times` have it as a fact, including perfprobe's own threads.
+    Recordings older than `thread_times` have the sum as a fact, including perfprobe's own threads.
+
+    Args:
+        main: only the main thread.
     """
     found = changes(recording)
     if found is None:
@@ -42,7 +45,7 @@ def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
 
 
 def held_up(trace: Trace) -> HeldUp:
-    """How long threads waited, as far as it was recorded."""
+    """Returns whether threads waited for a processor long enough to distort times."""
     waited, start_ns = waited_ns(trace.recording), trace.start_ns
     if waited is None or start_ns is None or trace.end_ns is None:
         return HeldUp.UNKNOWN
@@ -50,7 +53,7 @@ def held_up(trace: Trace) -> HeldUp:
 
 
 def is_busy(trace: Trace) -> bool:
-    """Whether threads waited so long for a processor that sums of times mislead; False where not known."""
+    """Whether threads waited so long for a processor that sums of times mislead; False if not known."""
     every_ns, main_ns = waited_ns(trace.recording), waited_ns(trace.recording, main=True) or 0
     if every_ns is None or trace.start_ns is None or trace.end_ns is None:
         return False
@@ -59,10 +62,10 @@ def is_busy(trace: Trace) -> bool:
 
 
 def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
-    """Which samples show a thread that waited.
+    """A mask of the samples in which a thread waited.
 
-    The part of the time in which the main thread waited for a processor is left out, for all threads alike.
-    A thread whose CPU time is not known waited if that of others is known: it is missing for idle threads.
+    The time in which the main thread waited for a processor is subtracted, for all threads alike. If the CPU
+    time of some threads is known, a thread without it waited: idle threads have none.
     """
     could_run = 1 - _part_held_up(recording)
     known = cpu_ns >= 0
@@ -70,7 +73,7 @@ def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
 
 
 def _part_held_up(recording: Recording) -> float:
-    """The part of the recording in which the main thread was ready and did not run; 0 where not known."""
+    """Returns the part of the recording in which the main thread waited for a processor; 0 if not known."""
     waited = waited_ns(recording, main=True)
     start_ns, stop_ns = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
     if waited is None or start_ns is None or stop_ns is None or stop_ns <= start_ns:

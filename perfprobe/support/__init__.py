@@ -1,1 +1,1 @@
-"""Errors, units and text: the lowest layer, used by all others; standard library only."""
+"""Errors, units and text: the lowest layer, used by all others. Uses only the standard library."""

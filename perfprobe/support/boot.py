@@ -1,7 +1,7 @@
 """What perfprobe's own child processes run first: `boot.py N ENTRY... MODULE WORD...`, see `starter.command`.
 
-A file, because `-c` would have the current folder on sys.path, where Python 3.13 looks for linecache before
-it runs the code. Nothing is imported before sys.path is that of the process that asked.
+This is a file, because with `-c` the current folder is on sys.path, and Python 3.13 would import linecache
+from there before it runs the code. Nothing else is imported before sys.path is that of the parent process.
 """
 
 import sys
@@ -10,7 +10,7 @@ if __name__ == "__main__":
     entries = int(sys.argv[1])
     path, words = sys.argv[2 : 2 + entries], sys.argv[2 + entries :]
     sys.path[:] = path
-    __import__("perfprobe")  # this copy, even where another comes first on sys.path
+    __import__("perfprobe")  # this copy, even if another comes first on sys.path
     del sys.path[0]
     main = __import__(words[0], fromlist=["main"]).main
     sys.argv[1:] = words[1:]

@@ -1,4 +1,4 @@
-"""The errors a person may see: one line each (what, where, what to do) and an exit code."""
+"""The errors that users see: one line each (what, where, what to do) and an exit code."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from perfprobe.support.text import printable
 
 
 class PerfprobeError(Exception):
-    """Something perfprobe cannot do: what went wrong, where, and what fixes it.
+    """Something that perfprobe cannot do: what went wrong, where, and what fixes it.
 
     Args:
         what: the fault, in a few words.
-        where: the file, option or place where it happened; "" when there is none.
-        remedy: what the person can do; "" when nothing helps.
+        where: the file, option or place; "" if there is none.
+        remedy: what the user can do; "" if nothing helps.
     """
 
     exit_code = 1
@@ -40,6 +40,6 @@ class InputError(PerfprobeError):
 
 
 class EnvironmentLack(PerfprobeError):
-    """Something that was asked for is missing on this machine or in this installation."""
+    """Something is missing on this machine or in this installation."""
 
     exit_code = 4

@@ -1,4 +1,4 @@
-"""Files that perfprobe writes: whole or not at all, and never through another user's link."""
+"""Writes files atomically, and never through another user's link."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _COPIED_BYTES = 1 << 20  # at a time
 
 
 def write(path: str, data: bytes | Iterable[bytes]) -> None:
-    """Write a file under an unpredictable name, then rename it.
+    """Writes a file under an unpredictable name, then renames it.
 
-    A file or link at `path` is replaced and not followed. What is not a file (a pipe, /dev/stdout) is written
-    into.
+    A file or link at `path` is replaced, and links are not followed. A pipe or device (/dev/stdout) is
+    written to directly.
 
     Args:
         path: the file.
-        data: all that is in it, or its parts as they are made; where that fails no file is left.
+        data: the content, or an iterable of its parts. If the iterable fails, no file is left.
 
     Raises:
         OSError: the file cannot be written.
@@ -36,7 +36,7 @@ def write(path: str, data: bytes | Iterable[bytes]) -> None:
     try:
         descriptor = _opened(part, _NEW)
     except PermissionError:
-        # The folder cannot be written, but the file can.
+        # The folder cannot be written to, but the file can.
         if os.path.islink(path) or not os.path.isfile(path):
             raise
         _fill(_opened(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW), data)
@@ -47,14 +47,14 @@ def write(path: str, data: bytes | Iterable[bytes]) -> None:
 
 
 def write_new(paths: Sequence[str], data: bytes | Iterable[bytes]) -> str:
-    """The same under the first of these names that is not taken; returns that name.
+    """Writes a new file with the first of these names that does not exist; returns the name.
 
     Args:
         paths: names in one folder.
-        data: as `write` has it.
+        data: as in `write`.
 
     Raises:
-        FileExistsError: all are taken.
+        FileExistsError: all names exist.
         OSError: the file cannot be written.
     """
     if _is_no_file(paths[0]):
@@ -81,7 +81,7 @@ def _link(part: str, path: str) -> None:
         os.link(part, path)
     except FileExistsError:
         raise
-    except OSError:  # a file system without links
+    except OSError:  # the file system has no links
         descriptor = _opened(path, _NEW)
         try:
             with open(part, "rb") as file:
@@ -112,7 +112,7 @@ def _fill(descriptor: int, data: bytes | Iterable[bytes]) -> None:
 
 @contextlib.contextmanager
 def _removed(path: str) -> Iterator[None]:
-    """Remove the path if it is there."""
+    """Removes the file at the end, if it still exists."""
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""What stands behind the name of a function of which only the first line is known."""
+"""The text after the name of a function of which only the first line is known."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Frozen dataclasses whose methods are written once.
+"""Frozen dataclasses that share their methods.
 
-`dataclass(frozen=True)` generates and compiles seven methods for each class: half a millisecond, of which a
-report, which imports a hundred such classes, would spend a sixth of its time.
+`dataclass(frozen=True)` generates and compiles seven methods for each class, in half a millisecond. A report
+imports a hundred such classes, which would take a sixth of its time.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
-else:  # in typing from Python 3.11 on
+else:  # typing has it from Python 3.11 on
 
     def dataclass_transform(**_: Any) -> Callable[[Any], Any]:
-        """For type checkers only: says what a decorator makes."""
+        """Returns the decorator unchanged: only type checkers use it."""
         return lambda decorator: decorator
 
 
@@ -28,9 +28,9 @@ def frozen(kind: type[Kind], /) -> type[Kind]: ...
 def frozen(*, kw_only: bool = False) -> Callable[[type[Kind]], type[Kind]]: ...
 @dataclass_transform(frozen_default=True)
 def frozen(kind: type[Any] | None = None, /, *, kw_only: bool = False) -> Any:
-    """Make the class a frozen dataclass, which works with `fields`, `replace` and `asdict` too.
+    """Makes the class a frozen dataclass, which also works with `fields`, `replace` and `asdict`.
 
-    Its base classes that are dataclasses must be made by `frozen` too. Methods of its own are kept.
+    Base classes that are dataclasses must be made by `frozen` too. Methods that the class defines are kept.
     """
     return (lambda given: _made(given, kw_only=kw_only)) if kind is None else _made(kind, kw_only=kw_only)
 
@@ -79,7 +79,7 @@ def _take_positions(kind: Any, values: Sequence[object], named: dict[str, object
 def _refuse(kind: Any, found: dict[str, object]) -> None:
     unknown = [name for name in found if name not in kind._named]
     missing = [name for name in kind._named if name not in found]
-    said = f"has no {', '.join(unknown)}" if unknown else f"needs {', '.join(missing)}"
+    said = f"has no {', '.join(unknown)}" if unknown else f"is missing {', '.join(missing)}"
     raise TypeError(f"{kind.__name__} {said}")
 
 

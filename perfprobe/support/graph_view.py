@@ -1,4 +1,4 @@
-"""Which part of a call graph is drawn: checked options, nothing else."""
+"""The options that select a part of a call graph to draw, checked."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 WEIGHTS = ("time", "operator", "calls", "gpu")
-PICTURES = (".png", ".svg", ".pdf", ".dot")  # what a drawing's name may end with
+PICTURES = (".png", ".svg", ".pdf", ".dot")  # endings of a drawing's name
 
 
 class GraphView(Chosen):
-    """Which part of the graph is drawn, and by what it is weighted.
+    """Which part of the graph is drawn, and what its shares are of.
 
-    Its `patterns` are the regular expressions that were given, compiled, by the names of their options.
+    `patterns` has the given regular expressions, compiled, by the names of their options.
 
     Raises:
-        UsageError: a weight that does not exist, a number out of range, no regular expression.
+        UsageError: an unknown weight, a number out of range, or an invalid regular expression.
     """
 
     places = (COMMAND_LINE,)
@@ -54,7 +54,7 @@ class GraphView(Chosen):
             value = getattr(self, one.name)
             if one.kind == "pattern" and value is not None:
                 self.patterns[one.name] = compiled(value)
-            if one.kind == "percent" and value is not None and not 0 <= value <= 100:  # nan is refused too
+            if one.kind == "percent" and value is not None and not 0 <= value <= 100:  # NaN is rejected too
                 what = f"{one.flag.removeprefix('--')} is {value}"
                 raise UsageError(what, "", "give a percentage from 0 to 100")
         if self.depth is not None and self.depth < 1:
@@ -62,7 +62,7 @@ class GraphView(Chosen):
 
 
 def picture(path: str) -> str:
-    """The path, which must end with one of `PICTURES`. Raises UsageError where it does not."""
+    """Returns the path. Raises UsageError if it does not end with one of `PICTURES`."""
     if os.path.splitext(path)[1] not in PICTURES:
         known = f"{', '.join(PICTURES[:-1])} or {PICTURES[-1]}"
         raise UsageError("unknown picture format", path, f"use a name that ends in {known}")

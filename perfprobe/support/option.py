@@ -1,6 +1,6 @@
 """Options, each declared once.
 
-Parsers, `profile()`, child processes, recordings and the reference are derived from that.
+Command lines, `profile()`, child processes, recordings and the reference derive from the declarations.
 """
 
 from __future__ import annotations
@@ -12,33 +12,33 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
-# Where an option can be given, and where its value goes.
+# Where an option can be given, and where its value is stored.
 COMMAND_LINE = "command line"
-PYTHON = "Python"  # an argument of `profile()` or of `report()`
+PYTHON = "Python"  # an argument of `profile()` or `report()`
 CHILDREN = "child processes"
-RECORDING = "recording"  # its meta value `recording`, and so JSON's
+RECORDING = "recording"  # its meta value `recording`, which JSON has too
 JSON = "JSON"  # its value `view`
 
 
 class Option:
-    """One option; declared as an attribute of a subclass of `Chosen`, whose name is the option's.
+    """One option, declared as an attribute of a subclass of `Chosen`. The attribute's name is the option's.
 
     Args:
-        default: the value where it is not given. True and False make a switch.
-        help: what it does, as `--help` prints it; `%(default)s` stands for the default.
-        values: the allowed values; none where `kind` says what is allowed.
-        called: what one of `values` is, for an error.
-        kind: what the command line takes besides `values`: "rows" or "steps" (whole numbers from
+        default: the value if it is not given. True and False make a switch.
+        help: what it does, as `--help` prints it. `%(default)s` stands for the default.
+        values: the allowed values; empty if `kind` says what is allowed.
+        called: what one of `values` is called in an error.
+        kind: what the command line accepts besides `values`: "rows" or "steps" (integers from
             0 or from 1), "size" (bytes), "percent", "pattern" (a regular expression), "names" or "folder".
-        flag: its name on the command line; "" for the attribute's.
-        alone: the value for the flag without a word on the command line, and for True in Python.
+        flag: its name on the command line; "" for the attribute's name.
+        alone: the value if the flag has no word on the command line, and for True in Python.
         without: another flag that stands for a value: flag, value and help.
         gone: values that no longer exist, each with its replacement.
-        aliases: words of other tools, each with the value it stands for, which need not be one of `values`.
-        places: where it can be given and goes; () for the places of its class.
+        aliases: words of other tools, each with its value, which need not be one of `values`.
+        places: where it can be given and is stored; () for the places of its class.
     """
 
-    def __init__(  # noqa: PLR0913 (each is a fact of its own)
+    def __init__(  # noqa: PLR0913 (each is a separate fact)
         self,
         default: Any,
         help: str,
@@ -72,7 +72,7 @@ class Option:
         self.places = self.places or owner.places
 
     def checked(self, value: object) -> object:
-        """The value. Raises UsageError where it does not exist."""
+        """Returns the value. Raises UsageError if it is not allowed."""
         if self.alone is not None and isinstance(value, bool):
             value = self.alone if value else self.default
         if isinstance(value, str):
@@ -88,15 +88,15 @@ class Option:
 
 
 def option(default: Any, help: str, **facts: Any) -> Any:
-    """An `Option`, typed for checkers as the attribute that it is assigned to."""
+    """Makes an `Option`. To type checkers it has the type of the attribute."""
     return Option(default, help, **facts)
 
 
 class Chosen:
-    """A value for each option that the class declares; given by keyword, else the default.
+    """A value for each option that the class declares: given by keyword, else the default.
 
     Raises:
-        UsageError: a value that does not exist.
+        UsageError: a value is not allowed.
     """
 
     places: Sequence[str] = ()
@@ -110,11 +110,11 @@ class Chosen:
             raise TypeError(f"there is no option {', '.join(given)}; there are {names}")
 
     def of(self, place: str) -> dict[str, Any]:
-        """The values of all options that belong there, by name."""
+        """Returns the values of all options of this place, by name."""
         return {one.name: getattr(self, one.name) for one in declared(type(self), place)}
 
 
 def declared(kind: type[Chosen], place: str = "") -> list[Option]:
-    """The options that this class declares, in order; with a place, those that belong there."""
+    """Returns the options that this class declares, in order; with a place, only those of this place."""
     found = [value for value in vars(kind).values() if isinstance(value, Option)]
     return [one for one in found if not place or place in one.places]

@@ -1,8 +1,8 @@
 """The command line and environment of perfprobe's own processes: they run no code of the current folder.
 
-They import what this process would import, from the same places, in whatever folder they start: a
-json.py there is ignored. The one exception is what the interpreter's own start-up imports
-(`sitecustomize`, .pth files), as for any Python process.
+They import what this process would import, from the same places, in any folder: a json.py there is ignored.
+The only exception is what the interpreter itself imports at start-up (`sitecustomize`, .pth files), as in any
+Python process.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ _FLAGS = {
     "dont_write_bytecode": "-B",
 }
 _X_OPTIONS = ("utf8", "pycache_prefix", "gil")
-# Variables that make an interpreter look for code elsewhere (sys.path is passed on whole), or not end.
+# Variables that make an interpreter look for code elsewhere, or not end. sys.path is passed completely.
 CODE_VARIABLES = ("PYTHONPATH", "PYTHONSTARTUP", "PYTHONINSPECT")
 
 
 def command(module: str, words: Sequence[str] = ()) -> list[str]:
-    """Runs `main()` of a module of perfprobe, with these words as `sys.argv[1:]` and this sys.path.
+    """Returns the command that runs `main()` of a module of perfprobe with this process's sys.path.
 
     What `main` returns is the exit code. Entries of sys.path that depend on the current folder are left out.
+
+    Args:
+        words: become `sys.argv[1:]`.
     """
     path = [_HOME, *(entry for entry in sys.path if isinstance(entry, str) and os.path.isabs(entry))]
     flags = [flag for name, flag in _FLAGS.items() if getattr(sys.flags, name)]
@@ -45,6 +48,6 @@ def command(module: str, words: Sequence[str] = ()) -> list[str]:
 
 
 def environment(without: Sequence[str] = ()) -> dict[str, str]:
-    """This process's environment without variables that make other code run, and `without` these."""
+    """Returns this process's environment without `without` and variables that make other code run."""
     left_out = {*CODE_VARIABLES, *without}
     return {name: value for name, value in os.environ.items() if name not in left_out}

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def is_contiguous(sizes: Sequence[int], strides: Sequence[int]) -> bool:
-    """Whether the strides follow from the sizes; dimensions of one element do not count."""
+    """Whether the strides are those of a contiguous tensor. Dimensions of size 1 may have any stride."""
     if 0 in sizes:
         return True
     expected = 1

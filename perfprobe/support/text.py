@@ -1,15 +1,15 @@
-"""Text that came from elsewhere, made safe to print."""
+"""Makes text from outside safe to print."""
 
 from __future__ import annotations
 
-_PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}  # each of equal width
+_PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}  # each of the same width
 
 
 def printable(text: str) -> str:
-    """The text on one line, with control and direction-changing characters written as escapes.
+    """Returns the text on one line, with control characters and direction marks escaped.
 
-    File names, operator names and messages come out of programs and files we do not trust: a terminal must
-    show them, never obey them.
+    File names, operator names and messages come from programs and files that are not trusted: a terminal must
+    show them, but not obey them.
     """
     if text.isprintable():
         return text
@@ -17,7 +17,7 @@ def printable(text: str) -> str:
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """The text with ASCII marks, else `?`, for characters that the encoding does not have."""
+    """Replaces characters that the encoding does not have by similar ASCII marks, else by `?`."""
     known = encoding or "utf-8"
     replaced = {ord(mark): plain for mark, plain in _PLAIN.items() if not _is_known(mark, known)}
     text = text.translate(replaced)

@@ -1,4 +1,4 @@
-"""Numbers as text: the only place that formats them. None means not measured and is written "-"."""
+"""Formats numbers; nothing else does. None means not measured and becomes "-"."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ _LONGEST_SECONDS_NS = 10 * _MINUTE_NS  # above this, minutes are clearer than th
 
 
 def duration(time_ns: float | None, least_ns: float = 0) -> str:
-    """Nanoseconds with three significant digits and a fitting unit: "1.24 ms", "12 min 03 s".
+    """Formats nanoseconds with three significant digits and a suitable unit: "1.24 ms", "12 min 03 s".
 
-    Less than `least_ns`, the shortest that can be measured, is "<25 ns".
+    Less than `least_ns`, the shortest time that can be measured, becomes "<25 ns".
     """
     if not _is_number(time_ns):
         return ABSENT
@@ -33,7 +33,7 @@ def duration(time_ns: float | None, least_ns: float = 0) -> str:
 
 
 def percent(fraction: float | None) -> str:
-    """A fraction of one as a percentage with at most one decimal: "12.3 %", "<0.1 %", "100 %"."""
+    """Formats a fraction of one as a percentage with at most one decimal: "12.3 %", "<0.1 %", "100 %"."""
     if not _is_number(fraction):
         return ABSENT
     value = fraction * 100
@@ -43,12 +43,12 @@ def percent(fraction: float | None) -> str:
 
 
 def count(number: int | None) -> str:
-    """A whole number with thousands separated: "1,234,567"."""
+    """Formats an integer with thousands separated: "1,234,567"."""
     return f"{number:,}" if _is_number(number) else ABSENT
 
 
 def size(size_bytes: float | None) -> str:
-    """Bytes with three significant digits in powers of 1024: "1.50 MiB"."""
+    """Formats bytes with three significant digits in powers of 1024: "1.50 MiB"."""
     if not _is_number(size_bytes):
         return ABSENT
     value = float(size_bytes)
@@ -60,7 +60,7 @@ def size(size_bytes: float | None) -> str:
 
 
 def amount(number: float | None) -> str:
-    """A number with three significant digits and a prefix of powers of 1000: "1.07 G"; "7" if it is whole."""
+    """Formats a number with three digits and a prefix of powers of 1000: "1.07 G"; integers as "7"."""
     if not _is_number(number):
         return ABSENT
     if isinstance(number, int) and abs(number) < 1000:
@@ -78,7 +78,7 @@ def _is_number(value: float | None) -> TypeGuard[float]:
 
 
 def _three_digits(value: float) -> str:
-    """The value rounded to three significant digits, but never to fewer than its whole part."""
+    """Rounds the value to three significant digits, but keeps all digits before the decimal point."""
     for decimals, limit in ((2, 9.995), (1, 99.95)):
         if abs(value) < limit:
             return f"{value:.{decimals}f}"

@@ -1,4 +1,4 @@
-"""The folder where perfprobe keeps results for later runs."""
+"""The folder in which perfprobe keeps results for later runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ MOVE = "set XDG_CACHE_HOME to a folder that can be written"
 
 
 def folder() -> str:
-    """`$XDG_CACHE_HOME/perfprobe`, or `~/.cache/perfprobe`; it need not exist."""
+    """Returns `$XDG_CACHE_HOME/perfprobe`, or `~/.cache/perfprobe`. It need not exist."""
     home = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(home):  # https://specifications.freedesktop.org/basedir-spec: others are invalid
+    if not os.path.isabs(home):  # invalid by https://specifications.freedesktop.org/basedir-spec
         home = os.path.join(os.path.expanduser("~"), ".cache")
     return os.path.join(home, "perfprobe")

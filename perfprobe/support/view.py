@@ -1,4 +1,4 @@
-"""What a report shows of a recording, and how: checked options, nothing else."""
+"""The options of what a report shows, and how, checked."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class View(Chosen):
     """Which rows a report has, in which order and with which columns.
 
     Raises:
-        UsageError: a value of another type, one that does not exist or does not suit the group, a negative
-            `top`, a `focus` that is not a regular expression.
+        UsageError: a value has the wrong type, is not allowed or does not suit the group, `top` is negative,
+            or `focus` is not a regular expression.
     """
 
     places = (COMMAND_LINE, PYTHON)
@@ -39,7 +39,7 @@ class View(Chosen):
         called="view",
     )
     brief: bool = option(False, "print 40 lines of Markdown, for a chat, a ticket or a coding agent")
-    # None for the report's own choice.
+    # None leaves it to the report.
     top: int | None = option(None, "show the N first rows, 0 for all", kind="rows")
     sort: str = option(
         "self",
@@ -64,7 +64,10 @@ class View(Chosen):
         places=(COMMAND_LINE, PYTHON, JSON),
     )
     columns: str = option(
-        "short", "autograd: those of torch's own table; all", values=COLUMNS, called="set of columns"
+        "short",
+        "autograd: the columns of torch's own table; all: every column",
+        values=COLUMNS,
+        called="set of columns",
     )
     package: str | None = option(
         None,
@@ -72,7 +75,7 @@ class View(Chosen):
         "no line of the program has most time (default: then, the packages that define the model's classes)",
         kind="names",
     )
-    # "" prints none.
+    # "" prints no source lines.
     source: str | None = option(
         None,
         "the folder with the program's files (default: where they were; of another user's or another "
@@ -89,9 +92,9 @@ class View(Chosen):
             raise UsageError(what, "", "sort by self, total, calls or gpu")
         if self.sort in PEER_ONLY_SORTS and self.sort != "gpu-total" and self.view not in PEER_VIEWS:
             what = f"rows have no {self.sort} to sort by"
-            raise UsageError(what, "", "sort so with --view paddle.operator, or by mean or gpu")
+            raise UsageError(what, "", "use it with --view paddle.operator, or sort by mean or gpu")
         if self.focus is not None and self.view in _OF_ALL:
-            what = f"{self.view} is of all operators: no focus"
+            what = f"{self.view} covers all operators: no focus"
             raise UsageError(what, "", "leave out --focus, or take --view operators or tb.operator")
         _check_top(self.top)
         if self.focus is not None:
@@ -103,13 +106,13 @@ class View(Chosen):
 
     @property
     def is_screen(self) -> bool:
-        """Whether to show the first screen: no option about tables was given."""
+        """Whether to show the first screen, because no option about tables was given."""
         asks = any(getattr(self, one.name) != one.default for one in declared(View) if one.name in _OF_TABLES)
         return not (self.full or self.view or asks)
 
 
 def compiled(focus: str) -> re.Pattern[str]:
-    """The regular expression. Raises UsageError, with the place, where it is not valid."""
+    """Compiles the regular expression. Raises UsageError if it is not valid."""
     try:
         return re.compile(focus)
     except (re.error, OverflowError, RecursionError) as error:

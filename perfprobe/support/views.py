@@ -1,4 +1,4 @@
-"""The names that `--view` takes, each declared once: help, errors, JSON and report use these."""
+"""The names that `--view` takes. Help, errors, JSON and report use these declarations."""
 
 from __future__ import annotations
 
@@ -61,17 +61,17 @@ VIEWS = (*SECTION_VIEWS, *PEER_VIEWS)
 
 
 def recorded_by(view: str) -> str:
-    """What must be recorded for one of `VIEWS`."""
+    """Returns what must be recorded for one of `VIEWS`."""
     return {**SECTION_VIEWS, **PEER_VIEWS}[view]
 
 
 def command(view: str) -> str:
-    """The words after `perfprobe` that print one of `VIEWS`. Raises KeyError for others."""
+    """Returns the words after `perfprobe` that print one of `VIEWS`. Raises KeyError for others."""
     recorded_by(view)
     return f"report --view {view}"
 
 
-# Sort keys of torch and of Paddle, each with ours.
+# Sort keys of torch and Paddle, each with our key.
 PEER_SORTS: Mapping[str, str] = {
     **{"CPUTotal": "total", "CPUAvg": "mean", "CPUMax": "max", "CPUMin": "min"},
     **{"GPUTotal": "gpu-total", "GPUAvg": "gpu-mean", "GPUMax": "gpu-max", "GPUMin": "gpu-min"},

@@ -1,1 +1,1 @@
-"""The data types that every stage shares: tables of numpy columns, and the file they are kept in."""
+"""The data types that all stages share: tables of numpy columns, and the file that stores them."""

@@ -1,4 +1,4 @@
-"""One block of a recording: finds its columns, decodes those asked for. The format is in storage.py."""
+"""Decodes one block of a recording: finds its columns, decodes the requested ones. Format: storage.py."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_COLUMNS = 256
 
 
 class Column(NamedTuple):
-    """Where a column's bytes lie in the payload."""
+    """The position of a column's bytes in the payload."""
 
     name: str
     coding: int
@@ -26,7 +26,7 @@ class Column(NamedTuple):
 
 
 class Block:
-    """The rows of one table. Raises DamagedError when the payload is not a valid block."""
+    """The rows of one table. Raises DamagedError if the payload is not a valid block."""
 
     def __init__(self, payload: bytes) -> None:
         reader = _Reader(payload)
@@ -43,7 +43,7 @@ class Block:
         return name in self._places
 
     def read_into(self, name: str, out: npt.NDArray[Any]) -> None:
-        """Decodes an integer column into `out`, one value a row; all -1 where there is no such column."""
+        """Decodes an integer column into `out`, one value a row; -1 everywhere if the column is missing."""
         column = self._places.get(name)
         if column is None or column.coding > RELATIVE:
             out.fill(-1)
@@ -57,7 +57,7 @@ class Block:
             out[:] = values
 
     def texts(self, name: str) -> Text:
-        """Decodes a text column; "" in every row where there is no such column."""
+        """Decodes a text column; "" in every row if the column is missing."""
         texts = np.full(self.rows, "", np.object_)
         column = self._places.get(name)
         if column is None or column.coding > RELATIVE:
@@ -111,7 +111,7 @@ class Block:
 
 
 class _Reader:
-    """Steps through a payload."""
+    """Reads a payload from its beginning."""
 
     def __init__(self, payload: bytes) -> None:
         self._payload = payload

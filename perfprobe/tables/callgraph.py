@@ -12,41 +12,47 @@ from perfprobe.tables.strings import Strings
 class GraphFunctions(Table):
     """Functions of the graph."""
 
-    code: Int32 = column("which function", Code)
-    calls: Int64 = column("how many", combine=Combine.SUM, optional=True)
-    own: Int64 = column("weight without what it calls, with that of folded functions", combine=Combine.SUM)
-    total: Int64 = column("weight with what it calls, of recursive calls the outermost", combine=Combine.SUM)
+    code: Int32 = column("the function", Code)
+    calls: Int64 = column("number of calls", combine=Combine.SUM, optional=True)
+    own: Int64 = column("weight without the functions it calls, except folded ones", combine=Combine.SUM)
+    total: Int64 = column(
+        "weight with what it calls; of recursive calls only the outermost", combine=Combine.SUM
+    )
 
 
 class GraphCalls(Table):
-    """Which function calls which, directly or through left-out ones."""
+    """Which function calls which, directly or through functions that are left out."""
 
-    caller: Int32 = column("which function", GraphFunctions)
-    callee: Int32 = column("which function", GraphFunctions)
-    calls: Int64 = column("how many", combine=Combine.SUM, optional=True)
+    caller: Int32 = column("the calling function", GraphFunctions)
+    callee: Int32 = column("the called function", GraphFunctions)
+    calls: Int64 = column("number of calls", combine=Combine.SUM, optional=True)
     total: Int64 = column("weight", combine=Combine.SUM)
 
 
 class GraphOperators(Table):
-    """Operators by the function that called them, in backward that of the forward call."""
+    """Operators by the function that called them; operators in backward by that of the forward call."""
 
-    caller: Int32 = column("which function, -1 none is known", GraphFunctions)
+    caller: Int32 = column("the calling function, -1 if not known", GraphFunctions)
     name: Int32 = column("its name", Strings)
     overload: Int32 = column("the name of its overload", Strings)
-    signature: Int32 = column("the first one of that text", Signatures)
+    signature: Int32 = column("its inputs: the first signature with this text", Signatures)
     is_backward: Mask = column("whether it ran in backward")
-    calls: Int64 = column("how many", combine=Combine.SUM)
-    total: Int64 = column("what passed in the operators themselves", combine=Combine.SUM)
+    calls: Int64 = column("number of calls", combine=Combine.SUM)
+    total: Int64 = column("weight of the operators themselves", combine=Combine.SUM)
 
 
 @frozen
 class CallGraph:
-    """The whole graph, nothing pruned.
+    """The whole call graph.
 
-    by: what weights are, one of `support.graph_view.WEIGHTS`: nanoseconds, of "calls" operator calls. whole:
-    what 100 % are. by_samples: whether times are the sampler's. waiting_ns: time left out, in which threads
-    other than the main one only waited; imports_ns: time left out, of imports. folded: functions of libraries
-    that were left out as internal.
+    Attributes:
+        by: the measure, one of `support.graph_view.WEIGHTS`. Weights are nanoseconds, for "calls" operator
+            calls.
+        whole: the weight that is 100 %.
+        by_samples: whether times are the sampler's.
+        waiting_ns: omitted time in which threads other than the main one only waited.
+        imports_ns: omitted time of imports.
+        folded: number of functions of libraries that were left out as internal.
     """
 
     by: str

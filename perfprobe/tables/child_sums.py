@@ -1,4 +1,4 @@
-"""Reads the sheet of sums that child processes share: csrc/core/child_sheet.h has its layout."""
+"""Reads the sheet of sums that child processes share. Its layout is in csrc/core/child_sheet.h."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAMES_AT = len(_MAGIC) + 4 * 8
 _NAMES_BYTES = 1024
 _MOST_BYTES = 16 << 20
 _NAME_CELLS = tuple(f"name_{number}" for number in range(6))
-# Written at most once; 0 is "not yet".
+# Written at most once; 0 means not yet.
 _MOMENTS = ("forked_ns", "started_ns", "ready_ns", "last_ns")
 _PARTS = ("batches", "waiting_ns", "collate_ns", "put_ns", "send_ns", "queued_most")
 _ASKED = ("processes", "ended", "process", "parent", "kind", "method", "detail", "worker", "workers")
 
 
 def read(path: str) -> Workers:
-    """A row for each child.
+    """Reads a row for each child.
 
     Raises:
         InputError: there is no such file, or it is not a sheet.
@@ -75,7 +75,7 @@ def _known(values: Int64) -> Int64:
 
 
 def _clipped(values: Int64, dtype: np.dtype[np.int64]) -> Int64:
-    """A damaged file may hold anything."""
+    """Clips values, because a damaged file may hold anything."""
     return np.clip(values, -1, np.iinfo(dtype).max).astype(dtype)
 
 

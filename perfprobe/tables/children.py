@@ -1,4 +1,4 @@
-"""The child processes of a recorded program: those that recorded themselves, and those that did not."""
+"""Finds the child processes of a recorded program: those that recorded themselves, and the others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_KINDS = 100
 
 
 class Lost(NamedTuple):
-    """Children that were not recorded. kind, command, recipe: as `collect.commands` has them."""
+    """Children that were not recorded. kind, command, recipe: as in `collect.commands`."""
 
     kind: str
     command: str
@@ -34,7 +34,7 @@ class Lost(NamedTuple):
 
     @property
     def is_of_compiler(self) -> bool:
-        """Whether torch.compile started them for itself."""
+        """Whether torch.compile started them for its own work."""
         return self.kind == "compiler"
 
 
@@ -42,9 +42,12 @@ class Lost(NamedTuple):
 class Children:
     """All that is known of child processes.
 
-    recordings: the files of those that recorded themselves, children of children too, each with how it was
-    started; missing: how many of the process's own should have, and are not there; lost: by command; cpu_ns:
-    of all that have ended, None not known.
+    Attributes:
+        recordings: files of children that recorded themselves, including children of children, each with its
+            start method.
+        missing: number of the process's own children whose recordings are missing.
+        lost: children that were not recorded, by command.
+        cpu_ns: CPU time of all that have ended; None if not known.
     """
 
     recordings: tuple[tuple[str, str], ...] = ()
@@ -54,7 +57,7 @@ class Children:
 
 
 def children(recording: Recording) -> Children:
-    """The children of the recorded process; their files are searched beside its recording."""
+    """Returns the children of the recorded process. Their files are searched beside its recording."""
     spawned, forked, cpu_ns = (recording.number("children", key) for key in ("spawned", "forked", "cpu_ns"))
     started = int(spawned or 0) + int(forked or 0)
     found = list(_recordings(recording))
@@ -68,10 +71,10 @@ def children(recording: Recording) -> Children:
 
 
 def sums(recording: Recording) -> Workers:
-    """What children of `multiprocessing` wrote down; no rows where there are none.
+    """Returns what children of `multiprocessing` wrote; no rows if there are none.
 
     Raises:
-        InputError: the file is not there, or damaged.
+        InputError: the file is missing or damaged.
     """
     folder = _folder(recording)
     if folder is None:
@@ -81,7 +84,7 @@ def sums(recording: Recording) -> Workers:
 
 
 def _descendants(workers: Workers, recording: Recording) -> Workers:
-    """The rows of this process's children: other processes of its family wrote into the same folder."""
+    """Returns the rows of this process's children. Other processes of its family use the same folder."""
     family = {recording.fact("program", "pid")}
     pairs = list(zip(workers.process.tolist(), workers.parent.tolist(), strict=True))
     for _ in pairs:  # once for each level of nesting
@@ -93,7 +96,7 @@ def _descendants(workers: Workers, recording: Recording) -> Workers:
 
 
 def detailed_workers(recording: Recording, workers: Workers) -> Iterator[tuple[int, str]]:
-    """Process and recording of each worker of a DataLoader that has one."""
+    """Yields process and recording of each DataLoader worker that has one."""
     rows = (workers.kind == ChildKind.LOADER) & (workers.detail > 0)
     for process in workers.process[rows].tolist():
         path = _path_of(recording, process)
@@ -102,18 +105,18 @@ def detailed_workers(recording: Recording, workers: Workers) -> Iterator[tuple[i
 
 
 def _folder(recording: Recording) -> str | None:
-    """The folder where the children of this process wrote, and their children too."""
+    """Returns the folder in which the children of this process, and their children, wrote."""
     name = recording.text("children", "folder")
     if _is_of_child(recording):
         return os.path.dirname(recording.path)
-    # Never outside the recording's own folder, whatever an untrusted recording says.
+    # Never outside of the recording's own folder, because a recording is untrusted.
     if not name or name != os.path.basename(name) or name in (".", ".."):
         return None
     return os.path.join(os.path.dirname(recording.path), name)
 
 
 def _gone(recording: Recording) -> int:
-    """How many recordings of children were completed but have been removed."""
+    """Returns how many recordings of children were completed but are missing."""
     try:
         found = sums(recording)
     except InputError:
@@ -128,12 +131,12 @@ def _path_of(recording: Recording, process: int) -> str:
 
 
 def _is_of_child(recording: Recording) -> bool:
-    """Whether this recording is itself in a folder of children, beside those of its own children."""
+    """Whether this recording is in a folder of children, beside those of its own children."""
     return recording.text("children", "folder") == "."
 
 
 def _own(recording: Recording, parents: list[int]) -> int:
-    """How many of the process's own children have left something."""
+    """Returns how many of the process's own children have left something."""
     process = recording.number("program", "pid")
     try:
         found = sums(recording)
@@ -157,9 +160,10 @@ def _lost(recording: Recording) -> Iterator[Lost]:
 
 
 def _recordings(recording: Recording) -> Iterator[tuple[str, str, int]]:
-    """Each with how it was started and the PID of its parent.
+    """Yields each recording with its start method and the PID of its parent.
 
-    In the folder of children; before there was one, a child of `run.perfprobe` wrote `run-4711.perfprobe`.
+    They are in the folder of children. Older versions had no folder: a child of `run.perfprobe` wrote
+    `run-4711.perfprobe`.
     """
     process, folder = recording.fact("program", "pid"), _folder(recording)
     if not isinstance(process, int):
@@ -170,7 +174,7 @@ def _recordings(recording: Recording) -> Iterator[tuple[str, str, int]]:
     methods = _methods(recording)
     family = {process}
     waiting = {path: _program(path) for path in paths[:_MOST_LOOKED_AT]}
-    while waiting:  # a child's child may come before it
+    while waiting:  # a child's child may come before the child
         known = [path for path, (parent, _) in waiting.items() if parent in family]
         if not known:
             return
@@ -181,7 +185,7 @@ def _recordings(recording: Recording) -> Iterator[tuple[str, str, int]]:
 
 
 def _program(path: str) -> tuple[int, int]:
-    """PIDs of the parent and of the recorded process, 0 where the file does not have them."""
+    """Returns the PIDs of the parent and of the recorded process; 0 if the file does not have them."""
     program = storage.facts(path).get("program")
     found = [program.get(key) for key in ("parent_pid", "pid")] if isinstance(program, dict) else [0, 0]
     parent, own = (number if isinstance(number, int) else 0 for number in found)

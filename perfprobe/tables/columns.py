@@ -1,4 +1,4 @@
-"""The base of every table: equally long, read-only numpy columns, each of which says what it holds."""
+"""The base of all tables: read-only numpy columns of equal length, each of which describes itself."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from perfprobe.support.frozen import frozen
 
 if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
-else:  # in typing from Python 3.11 on
+else:  # typing has it from Python 3.11 on
 
     def dataclass_transform(**_: Any) -> Callable[[type], type]:
-        """For type checkers only: subclasses are dataclasses."""
+        """Marks subclasses as dataclasses for type checkers."""
         return lambda kind: kind
 
 
@@ -40,16 +40,16 @@ _KINDS: tuple[tuple[str, object, np.dtype[Any]], ...] = (
     ("Mask", Mask, np.dtype(np.bool_)),
     ("Text", Text, TEXT),
 )
-# An annotation is the type's name where its file postpones annotations, else the type itself.
+# An annotation is the type's name if its file postpones annotations, else the type itself.
 _DTYPES = {str(key): dtype for name, kind, dtype in _KINDS for key in (name, kind)}
 
-_UNITS = {"_ns": "ns", "_bytes": "bytes", "_ppm": "millionths"}  # by the ending of a column's name
+_UNITS = {"_ns": "ns", "_bytes": "bytes", "_ppm": "millionths"}  # by the end of a column's name
 
 SomeTable = TypeVar("SomeTable", bound="Table")
 
 
 class Combine(Enum):
-    """What a row that stands for several rows holds in a column."""
+    """How the values of several rows are combined in a row that represents them."""
 
     NONE = "none"  # the value that all of them have
     SUM = "sum"
@@ -62,9 +62,11 @@ class Combine(Enum):
 class Column:
     """The declaration of one column of a table.
 
-    meaning: in one line. unit: "ns", "bytes" and the like, "" for none. refers_to: the table that the values
-    are rows of, None for none. optional: whether -1 stands for what was not recorded; an id is -1 where there
-    is none anyway.
+    Attributes:
+        meaning: one line.
+        unit: such as "ns" or "bytes"; "" for none.
+        refers_to: the table whose rows the values are; None for none.
+        optional: whether -1 means not recorded. An id of -1 always means none.
     """
 
     name: str
@@ -84,18 +86,18 @@ def column(
     combine: Combine = Combine.NONE,
     optional: bool = False,
 ) -> Any:
-    """States a column in the body of a table; the arguments are as in `Column`.
+    """Declares a column in the body of a table. The arguments are those of `Column`.
 
     Args:
         refers_to: `Itself` for the table being declared: ids are then of earlier rows of it.
-        unit: only where the column's name does not end in it.
+        unit: only needed if the column's name does not end in it.
     """
     told = {"meaning": meaning, "unit": unit, "refers_to": refers_to}
     return field(metadata={**told, "combine": combine, "optional": optional})
 
 
 def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The sorted distinct values, without numpy.ma, a fifth of numpy, which `np.unique` imports."""
+    """Returns the sorted distinct values. `np.unique` would import numpy.ma, a fifth of numpy."""
     ordered = np.sort(values, axis=None)
     is_first = np.ones(len(ordered), bool)
     np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
@@ -103,7 +105,7 @@ def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def among(values: npt.NDArray[Any], members: npt.ArrayLike) -> Mask:
-    """Which of the values are among these, like `np.isin`, but without numpy.ma."""
+    """A mask of the values that are among these, like `np.isin`, but without numpy.ma."""
     known = distinct(np.asarray(members, values.dtype))
     if len(known) == 0:
         return np.zeros(len(values), np.bool_)
@@ -113,12 +115,12 @@ def among(values: npt.NDArray[Any], members: npt.ArrayLike) -> Mask:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(column,))
 class Table:
-    """Columns of equal length; a row is an index. Raises ValueError when a column has a wrong type or length.
+    """Columns of equal length. Raises ValueError if a column has a wrong type or length.
 
-    A subclass becomes a dataclass, frozen by this class's methods: generated ones would take most of
-    the time that a report needs to start. Its annotations are `Int64`, `Int32`, `Int8`, `Mask` or `Text` and
-    nothing else, each declared with `column`. A table in recordings has its name there and, where
-    the usual limit does not fit, the rows of a sane file: `(Table, name="copies", most_rows=9)`.
+    A subclass becomes a frozen dataclass that uses this class's methods: generated ones would take most of
+    the time that a report needs to start. Its annotations must be `Int64`, `Int32`, `Int8`, `Mask` or `Text`,
+    each declared with `column`. A table in recordings has its name there and, if the usual limit does not
+    fit, the most rows of a valid file: `(Table, name="copies", most_rows=9)`.
     """
 
     described: ClassVar[dict[str, Column]] = {}
@@ -164,16 +166,16 @@ class Table:
         return len(next(iter(vars(self).values())))
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The columns by name, in order; for a part of a table, those it has."""
+        """Returns the columns by name, in order. A part of a table has only some."""
         return {name: getattr(self, name) for name in self.dtypes if name in vars(self)}
 
     def take(self: SomeTable, rows: npt.NDArray[Any] | slice) -> SomeTable:
-        """The rows at these positions (or where this mask is true), as a new table."""
+        """Returns the rows at these positions (or where this mask is true) as a new table."""
         return self.part({name: column[rows] for name, column in self.columns().items()})
 
     @classmethod
     def part(cls: type[SomeTable], columns: Mapping[str, npt.NDArray[Any]]) -> SomeTable:
-        """The table with only these columns; another one is an AttributeError."""
+        """Returns the table with only these columns. Other columns raise AttributeError."""
         made = object.__new__(cls)
         vars(made).update(columns)
         made.__post_init__()
@@ -181,7 +183,7 @@ class Table:
 
     @classmethod
     def concat(cls: type[SomeTable], tables: Sequence[SomeTable]) -> SomeTable:
-        """The rows of all tables, one after the other."""
+        """Returns the rows of all tables, one after the other."""
         if not tables:
             return cls.empty()
         return cls.part(
@@ -190,17 +192,17 @@ class Table:
 
     @classmethod
     def empty(cls: type[SomeTable]) -> SomeTable:
-        """The table with no rows."""
+        """Returns the table without rows."""
         return cls(**{name: np.empty(0, dtype) for name, dtype in cls.dtypes.items()})
 
     @classmethod
     def references(cls) -> dict[str, type[Table]]:
-        """The columns whose values are rows of a table, and that table."""
+        """Returns the columns whose values are rows of a table, with that table."""
         return {name: found.refers_to for name, found in cls.described.items() if found.refers_to is not None}
 
     @classmethod
     def combined(cls, *ways: Combine, optional: bool | None = None) -> tuple[str, ...]:
-        """The columns that are combined in one of these ways; only the optional ones, or only the others."""
+        """Returns the columns combined in these ways. optional: only optional ones, or only others."""
         return tuple(
             name
             for name, found in cls.described.items()
@@ -209,11 +211,11 @@ class Table:
 
 
 class Itself(Table):
-    """Stands for the table being declared, where a column refers to it."""
+    """Stands for the table being declared, if a column refers to it."""
 
 
 def _column(table: type[Table], name: str, kind: object) -> Column:
-    """The declaration in the body of a table. Raises TypeError for anything else."""
+    """Returns the declaration in the body of a table. Raises TypeError for anything else."""
     if str(kind) not in _DTYPES:
         raise TypeError(f"{table.__name__}.{name}: no type of a column")
     told = getattr(getattr(table, name, None), "metadata", None) or {"meaning": ""}

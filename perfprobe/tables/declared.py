@@ -1,4 +1,4 @@
-"""All tables that this package declares."""
+"""Lists all tables that this package declares."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.tables.columns import Table
 
 @cache
 def declared() -> tuple[type[Table], ...]:
-    """Every table that a module of perfprobe.tables declares, in the order of the files."""
+    """Returns every table that a module of perfprobe.tables declares, in the order of the files."""
     found = []
     for path in sorted(Path(__file__).resolve().parent.glob("*.py")):
         module = importlib.import_module(f"perfprobe.tables.{path.stem}")

@@ -45,7 +45,7 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.teams import ThreadActivity
 from perfprobe.tables.varints import DamagedError
 
-# Names, stacks and signatures are interned and limited when recorded: real files stay far below.
+# Names, stacks and signatures are interned and limited when recorded, so valid files stay far below.
 MOST_ROWS = 2_097_152
 DEEPEST_META = 16
 
@@ -62,11 +62,11 @@ _IN_SNAPSHOTS = tuple(kind for kind in IN_MEMORY if "snapshot" in kind.dtypes)
 
 
 class Definitions:
-    """What has been read so far."""
+    """The tables and meta values that have been read so far."""
 
     def __init__(self) -> None:
         self._tables: dict[type[Table], list[Table]] = {kind: [] for kind in IN_MEMORY}
-        self._rows: Counter[type[Table] | None] = Counter()  # None: all tables without a limit of their own
+        self._rows: Counter[type[Table] | None] = Counter()  # None: all tables without their own limit
         self._meta: dict[str, Any] = {}
         self._unreadable: list[str] = []
         self._end_ns: int | None = None
@@ -74,11 +74,11 @@ class Definitions:
 
     @property
     def meta(self) -> dict[str, Any]:
-        """The meta values so far."""
+        """The meta values that have been read so far."""
         return self._meta
 
     def add(self, block: Block) -> None:
-        """Adds a block; one of an unknown table is skipped. Raises DamagedError."""
+        """Adds a block; skips it if its table is unknown. Raises DamagedError."""
         kind = _BY_NAME.get(block.table)
         if kind is None:
             return
@@ -101,7 +101,7 @@ class Definitions:
     def recording(
         self, path: str, stopped_at: str | None, rows: int, sources: Mapping[str, OperatorSource]
     ) -> Recording:
-        """All that was read; `streams` yield the rows of streamed tables."""
+        """Makes the recording from all that was read. sources: yield the rows of streamed tables."""
         joined = {kind: kind.concat(parts) for kind, parts in self._tables.items()}
         sizes = {kind: len(table) for kind, table in joined.items()}
         repaired = {kind: _repaired(table, sizes) for kind, table in joined.items()}
@@ -128,7 +128,7 @@ class Definitions:
             raise DamagedError(f"there are more {kind.table_name} than any writer makes")
 
     def _drop_older(self, snapshot: int) -> None:
-        """Drops what cProfile had counted before its last snapshot, which is complete."""
+        """Drops cProfile's earlier snapshots, because the last one is complete."""
         if snapshot == self._snapshot:
             return
         self._snapshot = snapshot
@@ -170,7 +170,7 @@ def _decoded(kind: type[SomeTable], block: Block) -> SomeTable:
 
 
 def _repaired(table: SomeTable, sizes: Mapping[type[Table], int]) -> tuple[SomeTable, int]:
-    """The table with -1 for ids without a row, or of a later row of itself, and their number."""
+    """Returns the table with -1 for invalid ids, and their number. Rows must refer to earlier rows of it."""
     columns, total = table.columns(), 0
     for name, target in table.references().items():
         own = target is type(table)
@@ -181,7 +181,7 @@ def _repaired(table: SomeTable, sizes: Mapping[type[Table], int]) -> tuple[SomeT
 
 
 def _is_shallow(value: Any, levels: int) -> bool:
-    """Whether a JSON value is nested at most this deep: printing it is recursive."""
+    """Whether a JSON value is nested at most this deep, because printing it is recursive."""
     if isinstance(value, dict):
         value = list(value.values())
     if not isinstance(value, list):

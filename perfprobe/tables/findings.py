@@ -1,4 +1,4 @@
-"""What analyse yields and report prints."""
+"""What analyse finds and reports print."""
 
 from __future__ import annotations
 
@@ -19,107 +19,107 @@ from perfprobe.tables.trace import Trace
 
 
 class Sums(Table):
-    """Calls that have operator, signature text, line, phase and more in common, and their sums.
+    """Calls with equal operator, signature text, line, phase and so on, and their sums.
 
     Columns that are not combined are what the calls have in common, as in LinkedOperators.
     """
 
     name: Int32 = column("the operator", Strings)
     overload: Int32 = column("the name of its overload", Strings)
-    signature: Int32 = column("the first signature of that text", Signatures)
+    signature: Int32 = column("the first signature with this text", Signatures)
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
-    module: Int32 = column("the nn.Module, of those of equal name the first", Modules)
+    module: Int32 = column("the nn.Module, the first one with this path", Modules)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`: why there is no frame of its own call")
+    gap: Int8 = column("a `Gap`: why its own call has no frame")
     scope: Int8 = column("torch's RecordScope")
-    calls: Int64 = column("how many", combine=Combine.SUM)
+    calls: Int64 = column("number of calls", combine=Combine.SUM)
     self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
     python_ns: Int64 = column(
-        "where autograd ran Python in the calls (a Function, a hook): time in the calls themselves",
+        "if autograd ran Python in the calls (a Function, a hook): time in the calls themselves",
         combine=Combine.SUM,
         optional=True,
     )
     total_ns: Int64 = column(
-        "time in which at least one of them was open on its thread", combine=Combine.OUTERMOST
+        "time in which at least one of the calls was open on its thread", combine=Combine.OUTERMOST
     )
     cpu_ns: Int64 = column("CPU time of their threads", combine=Combine.OUTERMOST, optional=True)
     cpu_self_ns: Int64 = column("CPU time in the calls themselves", combine=Combine.SUM, optional=True)
     recording_ns: Int64 = column(
         "the part of CPU time that recording took", combine=Combine.OUTERMOST, optional=True
     )
-    faults: Int64 = column("page faults without a disk", combine=Combine.OUTERMOST, optional=True)
-    allocated_bytes: Int64 = column("by the calls themselves", combine=Combine.SUM, optional=True)
-    freed_bytes: Int64 = column("by the calls themselves", combine=Combine.SUM, optional=True)
+    faults: Int64 = column("minor page faults", combine=Combine.OUTERMOST, optional=True)
+    allocated_bytes: Int64 = column("memory that the calls allocated", combine=Combine.SUM, optional=True)
+    freed_bytes: Int64 = column("memory that the calls freed", combine=Combine.SUM, optional=True)
     autograd_ns: Int64 = column(
-        "time by the autograd profiler, that of nested calls too", combine=Combine.SUM, optional=True
+        "time by the autograd profiler, including nested calls", combine=Combine.SUM, optional=True
     )
     autograd_self_ns: Int64 = column("self time by the autograd profiler", combine=Combine.SUM, optional=True)
     gpu_ns: Int64 = column(
-        "on GPUs, of all that was launched in them", combine=Combine.OUTERMOST, optional=True
+        "GPU time of all that was launched in them", combine=Combine.OUTERMOST, optional=True
     )
-    gpu_self_ns: Int64 = column("on GPUs, of what they launched", combine=Combine.SUM, optional=True)
+    gpu_self_ns: Int64 = column("GPU time of what they launched", combine=Combine.SUM, optional=True)
 
     @property
     def mean_ns(self) -> Int64:
-        """Mean time of a call."""
+        """The mean duration of a call."""
         return self.total_ns // np.maximum(self.calls, 1)
 
     @property
     def is_range(self) -> Mask:
-        """Which rows are ranges set by the program or by torch (record_function), not operators."""
+        """A mask of the rows that are ranges of the program or of torch (record_function), not operators."""
         return np.asarray(self.scope == USER_SCOPE)
 
 
 class DurationBins(Table):
-    """A histogram: how many calls of a row took about this long; sorted by row and bin."""
+    """A histogram of durations: how many calls of a row took about this long. Sorted by row and bin."""
 
-    row: Int32 = column("of the table it comes with")
-    bin: Int32 = column("a longer duration has no smaller one (`analyse.durations`)")
-    coarser: Int8 = column("how many times the bins of the row had to become twice as wide")
-    calls: Int64 = column("how many", combine=Combine.SUM)
-    sum_ns: Int64 = column("their whole durations, nested calls of the row among them", combine=Combine.SUM)
+    row: Int32 = column("row of the table that the histogram belongs to")
+    bin: Int32 = column("the number of the bin, which grows with the duration (`analyse.durations`)")
+    coarser: Int8 = column("how many times the width of the row's bins was doubled")
+    calls: Int64 = column("number of calls", combine=Combine.SUM)
+    sum_ns: Int64 = column("sum of their durations, including nested calls of the row", combine=Combine.SUM)
 
 
 class HotspotRows(Sums):
     """One row for each operator, signature text, line and phase, or for fewer keys: see `Hotspots.group`.
 
-    A key is -1 where the calls of a row may differ in it; module is a row of `Hotspots.modules` here.
+    A key is -1 if the calls of a row may differ in it. `module` is a row of `Hotspots.modules` here.
     """
 
-    first_part: Int64 = column("where its modules begin in `Hotspots.parts`")
-    parts: Int32 = column("how many modules it has there")
-    median_ns: Int64 = column("of the calls' durations, by nearest rank")
-    p95_ns: Int64 = column("of the calls' durations, by nearest rank")
+    first_part: Int64 = column("its first row in `Hotspots.parts`")
+    parts: Int32 = column("number of its rows there, one for each module")
+    median_ns: Int64 = column("median of the calls' durations, by nearest rank")
+    p95_ns: Int64 = column("95th percentile of the calls' durations, by nearest rank")
     quantile_error_ppm: Int64 = column("error of median_ns and p95_ns, in parts per million")
     usual_ns: Int64 = column(
-        "the median; the lower quartile where most calls are far longer than that, and were held up"
+        "usual duration: the median, or the lower quartile if most calls waited and were far longer"
     )
-    long_calls: Int64 = column("how many calls far longer than the usual make the row's sums mislead")
-    typical_ns: Int64 = column("self time with usual calls in the place of such", combine=Combine.SUM)
-    operators: Int64 = column("how many different ones the calls have")
-    signatures: Int64 = column("how many different ones the calls have")
-    lines: Int64 = column("how many different ones the calls have")
+    long_calls: Int64 = column("number of calls far longer than usual, if they make the row's sums mislead")
+    typical_ns: Int64 = column("self time in which these count with the usual duration", combine=Combine.SUM)
+    operators: Int64 = column("number of different operators")
+    signatures: Int64 = column("number of different signatures")
+    lines: Int64 = column("number of different lines")
     forward_ns: Int64 = column("self time in forward", combine=Combine.SUM)
     backward_ns: Int64 = column("self time in backward", combine=Combine.SUM)
     recompute_ns: Int64 = column("self time in recomputation", combine=Combine.SUM)
     flops: Int64 = column(
-        "of all calls by the work model, where there is one and it was asked for",
+        "operations of all calls by the work model, if there is one and it was asked for",
         combine=Combine.SUM,
         optional=True,
     )
 
 
 class ModuleParts(Table):
-    """The part of each module in a row; those of one row are together, most self time first."""
+    """The part of each module in a row. Modules of one row are together, most self time first."""
 
-    module: Int32 = column("row of `Hotspots.modules`, -1 for calls outside all modules")
-    calls: Int64 = column("how many", combine=Combine.SUM)
+    module: Int32 = column("row of `Hotspots.modules`, -1 for calls outside of modules")
+    calls: Int64 = column("number of calls", combine=Combine.SUM)
     self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
 
 
 class ModulePart(NamedTuple):
-    """The part of one module in a row. id: row of `Hotspots.modules`; module: its path, None outside all."""
+    """The part of a module in a row. id: row of `Hotspots.modules`; module: its path, None outside of all."""
 
     id: int
     module: str | None
@@ -129,13 +129,13 @@ class ModulePart(NamedTuple):
 
 @frozen
 class Totals:
-    """Sums over all operators; ranges are left out of the times.
+    """Sums over all operators. The times do not contain ranges.
 
-    self_ns: operator time of all threads. busiest_ns: of the thread with most of it. threads: how many ran
-    any. backward_ns: operator time in backward, recomputation left out; linked_ns: the part of it that has a
-    line. last_end_ns: None without operators. outermost_cpu_ns: CPU time that their own threads spent in
-    outermost operators and ranges, outermost_ns: how long just those took; None where it was not measured.
-    cpu_timed: how many operators and ranges have CPU time.
+    Attributes:
+        self_ns: operator time of all threads; busiest_ns: of the thread with most of it.
+        backward_ns: operator time in backward, without recomputation; linked_ns: the part with a line.
+        outermost_ns: duration of outermost operators and ranges; outermost_cpu_ns: their CPU time, or None.
+        cpu_timed: number of operators and ranges with CPU time.
     """
 
     operators: int
@@ -154,10 +154,12 @@ class Totals:
 class Hotspots:
     """Operators, ranges and their totals.
 
-    modules: module paths; those of a row whose calls came from several modules as what they have in common.
-    ungrouped: the operators in focus by all keys, modules too, in no order. group: what a row of `rows` is,
-    one of `support.view.GROUPS`. focus: the regular expression that chose rows and ranges; whole_rows,
-    whole_ranges: how many there are without it. Times: of all operators, -1 where not recorded for each.
+    Attributes:
+        modules: paths. A row whose calls came from several modules has what their paths share.
+        ungrouped: the operators in focus by all keys, including modules, in no order.
+        group: what a row of `rows` is, one of `support.view.GROUPS`.
+        focus: selected rows and ranges. whole_rows, whole_ranges: their numbers without it.
+        autograd_self_ns, gpu_self_ns, cpu_self_ns: of all operators; -1 if not recorded for each.
     """
 
     rows: HotspotRows
@@ -175,11 +177,11 @@ class Hotspots:
     cpu_self_ns: int
 
     def module(self, module: int) -> str | None:
-        """The path of a row's module or modules, None for -1."""
+        """Returns the path of a row's module or modules; None for -1."""
         return self.modules[module] if module >= 0 else None
 
     def parts_of(self, rows: HotspotRows, at: int) -> list[ModulePart]:
-        """The modules of one row, most self time first; empty where all its calls were outside of modules."""
+        """Returns the modules of a row, most self time first; empty if all calls were outside."""
         first = int(rows.first_part[at])
         chosen = slice(first, first + int(rows.parts[at]))
         parts = zip(*(column[chosen].tolist() for column in self.parts.columns().values()), strict=True)
@@ -188,38 +190,38 @@ class Hotspots:
 
 
 class HotLines(Table):
-    """Operator time of each line of the program; without a line, one row for each reason."""
+    """Operator time of each line of the program. Operators without a line have one row for each reason."""
 
-    frame: Int32 = column("one of those on the line", Frames)
+    frame: Int32 = column("a frame on the line", Frames)
     gap: Int8 = column("a `Gap`")
-    calls: Int64 = column("how many", combine=Combine.SUM)
+    calls: Int64 = column("number of calls", combine=Combine.SUM)
     self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
-    typical_ns: Int64 = column("as `HotspotRows.typical_ns`", combine=Combine.SUM)
-    forward_ns: Int64 = column("the part of it in forward", combine=Combine.SUM)
-    backward_ns: Int64 = column("the part of it in backward", combine=Combine.SUM)
-    recompute_ns: Int64 = column("the part of it in recomputation", combine=Combine.SUM)
-    other_ns: Int64 = column("the part of it in no phase", combine=Combine.SUM)
+    typical_ns: Int64 = column("as in `HotspotRows.typical_ns`", combine=Combine.SUM)
+    forward_ns: Int64 = column("the part of self_ns in forward", combine=Combine.SUM)
+    backward_ns: Int64 = column("the part of self_ns in backward", combine=Combine.SUM)
+    recompute_ns: Int64 = column("the part of self_ns in recomputation", combine=Combine.SUM)
+    other_ns: Int64 = column("the part of self_ns in other phases", combine=Combine.SUM)
     gpu_self_ns: Int64 = column("time on GPUs", combine=Combine.SUM, optional=True)
-    name: Int32 = column("of the row of `Hotspots` with most self time there", Strings)
+    name: Int32 = column("the operator with most self time on the line", Strings)
     overload: Int32 = column("the name of its overload", Strings)
     signature: Int32 = column("its inputs", Signatures)
 
 
 class ModuleTimes(Table):
-    """Operator time of each nn.Module with all its parts, each before its parts; without data loading.
+    """Operator time of each nn.Module with its parts. A module precedes its parts. Without data loading.
 
-    Equal paths are one module.
+    Modules with equal paths are one row.
     """
 
-    module: Int32 = column("the first of its path", Modules)
-    parent: Int32 = column("the module it is a part of, -1 for a root", Itself)
-    calls: Int64 = column("operators in it", combine=Combine.SUM)
-    total_ns: Int64 = column("their time", combine=Combine.SUM)
-    own_ns: Int64 = column("the part of it outside of its parts", combine=Combine.SUM)
-    forward_ns: Int64 = column("the part of it in forward", combine=Combine.SUM)
-    backward_ns: Int64 = column("the part of it in backward", combine=Combine.SUM)
-    recompute_ns: Int64 = column("the part of it in recomputation", combine=Combine.SUM)
-    other_ns: Int64 = column("the part of it in no phase", combine=Combine.SUM)
+    module: Int32 = column("the first module with this path", Modules)
+    parent: Int32 = column("the module that contains it, -1 for a root", Itself)
+    calls: Int64 = column("number of operators in it", combine=Combine.SUM)
+    total_ns: Int64 = column("time of these operators", combine=Combine.SUM)
+    own_ns: Int64 = column("the part of total_ns outside of its parts", combine=Combine.SUM)
+    forward_ns: Int64 = column("the part of total_ns in forward", combine=Combine.SUM)
+    backward_ns: Int64 = column("the part of total_ns in backward", combine=Combine.SUM)
+    recompute_ns: Int64 = column("the part of total_ns in recomputation", combine=Combine.SUM)
+    other_ns: Int64 = column("the part of total_ns in other phases", combine=Combine.SUM)
     gpu_self_ns: Int64 = column("time on GPUs", combine=Combine.SUM, optional=True)
 
 
@@ -227,7 +229,7 @@ class ModuleTimes(Table):
 class LibraryLines:
     """Operator time by the innermost line in installed packages, most self time first.
 
-    packages: which; is_given: they were asked for, else they are those that define the model's classes.
+    is_given: whether the packages were asked for; else they define the model's classes.
     """
 
     lines: HotLines
@@ -237,10 +239,9 @@ class LibraryLines:
 
 @frozen
 class HotModules:
-    """Where operator time is spent within what a line of the program calls.
+    """Operator time within what the line of the program with most self time calls.
 
-    line_frame: the line with most self time, -1 without any; line_share: of all in focus; line_modules: how
-    many modules its operators ran in.
+    line_frame: that line, or -1; line_share: its part of all in focus; line_modules: modules it ran in.
     """
 
     modules: ModuleTimes
@@ -263,15 +264,15 @@ class Activities(Table):
     """What samples show most often in some intervals."""
 
     doing: Int8 = column("a `Doing`")
-    stack: Int32 = column("one of the stacks that show it; of an import the one that asked for it", Stacks)
-    body: Int32 = column("of an import, the stack that runs the module's code, -1 not seen", Stacks)
-    doing_ns: Int64 = column("how long", combine=Combine.SUM)
-    sampled_ns: Int64 = column("the time of all samples there", combine=Combine.SUM)
-    looks: Int64 = column("how many they are", combine=Combine.SUM)
+    stack: Int32 = column("a stack that shows it; for an import the stack that imports", Stacks)
+    body: Int32 = column("for an import, the stack that runs the module's code, -1 if not seen", Stacks)
+    doing_ns: Int64 = column("time of the samples that show it", combine=Combine.SUM)
+    sampled_ns: Int64 = column("time of all samples in the intervals", combine=Combine.SUM)
+    looks: Int64 = column("number of all samples in the intervals", combine=Combine.SUM)
 
     @classmethod
     def none(cls, rows: int) -> Activities:
-        """Rows without samples, one for each of as many intervals."""
+        """Returns rows without samples, one for each interval."""
         zeros = {name: np.zeros(rows, dtype) for name, dtype in cls.dtypes.items()}
         return cls(**{**zeros, **{name: np.full(rows, -1, np.int32) for name in ("stack", "body")}})
 
@@ -283,20 +284,20 @@ class Intervals(Activities):
     after.
     """
 
-    frame: Int32 = column("where the operator before was called, -1 none in common", Frames)
-    to_frame: Int32 = column("where the operator after was called, -1 none in common", Frames)
+    frame: Int32 = column("the line that called the operator before, -1 if not known", Frames)
+    to_frame: Int32 = column("the line that called the operator after, -1 if not known", Frames)
     caller: Int32 = column("the line that called that function", Frames)
-    count: Int64 = column("how many", combine=Combine.SUM)
-    total_ns: Int64 = column("how long together", combine=Combine.SUM)
-    longest_ns: Int64 = column("the longest", combine=Combine.MOST)
+    count: Int64 = column("number of intervals", combine=Combine.SUM)
+    total_ns: Int64 = column("their total time", combine=Combine.SUM)
+    longest_ns: Int64 = column("the longest of them", combine=Combine.MOST)
 
 
 @frozen
 class Between:
-    """Time outside operators on the thread with most time in them.
+    """Time outside of operators on the thread with most time in them.
 
-    threads: how many ran operators. before_ns: from the recording's start to the first operator; after_ns:
-    from the last one to its end; None not known. outer: what samples show in these two.
+    before_ns, after_ns: before the first operator, and after the last; None if not known. outer: what samples
+    show in these two. threads: number of threads that ran operators.
     """
 
     rows: Intervals
@@ -307,16 +308,15 @@ class Between:
 
     @property
     def total_ns(self) -> int:
-        """Both together."""
+        """The time between operators, before the first and after the last."""
         return int(self.rows.total_ns.sum()) + (self.before_ns or 0) + (self.after_ns or 0)
 
 
 class SourceRule(NamedTuple):
-    """Which files are read for the lines of the program.
+    """Which files may be read for the lines of the program.
 
-    folder: only files below it; None for any that the recording names, "" for none. is_given: the user named
-    that folder as the program's, wherever the program was when it was recorded. refused: why others are not
-    read.
+    folder: only files below it; None for any file in the recording, "" for none. is_given: whether the user
+    named it as the program's folder, wherever that was when recorded. refused: why other files are not read.
     """
 
     folder: str | None = None
@@ -331,7 +331,7 @@ Found = TypeVar("Found")
 class Findings:
     """All findings about a recording: at most one of each type, found by type.
 
-    A missing finding was not computed, or nothing of it was recorded. focus: see `Hotspots`.
+    A missing finding was not computed, or nothing was recorded for it. focus: as in `Hotspots`.
     """
 
     def __init__(
@@ -347,7 +347,7 @@ class Findings:
         self._found: dict[type, Any] = {type(each): each for each in found if each is not None}
 
     def plus(self, *found: object, source_rule: SourceRule | None = None) -> Findings:
-        """The same with more findings; losses are added to those that are there."""
+        """Returns the findings with more of them. Losses are added to existing ones."""
         lost = [each for each in (self.get(Losses), *found) if isinstance(each, Losses)]
         others = (each for each in (*self._found.values(), *found) if not isinstance(each, Losses))
         losses = Losses.concat(lost) if lost else None
@@ -360,22 +360,22 @@ class Findings:
         return kind in self._found
 
     def named(self, name: str) -> Table:
-        """The finding that is a table of this name, which must be there."""
+        """Returns the finding that is a table of this name, which must exist."""
         found: Table = next(each for kind, each in self._found.items() if _name(kind) == name)
         return found
 
     def __getitem__(self, kind: type[Found]) -> Found:
-        """The finding of this type, which must be there."""
+        """Returns the finding of this type, which must exist."""
         found: Any = self._found[kind]
         return found  # type: ignore[no-any-return]
 
     def get(self, kind: type[Found]) -> Found | None:
-        """The finding of this type, None where there is none."""
+        """Returns the finding of this type; None if there is none."""
         return self[kind] if kind in self._found else None
 
     @property
     def sources(self) -> Sources | None:
-        """How observer and autograd profiler agree; None where not both recorded."""
+        """How observer and autograd profiler differ; None if only one of them recorded."""
         return self.trace.sources
 
     @property
@@ -396,5 +396,5 @@ class Findings:
 
 
 def _name(kind: type) -> str:
-    """The name of a table of findings, "" for what has none."""
+    """Returns the name of a table of findings; "" for other findings."""
     return kind.table_name if issubclass(kind, Table) else ""

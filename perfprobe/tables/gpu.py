@@ -1,7 +1,7 @@
-"""What ran on GPUs and what the program asked of them, as recorded. Times: CLOCK_MONOTONIC, -1 not timed.
+"""What ran on GPUs and which calls the program made, as recorded. Times: CLOCK_MONOTONIC, -1 if not timed.
 
-Row ids of other tables, and all numbers that the driver gave (device, context, stream, correlation), are -1
-where there is none. `correlation` is the one number that a call and what it started have in common.
+Ids of rows and all numbers from the driver (device, context, stream, correlation) are -1 if there is none.
+`correlation` is the number that a call and the work it started share.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from perfprobe.tables.strings import Strings
 
 
 class CopyKind(IntEnum):
-    """From where to where: CUpti_ActivityMemcpyKind in cupti_activity.h; FILL is ours, for a memset."""
+    """Source and destination: CUpti_ActivityMemcpyKind of cupti_activity.h. FILL is our own, for a memset."""
 
     UNKNOWN = 0
     HOST_TO_DEVICE = 1
@@ -44,7 +44,7 @@ _DIRECTIONS: dict[int, str] = {
 
 
 def direction(kind: int) -> str:
-    """From where to where a copy of this kind goes, in words."""
+    """Returns source and destination of a kind of copies, in words."""
     return _DIRECTIONS.get(kind, "unknown")
 
 
@@ -64,7 +64,7 @@ class MemoryKind(IntEnum):
 class WaitKind(IntEnum):
     """What was waited for: CUpti_ActivitySynchronizationType in cupti_activity.h.
 
-    PAGEABLE_COPY is ours, and never recorded: a copy from or to pageable memory blocks its caller.
+    PAGEABLE_COPY is perfprobe's and never recorded: a copy from or to pageable memory blocks its caller.
     """
 
     UNKNOWN = 0
@@ -76,7 +76,7 @@ class WaitKind(IntEnum):
 
 
 class OverheadKind(IntEnum):
-    """What CUPTI and the driver took for themselves: CUpti_ActivityOverheadKind in cupti_activity.h."""
+    """What CUPTI and the driver spent time on: CUpti_ActivityOverheadKind in cupti_activity.h."""
 
     UNKNOWN = 0
     DRIVER_COMPILER = 1
@@ -91,121 +91,118 @@ class OverheadKind(IntEnum):
 
 
 class Launches(Table, name="launches"):
-    """How kernels were launched, each way once: sizes of grid and block, and what a block takes."""
+    """The different ways in which kernels were launched: sizes of grid and block, and resources."""
 
-    grid_x: Int32 = column("blocks of the grid")
-    grid_y: Int32 = column("blocks of the grid")
-    grid_z: Int32 = column("blocks of the grid")
-    block_x: Int32 = column("threads of a block")
-    block_y: Int32 = column("threads of a block")
-    block_z: Int32 = column("threads of a block")
-    registers: Int32 = column("of each thread")
+    grid_x: Int32 = column("blocks of the grid in x")
+    grid_y: Int32 = column("blocks of the grid in y")
+    grid_z: Int32 = column("blocks of the grid in z")
+    block_x: Int32 = column("threads of a block in x")
+    block_y: Int32 = column("threads of a block in y")
+    block_z: Int32 = column("threads of a block in z")
+    registers: Int32 = column("registers of each thread")
     static_shared_bytes: Int32 = column("shared memory of a block that the kernel declares")
-    dynamic_shared_bytes: Int32 = column("shared memory of a block that the launch asks for")
+    dynamic_shared_bytes: Int32 = column("shared memory of a block that the launch requests")
     local_bytes: Int32 = column("local memory of each thread")
 
 
 class KinetoLaunches(Table, name="kineto_launches"):
-    """What Kineto says of launches beyond `launches`, row for row; empty where perfprobe's own CUPTI
-    recorded.
-    """
+    """What Kineto also reports of launches, row for row of `launches`. Empty if CUPTI was used directly."""
 
-    shared_bytes: Int32 = column("shared memory of a block, declared and asked for", optional=True)
+    shared_bytes: Int32 = column("shared memory of a block, declared and requested", optional=True)
     occupancy_percent: Int32 = column(
-        "its estimate of the achieved occupancy, rounded", unit="percent", optional=True
+        "Kineto's estimate of the achieved occupancy, rounded", unit="percent", optional=True
     )
 
 
 class Kernels(Table, name="kernels", most_rows=MOST_EVENTS):
-    """Kernels that ran. Hardware metrics of single kernels would be one more table, by row of this one."""
+    """Kernels that ran. Hardware metrics of single kernels would be another table, by row of this one."""
 
-    start_ns: Int64 = column("when it began, -1 not timed")
-    end_ns: Int64 = column("when it ended, -1 not timed")
+    start_ns: Int64 = column("when it began, -1 if not timed")
+    end_ns: Int64 = column("when it ended, -1 if not timed")
     device: Int32 = column("the driver's number of the device")
     context: Int32 = column("the driver's number of the context")
     stream: Int32 = column("the driver's number of the stream")
     name: Int32 = column("its name, demangled", Strings)
     launch: Int32 = column("how it was launched", Launches)
-    correlation: Int64 = column("number that it shares with the call that launched it")
-    graph: Int64 = column("of a kernel that a CUDA graph launched, the graph")
+    correlation: Int64 = column("the number of the call that launched it")
+    graph: Int64 = column("the CUDA graph that launched it")
     graph_node: Int64 = column("its node in that graph")
 
 
 class Copies(Table, name="copies", most_rows=MOST_EVENTS):
     """Copies and fills."""
 
-    start_ns: Int64 = column("when it began, -1 not timed")
-    end_ns: Int64 = column("when it ended, -1 not timed")
+    start_ns: Int64 = column("when it began, -1 if not timed")
+    end_ns: Int64 = column("when it ended, -1 if not timed")
     device: Int32 = column("the driver's number of the device")
     context: Int32 = column("the driver's number of the context")
     stream: Int32 = column("the driver's number of the stream")
     kind: Int8 = column("a `CopyKind`")
     source: Int8 = column("a `MemoryKind`")
     destination: Int8 = column("a `MemoryKind`")
-    is_async: Int8 = column("1, 0, or -1 not known")
+    is_async: Int8 = column("1 or 0, -1 if not known")
     size_bytes: Int64 = column("how much was copied or filled")
     peer_device: Int32 = column("the other device of a copy between two")
-    correlation: Int64 = column("number that it shares with the call that started it")
-    graph: Int64 = column("of a copy that a CUDA graph started, the graph")
+    correlation: Int64 = column("the number of the call that started it")
+    graph: Int64 = column("the CUDA graph that started it")
     graph_node: Int64 = column("its node in that graph")
 
 
 class ApiCalls(Table, name="api_calls", most_rows=MOST_EVENTS):
     """Calls of the CUDA runtime and driver."""
 
-    start_ns: Int64 = column("when it began, -1 not timed")
-    end_ns: Int64 = column("when it ended, -1 not timed")
-    thread: Int32 = column("where it was made", Threads)
-    name: Int32 = column("what was called, `cudaLaunchKernel`", Strings)
-    correlation: Int64 = column("number that it shares with what it started")
+    start_ns: Int64 = column("when it began, -1 if not timed")
+    end_ns: Int64 = column("when it ended, -1 if not timed")
+    thread: Int32 = column("the thread that called", Threads)
+    name: Int32 = column("name of the function, such as `cudaLaunchKernel`", Strings)
+    correlation: Int64 = column("its number, which the work it started has too")
     result: Int32 = column("what it returned, 0 is success")
-    stack: Int32 = column("of calls outside of operators whose Python stack was read", Stacks)
+    stack: Int32 = column("the Python stack, of calls outside of operators for which it was read", Stacks)
 
 
 class GpuWaits(Table, name="gpu_waits", most_rows=MOST_EVENTS):
-    """Times in which the program, or a stream, waited for a GPU."""
+    """Times in which the program or a stream waited for a GPU."""
 
-    start_ns: Int64 = column("when it began, -1 not timed")
-    end_ns: Int64 = column("when it ended, -1 not timed")
+    start_ns: Int64 = column("when it began, -1 if not timed")
+    end_ns: Int64 = column("when it ended, -1 if not timed")
     kind: Int8 = column("a `WaitKind`")
     context: Int32 = column("the driver's number of the context")
     stream: Int32 = column("the driver's number of the stream")
-    correlation: Int64 = column("number that it shares with the call that waited")
+    correlation: Int64 = column("the number of the call that waited")
 
 
 class GpuOverheads(Table, name="gpu_overheads", most_rows=MOST_EVENTS):
-    """Time that CUPTI or the driver took for itself."""
+    """Time that CUPTI or the driver spent on their own work."""
 
-    start_ns: Int64 = column("when it began, -1 not timed")
-    end_ns: Int64 = column("when it ended, -1 not timed")
+    start_ns: Int64 = column("when it began, -1 if not timed")
+    end_ns: Int64 = column("when it ended, -1 if not timed")
     kind: Int32 = column("an `OverheadKind`")
 
 
 class ExternalIds(Table, name="external_ids", most_rows=MOST_EVENTS):
-    """In exact linking: the operator in which a call was made."""
+    """With exact linking: the operator in which a call was made."""
 
-    correlation: Int64 = column("that of the call")
-    start_ns: Int64 = column("when the operator began, which tells which it is")
+    correlation: Int64 = column("the number of the call")
+    start_ns: Int64 = column("when the operator began, which identifies it")
 
 
 GPU_EVENTS: tuple[type[Table], ...] = (Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads)
 
 
 class CallSites(Table):
-    """Where each call of the CUDA API came from; row = row of `ApiCalls`.
+    """Where each call of the CUDA API came from. A row belongs to the same row of `ApiCalls`.
 
-    What it says of an operator is that of the innermost one it was made in, ranges left out, as in
-    LinkedOperators. name is -1 outside of all operators: then frame and stack come from the call's own stack
-    where that was read, from the range `cuda::...` that the collector set around it, or from a look of the
-    sampler at the call.
+    The facts are those of the innermost operator around the call, as in LinkedOperators; ranges do not count.
+    Outside of operators `name` is -1, and frame and stack come from the call's own stack if it was read, from
+    the range `cuda::...` that the collector set around it, or from a sample of the call.
     """
 
-    start_ns: Int64 = column("when that operator began")
+    start_ns: Int64 = column("when the operator began")
     name: Int32 = column("its name", Strings)
     overload: Int32 = column("the name of its overload", Strings)
     signature: Int32 = column("its inputs", Signatures)
     scope: Int8 = column("its scope")
-    stack: Int32 = column("the Python that called it", Stacks)
+    stack: Int32 = column("the Python stack that called it", Stacks)
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     forward_stack: Int32 = column("in backward, the stack of the forward call", Stacks)
@@ -216,12 +213,16 @@ class CallSites(Table):
 
 @frozen
 class GpuLinks:
-    """Which call started what; -1 where its record is missing.
+    """Which call started what; -1 if the call's record is missing.
 
-    kernel_call, copy_call, wait_call: row of `api_calls` for each row of `kernels`, `copies` and `waits`.
-    Where several calls have the correlation of a record, the runtime's is it, not the driver's within it.
-    sites: one row for each call. graph_launch: which calls launched a CUDA graph. exact: how many calls had
-    their operator named by an external id; disagreements: how many of these lie elsewhere by time.
+    If several calls have the correlation of a record, the runtime's call counts, not the driver's within it.
+
+    Attributes:
+        kernel_call, copy_call, wait_call: row of `api_calls` for each row of `kernels`, `copies` and `waits`.
+        sites: one row for each call.
+        graph_launch: a mask of the calls that launched a CUDA graph.
+        exact: number of calls with an external id of their operator.
+        disagreements: number of these whose operator would differ by time.
     """
 
     kernel_call: Int32

@@ -1,4 +1,4 @@
-"""How well GPUs were used: by the definitions of the TensorBoard plugin, and by ours."""
+"""How well GPUs were used, by the definitions of the TensorBoard plugin and by our own."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from perfprobe.tables.columns import Combine, Int32, Int64, Table, column
 
 
 class PluginSteps(Table):
-    """Steps as the TensorBoard plugin has them, in order.
+    """Steps by the TensorBoard plugin's definition, in order.
 
-    The ranges `ProfilerStep#N`; where a program set none, the steps that were found, or all operators as one.
-    With a GPU each lasts to the end of the last kernel or copy launched in it, and the next one begins there.
+    They are the ranges `ProfilerStep#N`. If a program set none, they are the steps that were found, or all
+    operators are one step. With a GPU each step lasts until the end of the last kernel or copy launched in
+    it, and the next one begins there.
     """
 
-    number: Int32 = column("N, or which of the steps that were found; -1 where all operators are one")
+    number: Int32 = column("N, or the number of the step that was found, -1 if all operators are one step")
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
 
 
 @frozen
 class StepMarks:
-    """What `PluginSteps` are made of. ranges: `ProfilerStep#N`, as they were recorded, in no order.
+    """What `PluginSteps` are made from.
 
-    first_ns, last_ns: of all operators and of those ranges; last_ns is -1 without any.
+    Attributes:
+        ranges: `ProfilerStep#N` as recorded, in no order.
+        first_ns, last_ns: of all operators and of these ranges; last_ns is -1 without any.
     """
 
     ranges: PluginSteps
@@ -33,26 +36,28 @@ class StepMarks:
 
 
 class StepUse(Table):
-    """What GPUs did in each of `PluginSteps`: each moment counts once, for the first that was going on."""
+    """What GPUs did in each of `PluginSteps`. Each moment counts once, for the first column that applies."""
 
-    step: Int32 = column("which", PluginSteps)
-    computing_ns: Int64 = column("in which a kernel ran, those of NCCL left out", combine=Combine.SUM)
-    communication_ns: Int64 = column("in which else one of NCCL's ran", combine=Combine.SUM)
-    copying_ns: Int64 = column("in which else a copy or a fill ran", combine=Combine.SUM)
-    idle_ns: Int64 = column("in which nothing ran on any GPU", combine=Combine.SUM)
+    step: Int32 = column("the step", PluginSteps)
+    computing_ns: Int64 = column("time in which a kernel other than NCCL's ran", combine=Combine.SUM)
+    communication_ns: Int64 = column("other time in which a kernel of NCCL ran", combine=Combine.SUM)
+    copying_ns: Int64 = column("other time in which a copy or a fill ran", combine=Combine.SUM)
+    idle_ns: Int64 = column("time in which nothing ran on any GPU", combine=Combine.SUM)
 
 
 @frozen
 class DeviceUse:
     """What a GPU did from the start of the first of `PluginSteps` to the end of the last, span_ns.
 
-    kernel_ns: in which at least one kernel ran, so not copies. busy_ns: copies too. sm_efficiency: of 1,
-    the share of multiprocessors that kernels had blocks for, over the span. plugin_occupancy: the mean over
-    the time of kernels of Kineto's estimate, of 1; occupancy: of ours, which knows blocks of more than 48 KiB
-    of shared memory. None where grid or device are not known.
+    Attributes:
+        kernel_ns: time in which at least one kernel ran; busy_ns: or a copy.
+        sm_efficiency: the mean fraction of multiprocessors that had a block of a running kernel.
+        plugin_occupancy: mean of Kineto's estimate over the time of kernels.
+        occupancy: the same with perfprobe's figures, which cover blocks of more than 48 KiB of shared memory.
+        kernels_ns: time of all kernels of the recording that operators launched.
+        tensor_ns: of those with tensor cores, by our list; plugin_tensor_ns: by the plugin's list.
 
-    kernels_ns: the time of all kernels of the recording that operators launched; tensor_ns: of those with
-    tensor cores, by our list; plugin_tensor_ns: by the plugin's.
+    Fractions are of 1, and None if grid or device are not known.
     """
 
     device: int
@@ -69,7 +74,7 @@ class DeviceUse:
 
 @frozen
 class GpuUse:
-    """steps: those that both tables are of. devices: by number. has_steps: whether there were any."""
+    """Use of GPUs in `steps`. devices: by number. has_steps: whether steps were found."""
 
     steps: PluginSteps
     has_steps: bool

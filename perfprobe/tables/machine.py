@@ -1,4 +1,4 @@
-"""What this machine can do, as measured: its ceilings."""
+"""The ceilings of a machine, as measured."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from perfprobe.tables.measurements import Estimate
 
 @frozen
 class Ceiling:
-    """One limit. rate: FLOP/s, bytes/s, elements/s, or ns of a call or a page fault: see `kind`.
+    """One limit.
 
-    kind: "gemm" and "isa peak" (FLOP/s), "bandwidth" (bytes/s), "element" (elements/s), "dispatch" and
-    "launch" (ns a call), "page fault" (ns a page). what: the operator or instruction that reached it, of
-    "element" the kind of elements. mix: of bandwidth: "read", "write", "copy", "triad" or "in place"; of
-    "element" the operator. footprint_bytes: of bandwidth. device: "cpu" or "cuda:0".
+    Attributes:
+        kind: "gemm" and "isa peak" (FLOP/s), "bandwidth" (bytes/s), "element" (elements/s), "dispatch" and
+            "launch" (ns a call), "page fault" (ns a page).
+        device: "cpu" or "cuda:0".
+        rate: in the unit of the kind.
+        what: the operator or instruction that reached it; for "element" the kind of elements.
+        mix: for bandwidth "read", "write", "copy", "triad" or "in place"; for "element" the operator.
+        footprint_bytes: of bandwidth.
     """
 
     kind: str
@@ -28,12 +32,16 @@ class Ceiling:
 
 @frozen
 class Machine:
-    """The ceilings of one machine under one torch.
+    """The ceilings of one machine with one torch.
 
-    name: the processor or GPU in words; key: what it was cached by. noise: how far repeated measurements were
-    apart, as a part of their median; contention: wall by CPU time while it was measured. measured: ISO date.
-    levels: upper footprints of the bandwidth curve's plateaus, (name, bytes), found from the curve itself.
-    missing: what was not measured, with the reason.
+    Attributes:
+        name: the processor or GPU in words.
+        key: the key in the cache.
+        measured: ISO date.
+        noise: difference between repeated measurements, as a part of their median.
+        contention: wall time divided by CPU time while measuring.
+        levels: (name, bytes): the upper footprints of the plateaus of the bandwidth curve.
+        missing: what was not measured, with the reason.
     """
 
     name: str

@@ -1,11 +1,11 @@
-"""Measurements as a JSON document, and the file beside a recording that keeps them.
+"""Measurements as a JSON document, and the file beside a recording that stores them.
 
-The document is `{"schema": 1, "meta": {}, "losses": [], "tables": {"measurements": []}}`, its rows with
-the fields of `Measurement`; null is what was not measured. Within a schema fields are only added, and a
-reader skips those it does not know.
+The document is `{"schema": 1, "meta": {}, "losses": [], "tables": {"measurements": []}}`. Its rows have the
+fields of `Measurement`; null means not measured. Within a schema fields are only added, and a reader skips
+unknown ones.
 
-The file is untrusted, like a recording: its size is bounded, and every value must have the type that
-the dataclasses name.
+The file is untrusted, like a recording: its size is limited, and every value must have the type that the
+dataclasses declare.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from perfprobe.tables.storage import SUFFIX
 
 SCHEMA = 1
 ENDING = ".measurements.json"
-MOST_BYTES = 1 << 24  # hundreds of signatures with all their figures are a tenth of this
+MOST_BYTES = 1 << 24  # hundreds of signatures with all their figures take a tenth of this
 LONGEST_TEXT = 1 << 18  # characters of a signature
 _LARGEST = 2**63
 _REMEDY = "measure again: perfprobe bench"
 
 
 def beside(recording: str) -> str:
-    """Where the measurements of a recording are kept."""
+    """Returns the path of the measurements of a recording."""
     return recording.removesuffix(SUFFIX) + ENDING
 
 
 def identity(recording: Recording) -> str:
-    """What distinguishes this recording from others of the same name."""
+    """Returns a text that distinguishes this recording from others with its name."""
     facts = [recording.number("program", "pid"), recording.number("start", "monotonic_ns")]
     facts += [recording.number("clock", "realtime_ns"), recording.last_ns, recording.operator_rows]
     return " ".join(map(str, facts))
 
 
 def document(measured: Measurements, belongs_to: str | None) -> dict[str, Any]:
-    """Ready for json.dumps. belongs_to: the identity of the recording, None for operators typed by hand."""
+    """Returns the document for json.dumps. belongs_to: identity of the recording; None if typed."""
     meta = asdict(measured)
     rows = meta.pop("rows")
     losses = [
@@ -64,7 +64,7 @@ def document(measured: Measurements, belongs_to: str | None) -> dict[str, Any]:
 
 
 def write(path: str, measured: Measurements, belongs_to: str | None) -> None:
-    """Write the document whole or not at all. Raises EnvironmentLack where it cannot be written."""
+    """Writes the document atomically. Raises EnvironmentLack if it cannot be written."""
     text = json.dumps(document(measured, belongs_to), indent=1, allow_nan=False) + "\n"
     try:
         files.write(path, text.encode(errors="backslashreplace"))
@@ -74,19 +74,19 @@ def write(path: str, measured: Measurements, belongs_to: str | None) -> None:
 
 
 def read(path: str, belongs_to: str | None, verdicts: Sequence[str]) -> Measurements:
-    """The measurements in a file.
+    """Reads the measurements in a file.
 
     Args:
-        belongs_to: the identity of the recording that they have to be of.
-        verdicts: the kinds of verdicts that there are.
+        belongs_to: identity of the recording that they must belong to.
+        verdicts: the kinds of verdicts that exist.
 
     Raises:
-        InputError: the file cannot be read, holds something else, or is about another recording.
+        InputError: the file cannot be read, holds something else, or belongs to another recording.
     """
     found = _loaded(path)
     meta, tables = _part(found, "meta", path), _part(found, "tables", path)
     if meta.get("identity") != belongs_to:
-        raise InputError("the measurements are of another recording", path, _REMEDY)
+        raise InputError("the measurements belong to another recording", path, _REMEDY)
     try:
         measured: Measurements = _as_kind(Measurements, {**meta, "rows": tables.get("measurements")}, "meta")
         _check_verdicts(measured.rows, verdicts)
@@ -96,7 +96,7 @@ def read(path: str, belongs_to: str | None, verdicts: Sequence[str]) -> Measurem
 
 
 def measurement(row: Any) -> Measurement:
-    """A row of the document. Raises ValueError where it is not valid."""
+    """Returns a row of the document. Raises ValueError if it is not valid."""
     found: Measurement = _as_kind(Measurement, row, "measurement")
     return found
 
@@ -106,7 +106,7 @@ def _loaded(path: str) -> dict[str, Any]:
         with open(path, "rb", opener=regular_file) as file:
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
-            raise ValueError("larger than any that is written")
+            raise ValueError("too large")
         found = json.loads(data)
     except OSError as error:
         raise InputError(f"the measurements cannot be read: {error.strerror}", path, "") from error
@@ -128,25 +128,25 @@ def _part(found: dict[str, Any], name: str, path: str) -> dict[str, Any]:
 def _check_verdicts(rows: Sequence[Measurement], verdicts: Sequence[str]) -> None:
     for row in rows:
         if row.verdict is not None and row.verdict.kind not in verdicts:
-            raise ValueError("a verdict that there is not")
+            raise ValueError("unknown verdict")
 
 
 def _as_kind(kind: Any, value: Any, name: str) -> Any:
-    """The JSON value as the type that an annotation names. Raises ValueError where it does not fit."""
+    """Returns the JSON value as the type of an annotation. Raises ValueError if it does not fit."""
     if is_dataclass(kind):
         return _as_dataclass(kind, value, name)
-    if isinstance(kind, types.UnionType):  # X | None is the only union
+    if isinstance(kind, types.UnionType):  # the only unions are X | None
         return None if value is None else _as_kind(get_args(kind)[0], value, name)
     if get_origin(kind) is tuple:
         return _as_tuple(get_args(kind), value, name)
     if not _PLAIN[kind](value):
-        raise ValueError(f"{name} is not what it should be")
+        raise ValueError(f"{name} has another type")
     return float(value) if kind is float else value
 
 
 def _as_dataclass(kind: Any, value: Any, name: str) -> Any:
     if not isinstance(value, dict):
-        raise ValueError(f"{name} is not what it should be")
+        raise ValueError(f"{name} has another type")
     given = {}
     for place, hint in _hints(kind):
         if place.name in value:
@@ -162,7 +162,7 @@ def _as_tuple(kinds: tuple[Any, ...], value: Any, name: str) -> tuple[Any, ...]:
     if kinds[-1] is Ellipsis:
         kinds = kinds[:1] * len(value)
     if len(kinds) != len(value):
-        raise ValueError(f"{name} is not what it should be")
+        raise ValueError(f"{name} has another length")
     return tuple(_as_kind(kind, item, name) for kind, item in zip(kinds, value, strict=True))
 
 

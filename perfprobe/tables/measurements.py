@@ -1,20 +1,20 @@
-"""Results of microbenchmarks: plain data that bench yields, a file keeps and reports print.
+"""Results of microbenchmarks: plain data that bench makes, a file stores and reports print.
 
-Times are nanoseconds of one call. None is "not measured".
+Times are nanoseconds of one call. None means not measured.
 """
 
 from __future__ import annotations
 
 from perfprobe.support.frozen import frozen
 
-# Why a call was not measured: it cannot be made; the memory or device for it is missing here; its process
-# crashed; no time left.
+# Why a call was not measured: it cannot be made; memory or device is missing here; its process crashed; no
+# time was left.
 CALL, MACHINE, CRASH, TIME = CAUSES = ("call", "machine", "crash", "time")
 
 
 @frozen
 class Estimate:
-    """The median over fresh processes, each the median of its blocks; with the lowest and highest."""
+    """Median, lowest and highest of fresh processes, each the median of its blocks."""
 
     value: float
     low: float
@@ -25,13 +25,17 @@ class Estimate:
 class Wanted:
     """A call to be measured.
 
-    operator: with its overload: `aten::div.Tensor`; without, the overload is found by the inputs. signature:
-    in the grammar of recordings. example: the same with the values of floats, "" where not known. values:
-    what was seen in the tensors, as in `signatures.values`, "" where nothing was looked at. threads: of
-    torch's pool. reuse: of each tensor, lists flattened, the bytes that the program touched since it last
-    touched this one, about; -1 or none for more than caches hold, and where it is not known. result_reuse:
-    the same of the memory that its result gets. same: the place of the earlier tensor that it also is, -1 or
-    none for none.
+    Attributes:
+        operator: with its overload, such as `aten::div.Tensor`. Without one the inputs decide.
+        signature: in the grammar of recordings.
+        example: the same with the values of floats; "" if not known.
+        values: statistics of the tensors' values, as in `signatures.values`; "" if none.
+        threads: size of torch's thread pool.
+        reuse: for each tensor, lists flattened, about how many bytes the program touched since it last
+            touched this one; -1 or missing if not known or more than caches hold.
+        result_reuse: the same for the memory of its result.
+        same: for each tensor the position of the earlier tensor that it is the same as; -1 or missing if
+            none.
     """
 
     operator: str
@@ -48,9 +52,13 @@ class Wanted:
 class Seen:
     """All calls of one signature in a recording.
 
-    share: of all operator time; total_ns, self_ns: wall; cpu_ns: CPU time of the calling thread, without the
-    cost of recording, faults: its page faults; None where they were not recorded for every operator.
-    lines: of the program, `file:line in function`, those with most self time, that one first.
+    Attributes:
+        share: of all operator time.
+        total_ns, self_ns: wall time.
+        cpu_ns: CPU time of the calling thread, without the cost of recording.
+        faults: page faults of the calling thread. cpu_ns and faults are None if not recorded for every
+            operator.
+        lines: lines of the program with most self time, as `file:line in function`.
     """
 
     calls: int
@@ -66,10 +74,13 @@ class Seen:
 class Bound:
     """A limit of the machine beside the call, both timed in the same rounds.
 
-    kind: "gemm", "memory", "gather", "element" or "overhead". fraction: the time that the limit alone would
-    take, as a part of the call's time; above 1 the model is wrong, and that is shown. reference: what was
-    timed for it, in words. level: of memory, "L2", "LLC" or "DRAM", where the machine's ceilings are known.
-    isa_fraction: of the processor's own peak, for "gemm".
+    Attributes:
+        kind: "gemm", "memory", "gather", "element" or "overhead".
+        fraction: the time that the limit alone would take, as a part of the call's time. Above 1 the model is
+            wrong, which is shown.
+        reference: what was timed for it, in words.
+        level: of memory, "L2", "LLC" or "DRAM", if the machine's ceilings are known.
+        isa_fraction: for "gemm", the fraction of the processor's own peak.
     """
 
     kind: str
@@ -83,9 +94,11 @@ class Bound:
 class Counterfactual:
     """The same call with one thing changed, in the same rounds; "recycled output" later in the process.
 
-    kind: "contiguous", "contiguous with copy", "channels_last", "threads", "padded", "dtype", "values",
-    "flushed", "recycled output".
-    change: in words, `K 13→16`. speedup: time of the call as it is, divided by that of the changed one.
+    Attributes:
+        kind: "contiguous", "contiguous with copy", "channels_last", "threads", "padded", "dtype", "values",
+            "flushed", "recycled output".
+        change: in words, such as `K 13→16`.
+        speedup: time of the call divided by that of the changed call.
     """
 
     kind: str
@@ -95,7 +108,7 @@ class Counterfactual:
 
 @frozen
 class Untried:
-    """A change that was not tried. kind, change: as in `Counterfactual`, "" for all changes; reason: why."""
+    """A change that was not tried. kind, change: as in `Counterfactual`, "" for all changes."""
 
     kind: str
     change: str
@@ -104,7 +117,7 @@ class Untried:
 
 @frozen
 class Verdict:
-    """kind: one of `models.verdicts.KINDS`; text: the whole sentence; modifiers: texts, each measured."""
+    """A verdict. kind: one of `models.verdicts.KINDS`; text: a sentence; modifiers: texts, each measured."""
 
     kind: str
     text: str
@@ -115,17 +128,24 @@ class Verdict:
 class Measurement:
     """One signature on one machine.
 
-    not_rebuilt: why it was not measured; cause: which kind of reason that is, one of `CAUSES`. device: "cpu"
-    or "cuda:0". clock: whose times these are: "cpu" (of the critical path), "wall" or "gpu" (device events).
-    rotating: over copies of the operands larger than the caches; warm: the same operands again; replayed:
-    each as far back as in the program; wall: of rotating, by the wall clock. floor: the same overload on
-    one-element operands. contention: wall by CPU time. faults: page faults of a call; fault_ns: what they
-    cost by the measured price of one (one_fault_ns), shared by threads as their work is; fault_part: the
-    same as a part of rotating, process by process. other_threads: CPU time of all other threads, as a
-    part of that of the busiest. replay: the calling thread's part of replayed, or of rotating without it,
-    with the price of the page faults that were counted in the program, by the CPU time of a call there.
-    nested: the part of the time in operators that it calls, by name. dtype: of the arithmetic, by the
-    work model. untried: changes that were not tried.
+    Attributes:
+        device: "cpu" or "cuda:0".
+        clock: the kind of the times: "cpu" (of the critical path), "wall" or "gpu" (device events).
+        not_rebuilt: why it was not measured; cause: one of `CAUSES`.
+        rotating: with copies of the operands larger than the caches; wall: the same in wall time.
+        warm: with the same operands each time.
+        replayed: with each operand last touched as long ago as in the program.
+        floor: the same overload with operands of one element.
+        contention: wall time divided by CPU time.
+        faults: page faults of a call.
+        fault_ns: their time, by the measured time of one (one_fault_ns), shared by threads like their work.
+        fault_part: the same as a part of rotating, for each process.
+        other_threads: CPU time of all other threads divided by that of the busiest.
+        replay: time of the calling thread in replayed (or rotating), with the page faults of the program,
+            divided by the CPU time of a call in the program.
+        dtype: of the arithmetic, from the work model.
+        nested: the part of the time in each operator that it calls, by name.
+        untried: changes that were not tried.
     """
 
     wanted: Wanted
@@ -161,10 +181,13 @@ class Measurement:
 
 @frozen
 class Measurements:
-    """A run of bench. recording: the file it is about, None for operators typed by hand.
+    """A run of bench.
 
-    left_out_share: part of all operator time in calls that were not measured. stopped: why it ended before
-    all was measured. notes: what a reader must know, in words.
+    Attributes:
+        recording: the file that the calls are from; None for typed operators.
+        left_out_share: part of all operator time in calls that were not measured.
+        stopped: why it ended before all was measured.
+        notes: what a reader must know, in words.
     """
 
     machine: str

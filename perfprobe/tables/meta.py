@@ -6,9 +6,9 @@ from perfprobe.tables.columns import Int64, Table, Text, column
 
 
 class Meta(Table, name="meta"):
-    """Facts of any shape by key; of equal keys the last one counts."""
+    """Facts of any shape by key. Of equal keys the last one counts."""
 
-    key: Text = column("what the fact is about: `host`, `program`, `gpu`")
+    key: Text = column("what the fact is about, such as `host`, `program`, `gpu`")
     value: Text = column("JSON, nested at most 16 deep")
 
 

@@ -1,4 +1,4 @@
-"""A file that is read more than once, and opened only once."""
+"""A file that is opened only once but read several times."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO
 class OpenedFile:
     """A regular file, open for reading as long as this object lives. name: as it was given.
 
-    Raises OSError where it cannot be opened, ValueError where the name has a NUL.
+    Raises OSError if it cannot be opened, ValueError if the name has a NUL.
     """
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
@@ -20,18 +20,18 @@ class OpenedFile:
         weakref.finalize(self, os.close, self._descriptor)
 
     def at(self, offset: int, size_bytes: int) -> bytes:
-        """So many bytes from there on, fewer where the file ends before. Raises OSError."""
+        """Returns this many bytes from an offset; fewer at the end of the file. Raises OSError."""
         return os.pread(self._descriptor, size_bytes, offset)
 
     def stream(self) -> BinaryIO:
-        """The file from its beginning; to be closed. Only one stream can be read at a time."""
+        """Returns the file from its beginning, to be closed. Only one stream can be read at a time."""
         stream = os.fdopen(os.dup(self._descriptor), "rb")
         stream.seek(0)
         return stream
 
 
 def regular_file(name: str, flags: int) -> int:
-    """An opener of regular files only: a pipe would wait for ever, a device has no end. Raises OSError."""
+    """Opens regular files only: a pipe would wait for ever, a device has no end. Raises OSError."""
     descriptor = os.open(name, flags | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

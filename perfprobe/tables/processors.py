@@ -1,4 +1,4 @@
-"""Processors: how long threads ran and waited for one, as recorded and as computed, and who used it."""
+"""How long threads ran and waited for a processor, as recorded and as computed, and who used it."""
 
 from __future__ import annotations
 
@@ -12,62 +12,67 @@ from perfprobe.tables.events import Threads
 
 
 class ThreadTimes(Table, name="thread_times", most_rows=MOST_EVENTS):
-    """A thread that had run since the reading before; sums since the thread began."""
+    """A thread that ran since the previous reading. Sums begin with the thread."""
 
-    time_ns: Int64 = column("of the reading: a row of `processor_times`")
-    thread: Int32 = column("which", Threads)
+    time_ns: Int64 = column("time of the reading, a row of `processor_times`")
+    thread: Int32 = column("the thread", Threads)
     run_ns: Int64 = column("CPU time")
-    wait_ns: Int64 = column("ready to run, and did not; -1 not known")
+    wait_ns: Int64 = column("time in which it was ready to run and did not, -1 if not known")
     voluntary: Int64 = column("how often it gave up the processor to wait; read once a second", optional=True)
     involuntary: Int64 = column("how often the processor was taken from it", optional=True)
     processor: Int32 = column("where it ran last, by the kernel's number of it; read with the two")
 
 
 class ProcessorTimes(Table, name="processor_times", most_rows=MOST_EVENTS):
-    """A reading of all threads and of the machine; sums since the kernel began to count, -1 not known.
+    """A reading of all threads and of the machine. Sums begin with the kernel's counting, -1 if not known.
 
     busy_ns and stolen_ns are of the processors that the process may use.
     """
 
-    time_ns: Int64 = column("when it was")
+    time_ns: Int64 = column("time of the reading")
     process_cpu_ns: Int64 = column("CPU time of the process")
-    children_cpu_ns: Int64 = column("CPU time of its child processes, those of them too that have ended")
-    busy_ns: Int64 = column("processors at work, for whatever process")
-    stolen_ns: Int64 = column("processors that the hypervisor gave to others")
+    children_cpu_ns: Int64 = column("CPU time of its child processes, including those that have ended")
+    busy_ns: Int64 = column("time in which processors worked, for any process")
+    stolen_ns: Int64 = column("time that the hypervisor gave to others")
     pressure_ns: Int64 = column("time in which some process on this machine waited for a processor")
-    throttled_ns: Int64 = column("time in which the quota of the cgroup was used up")
-    processors: Int64 = column("how many the process may use")
+    throttled_ns: Int64 = column("time in which the cgroup's quota was exhausted")
+    processors: Int64 = column("number of processors that the process may use")
 
 
 class ProcessorWindows(Table):
-    """What happened between two readings, 0.5 s apart or more.
+    """What happened between two readings, at least 0.5 s apart.
 
-    waited_ns is the sum of the three kinds, each -1 where not told. own_ns: other threads or processes of the
-    program had the processor, or its quota was used up. neighbours_ns: other processes of the machine had it.
+    waited_ns is the sum of the three kinds, each -1 if not known. own_ns: other threads or processes of the
+    program had the processor, or its quota was exhausted. neighbours_ns: other processes of the machine had
+    it.
     """
 
-    start_ns: Int64 = column("the reading before")
+    start_ns: Int64 = column("the previous reading")
     end_ns: Int64 = column("this reading")
     run_ns: Int64 = column("CPU time of the program's threads", combine=Combine.SUM)
     perfprobe_ns: Int64 = column("CPU time of perfprobe's own threads", combine=Combine.SUM)
-    process_cpu_ns: Int64 = column("CPU time of the process, threads that ended in between too")
-    waited_ns: Int64 = column("the program's threads waited for a processor", combine=Combine.SUM)
-    own_ns: Int64 = column("the part of it for the program itself", combine=Combine.SUM)
-    neighbours_ns: Int64 = column("the part of it for other processes", combine=Combine.SUM)
-    unknown_ns: Int64 = column("the part of it that neither explains", combine=Combine.SUM)
+    process_cpu_ns: Int64 = column("CPU time of the process, including threads that ended in between")
+    waited_ns: Int64 = column(
+        "time in which the program's threads waited for a processor", combine=Combine.SUM
+    )
+    own_ns: Int64 = column("the part of waited_ns for the program itself", combine=Combine.SUM)
+    neighbours_ns: Int64 = column("the part of waited_ns for other processes", combine=Combine.SUM)
+    unknown_ns: Int64 = column("the part of waited_ns that neither explains", combine=Combine.SUM)
     main_run_ns: Int64 = column("CPU time of the main thread", combine=Combine.SUM)
-    main_waited_ns: Int64 = column("the main thread waited for a processor", combine=Combine.SUM)
+    main_waited_ns: Int64 = column(
+        "time in which the main thread waited for a processor", combine=Combine.SUM
+    )
     children_cpu_ns: Int64 = column("CPU time of child processes", optional=True)
     neighbours_cpu_ns: Int64 = column("CPU time of other processes on the allowed processors", optional=True)
-    stolen_ns: Int64 = column("time the hypervisor gave to others", optional=True)
+    stolen_ns: Int64 = column("time that the hypervisor gave to others", optional=True)
     pressure_ns: Int64 = column("time in which some process on the machine waited", optional=True)
-    throttled_ns: Int64 = column("time in which the quota was used up", optional=True)
-    processors: Int64 = column("how many the process may use", optional=True)
+    throttled_ns: Int64 = column("time in which the quota was exhausted", optional=True)
+    processors: Int64 = column("number of processors that the process may use", optional=True)
 
     def between(self, name: str, start_ns: Int64, end_ns: Int64) -> Int64:
-        """The part of a column of times in each of these intervals, spread evenly over each window.
+        """Returns the part of a column in each of these intervals, spread evenly over each window.
 
-        Without windows, 0.
+        Returns 0 without windows.
         """
         if len(self) == 0:
             return np.zeros(len(start_ns), np.int64)
@@ -78,11 +83,13 @@ class ProcessorWindows(Table):
 
 
 class ThreadWaits(Table):
-    """Threads, up to their last reading; most waiting first."""
+    """Threads, up to their last reading, most waiting first."""
 
-    thread: Int32 = column("which", Threads)
+    thread: Int32 = column("the thread", Threads)
     run_ns: Int64 = column("CPU time", combine=Combine.SUM)
-    waited_ns: Int64 = column("ready to run, and did not; -1 not known", combine=Combine.SUM, optional=True)
+    waited_ns: Int64 = column(
+        "time in which it was ready to run and did not, -1 if not known", combine=Combine.SUM, optional=True
+    )
     last_ns: Int64 = column("the last reading at which it had run")
     is_perfprobe: Mask = column("whether it is one of perfprobe's own")
     is_main: Mask = column("whether it is the main thread")
@@ -97,13 +104,17 @@ class Lack(NamedTuple):
 
 @frozen
 class Processors:
-    """All windows together. None: not known, and `lacks` says why.
+    """All windows together. None means not known; `lacks` says why.
 
-    wall_ns: from the first to the last reading. affinity_cores: processors that the process may use, the most
-    of any window; quota_cores: what the quota of its cgroup allows; allowed_cores: the less of both.
-    used_cores: CPU time of the process in wall time; children_cores and neighbours_cores: the same of its
-    child processes, and of others on the allowed processors. other_run_ns: CPU time of threads that ended
-    before they were read, whose waiting is not known. evidence: the kernel's files that were read.
+    Attributes:
+        wall_ns: from the first to the last reading.
+        affinity_cores: processors that the process may use, the most of any window.
+        quota_cores: the quota of its cgroup.
+        allowed_cores: the lower of both.
+        used_cores: CPU time of the process divided by wall time; children_cores: of its child processes;
+            neighbours_cores: of others on the allowed processors.
+        other_run_ns: CPU time of threads that ended before they were read, whose waiting is not known.
+        evidence: the kernel's files that were read.
     """
 
     windows: ProcessorWindows
@@ -129,7 +140,7 @@ class Processors:
 
     @property
     def neighbours_share(self) -> float | None:
-        """The part of the allowed processors' time that other processes had."""
+        """The part of the allowed processors' time that other processes used."""
         if self.neighbours_cores is None or not self.affinity_cores:
             return None
         return self.neighbours_cores / self.affinity_cores

@@ -1,4 +1,4 @@
-"""Ranges that the program, or a library it uses, named through NVTX, ITT or perfprobe."""
+"""Ranges that the program or a library set through NVTX, ITT or perfprobe."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from perfprobe.tables.strings import Strings
 
 
 class RangeSource(IntEnum):
-    """Through what a range was set."""
+    """The interface through which a range was set."""
 
     NVTX = 0
     ITT = 1
     PERFPROBE = 2
-    PYTHON = 3  # garbage collections: what the interpreter itself does
+    PYTHON = 3  # garbage collections, which the interpreter runs
 
 
 class RangeKind(IntEnum):
-    """Whether ranges nest on their thread, or may begin and end anywhere; a mark has no duration.
+    """Whether ranges nest on their thread, or may begin and end anywhere. A mark has no duration.
 
-    Those of one source and domain nest; ranges of other sources may end in between.
+    Ranges of one source and domain nest; ranges of other sources may end in between.
     """
 
     NESTED = 0
@@ -30,34 +30,34 @@ class RangeKind(IntEnum):
 
 
 class Ranges(Table, name="ranges", most_rows=MOST_EVENTS):
-    """Ranges that the program, or a library, named."""
+    """Ranges that the program or a library set."""
 
     start_ns: Int64 = column("when it began")
-    end_ns: Int64 = column("when it ended, -1 if it was still open at the recording's end")
-    thread: Int32 = column("where it began", Threads)
+    end_ns: Int64 = column("when it ended, -1 if it was open at the recording's end")
+    thread: Int32 = column("the thread on which it began", Threads)
     name: Int32 = column("its name", Strings)
-    domain: Int32 = column("its domain, -1 the default one", Strings)
+    domain: Int32 = column("its domain, -1 for the default domain", Strings)
     source: Int8 = column("a `RangeSource`")
     kind: Int8 = column("a `RangeKind`")
 
 
 class RangeRows(Table):
-    """Ranges of one name, domain, source and kind, and their sums.
+    """Ranges with one name, domain, source and kind, and their sums.
 
-    Times other than `total_ns` are of whole durations; all are -1 of marks, and where no end is known.
+    Times other than `total_ns` are of whole durations. All are -1 for marks, and if no end is known.
     """
 
     name: Int32 = column("their name", Strings)
-    domain: Int32 = column("their domain, -1 the default one", Strings)
+    domain: Int32 = column("their domain, -1 for the default domain", Strings)
     source: Int8 = column("a `RangeSource`")
     kind: Int8 = column("a `RangeKind`")
-    thread: Int32 = column("where they are, -1 if on several threads", Threads)
-    ranges: Int64 = column("how many there were, marks too", combine=Combine.SUM)
+    thread: Int32 = column("their thread, -1 if there are several", Threads)
+    ranges: Int64 = column("number of ranges, including marks", combine=Combine.SUM)
     open: Int64 = column(
-        "how many had not ended with the recording, and count up to its end", combine=Combine.SUM
+        "number of ranges that were open at the recording's end; they count up to it", combine=Combine.SUM
     )
     total_ns: Int64 = column(
-        "time in which at least one was open, of nested ones on each thread",
+        "time in which at least one was open; for nested ranges summed over threads",
         combine=Combine.OUTERMOST,
         optional=True,
     )

@@ -1,4 +1,4 @@
-"""A `Recording`: what the collectors saw, each on its own, as saved on disk."""
+"""A `Recording`: what the collectors saw, each separately, as saved on disk."""
 
 from __future__ import annotations
 
@@ -21,12 +21,15 @@ _LARGEST_NUMBER = 2**63
 
 @frozen
 class Recording:
-    """Tables and meta in memory, operators streamed.
+    """Tables and meta in memory; operators are streamed.
 
-    tables: by class, see `__getitem__`. complete: closed by its writer. stopped_at: why reading ended before
-    the end of the file, None when it did not. last_ns: the time of the last flush, -1 not known.
-    operator_rows: how many `operators` yields. damaged: invalid ids of operators, by column;
-    filled by reading them.
+    Attributes:
+        tables: by class, see `__getitem__`.
+        complete: whether its writer closed it.
+        last_ns: time of the last flush; -1 if not known.
+        stopped_at: why reading ended before the end of the file; None if it did not.
+        operator_rows: number of rows that `operators` yields.
+        damaged: number of invalid ids of operators, by column. Reading operators fills it.
     """
 
     path: str
@@ -41,23 +44,23 @@ class Recording:
     damaged: dict[str, int] = field(default_factory=dict)
 
     def __getitem__(self, kind: type[SomeTable]) -> SomeTable:
-        """The table of this class, `recording[Kernels]`; without rows where nothing of it was recorded."""
+        """Returns the table of this class, `recording[Kernels]`; without rows if nothing was recorded."""
         table = self.tables.get(kind)
         return table if isinstance(table, kind) else kind.empty()
 
     def rows(self, *kinds: type[Table]) -> int:
-        """How many rows these tables have together."""
+        """Returns the number of rows of these tables together."""
         return sum(len(self[kind]) for kind in kinds)
 
     def autograd_operators(self, columns: Sequence[str]) -> Iterator[Operators]:
-        """What the autograd profiler recorded beside the observer; as `operators`."""
+        """Yields what the autograd profiler recorded beside the observer, like `operators`."""
         return iter(()) if self.autograd_source is None else self._rows(self.autograd_source, columns)
 
     def operators(self, columns: Sequence[str] | None = None) -> Iterator[Operators]:
-        """The operators in the order of the file, in batches of 1 to 262,144 rows.
+        """Yields the operators in the order of the file, in batches of 1 to 262,144 rows.
 
-        Rows have only the columns asked for. An invalid id becomes -1, and is counted in
-        `damaged`. Raises InputError when the file cannot be read or decoded any more.
+        Rows have only the requested columns. Invalid ids become -1 and are counted in `damaged`. Raises
+        InputError if the file can no longer be read or decoded.
         """
         return self._rows(self.source, list(Operators.dtypes) if columns is None else list(columns))
 
@@ -75,22 +78,22 @@ class Recording:
         self.damaged.update(damaged)
 
     def main_thread(self) -> Mask:
-        """Which rows of `threads` are the process's first thread, which has the number of the process.
+        """A mask of the rows of `threads` that are the process's main thread, whose number is the PID.
 
-        All False where it is not known; with one more entry for "no thread".
+        All False if it is not known. One more entry is for no thread.
         """
         process = self.number("program", "pid")
         os_thread = np.append(self[Threads].os_thread, np.int64(-1))
         return np.asarray((os_thread > 0) & (os_thread == (-1 if process is None else process)))
 
     def os_threads(self) -> Int64:
-        """For each row of `threads` a number that all rows of one thread share; one more, -1, for none."""
+        """Returns for each row of `threads` a number that rows of one thread share. Last: -1, no thread."""
         own = -2 - np.arange(len(self[Threads]), dtype=np.int64)
         os_thread = self[Threads].os_thread
         return np.append(np.where(os_thread > 0, os_thread, own), np.int64(-1))
 
     def fact(self, *keys: str) -> Any:
-        """The meta value at this path of keys, None where there is none."""
+        """Returns the meta value at this path of keys; None if there is none."""
         value: Any = self.meta
         for key in keys:
             if not isinstance(value, Mapping):
@@ -99,7 +102,7 @@ class Recording:
         return value
 
     def number(self, *keys: str) -> int | float | None:
-        """The meta value at this path if it is a number of sensible size, else None."""
+        """Returns the meta value at this path if it is a number of plausible size, else None."""
         value = self.fact(*keys)
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             return None
@@ -107,24 +110,24 @@ class Recording:
         return value if sensible else None
 
     def text(self, *keys: str) -> str | None:
-        """The meta value at this path if it is text, else None."""
+        """Returns the meta value at this path if it is text, else None."""
         value = self.fact(*keys)
         return value if isinstance(value, str) else None
 
     def texts(self, *keys: str) -> list[str]:
-        """The texts at this path: a list's, a single one, or none."""
+        """Returns the texts at this path: of a list, a single one, or none."""
         value = self.fact(*keys)
         return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 
     @property
     def counts_ended_ns(self) -> float | None:
-        """When counting calls ended early or, for a killed program, was last written; else None."""
+        """When counting ended early, or for a killed program when counts were last written; else None."""
         ended_ns = self.number("cprofile", "ended_ns")
         return self.counts_cut_ns if ended_ns is None else ended_ns
 
     @property
     def counts_cut_ns(self) -> int | None:
-        """When cProfile's counts were last written, for a program that was killed or left by `os._exit`."""
+        """When cProfile's counts were last written, for a program that was killed or ended by `os._exit`."""
         ended = (
             self.number("stop", "monotonic_ns") is not None or self.number("cprofile", "ended_ns") is not None
         )
@@ -133,14 +136,14 @@ class Recording:
 
     @property
     def counts_lost(self) -> bool:
-        """Whether such a program was counted, and no counts had been written yet."""
+        """Whether calls of such a program were counted, but no counts were written."""
         counted = self.text("recording", "python") in ("both", "cprofile")
         left_out = "cprofile" in self[Losses].source.tolist()
         return counted and not (self.complete or left_out or self.fact("cprofile") is not None)
 
 
 def in_range(ids: Int32, limit: int | Int32) -> tuple[Int32, int]:
-    """The ids with -1 for each that is not in 0 .. limit - 1, and how many of those were not -1 before."""
+    """Returns the ids with -1 for each that is not in 0 .. limit - 1, and how many of these were not -1."""
     if len(ids) == 0:
         return ids, 0
     if isinstance(limit, int) and int(ids.min()) >= -1 and int(ids.max()) < limit:

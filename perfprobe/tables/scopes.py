@@ -7,5 +7,5 @@ BACKWARD_FUNCTION = 1
 USER_SCOPE = 7
 
 # Names of perfprobe's own ranges.
-STEP_NAME = "perfprobe.step"  # set by `with perfprobe.step():`
-STEP_MARK = "perfprobe.step()"  # without duration: set by every call of it
+STEP_NAME = "perfprobe.step"  # set by blocks `with perfprobe.step():`
+STEP_MARK = "perfprobe.step()"  # set by each call, without duration

@@ -1,4 +1,4 @@
-"""Where two sources of the same operators agree, and where they differ."""
+"""How two sources of the same operators differ."""
 
 from __future__ import annotations
 
@@ -13,24 +13,27 @@ NESTING = "nesting"
 
 
 class Differences(Table):
-    """Operators that observer and autograd profiler do not agree on, most frequent first."""
+    """Operators for which observer and autograd profiler differ, most frequent first."""
 
-    kind: Text = column("one of the words above")
-    name: Int32 = column("the operator, -1 for rows that sum over operators", Strings)
+    kind: Text = column("the kind of difference")
+    name: Int32 = column("name of the operator, -1 for sums over operators", Strings)
     overload: Int32 = column("the name of its overload", Strings)
-    observer: Text = column("what the observer says")
-    autograd: Text = column("what the autograd profiler says")
-    reason: Text = column('why it is so, "" where no reason is known')
-    count: Int64 = column("how many calls", combine=Combine.SUM)
+    observer: Text = column("what the observer recorded")
+    autograd: Text = column("what the autograd profiler recorded")
+    reason: Text = column('the reason, "" if not known')
+    count: Int64 = column("number of calls", combine=Combine.SUM)
 
 
 @frozen
 class Sources:
     """Observer and autograd profiler in one recording.
 
-    both: calls seen by both; observer, autograd: by each; windows, reading_ns: of the profiler and the time
-    the program stood still for them, None where not known; apart_ns: the median difference of a call's two
-    starts, None without any; clock_error_ns: how far the profiler's clock may be off.
+    Attributes:
+        both: calls seen by both; observer, autograd: calls seen by each.
+        windows: number of windows of the profiler; reading_ns: time in which the program waited for their
+            reading; None if not known.
+        apart_ns: median difference between the two starts of a call; None without calls.
+        clock_error_ns: largest error of the profiler's clock.
     """
 
     both: int
@@ -44,5 +47,5 @@ class Sources:
 
     @property
     def unexplained(self) -> int:
-        """Calls on which they differ for no known reason."""
+        """Calls that differ for no known reason."""
         return int(self.differences.count[self.differences.reason == ""].sum())

@@ -1,7 +1,7 @@
-"""Where in the program something happened: frames, stacks, modules.
+"""Places in the program: frames, stacks, modules.
 
-Invariant: in `Stacks` and `Modules` a parent's id is less than its child's, so one pass in row order meets
-parents first, and there are no cycles.
+In `Stacks` and `Modules` a parent's id is less than its child's. So a pass in row order meets parents first,
+and there are no cycles.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ class Modules(Table, name="modules"):
 
 
 class Stacks(Table, name="stacks"):
-    """A prefix tree of Python stacks, one row a node."""
+    """A prefix tree of Python stacks, one row for each node."""
 
     parent: Int32 = column("the stack of the caller, -1 for the outermost", Itself)
     frame: Int32 = column("the innermost frame, -1 in the row for all stacks beyond the limit", Frames)
-    module: Int32 = column("the innermost nn.Module being called", Modules)
+    module: Int32 = column("the innermost nn.Module that is being called", Modules)
 
 
 def nearest(parent: Int32, marked: Mask) -> Int32:
-    """For every row of a tree (parent < child) the nearest marked row at or above it, -1 for none."""
+    """Returns for every row of a tree (parent < child) the nearest marked row at or above it; -1 if none."""
     rows = len(parent)
-    # Row `rows` stands for "none". Every step doubles the distance looked at: log2(depth) steps.
+    # Row `rows` means none. Each pass doubles the distance, so there are log2(depth) passes.
     step = np.append(np.where(marked, np.arange(rows), np.where(parent < 0, rows, parent)), rows)
     while True:
         further = step[step]
@@ -51,7 +51,7 @@ def nearest(parent: Int32, marked: Mask) -> Int32:
 
 
 def depths(parent: Int32) -> Int64:
-    """The depth of each row of a prefix tree."""
+    """Returns the depth of each row of a prefix tree."""
     depth, above = (parent >= 0).astype(np.int64), parent.copy()
     while len(above) and int(above.max()) >= 0:
         inside = above >= 0

@@ -1,4 +1,4 @@
-"""Hot operators of steps only."""
+"""The hot operators within steps."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from perfprobe.tables.findings import Hotspots, ModuleTimes
 
 @frozen
 class StepHotspots:
-    """The operators of the leading loop's steps that were not left out; with the number and sum of the steps.
+    """The operators of the leading loop's steps that count, with the number and time of these steps.
 
-    modules: theirs, by time of typical calls. time_ns: where threads waited long for processors
-    (`models.waiting.is_busy`) less what calls took beyond typical ones.
+    Attributes:
+        modules: of these steps, by time of typical calls.
+        time_ns: duration of the steps. If threads waited long for processors (`models.waiting.is_busy`),
+            without what calls took beyond typical ones.
     """
 
     hotspots: Hotspots
@@ -20,5 +22,5 @@ class StepHotspots:
     steps: int
 
     def share(self, time_ns: int) -> float:
-        """A share of the steps' time."""
+        """Returns a share of the steps' time."""
         return time_ns / self.time_ns

@@ -1,4 +1,4 @@
-"""Steps of the program, their parts, and what came before the first. -1 is "none"."""
+"""Steps of the program, their parts, and what came before the first. -1 means none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfprobe.tables.stacks import Frames, Stacks
 
 
 class StepKind(IntEnum):
-    """The purpose of a step. Evaluation: calls of the model between training steps, a row for a stretch."""
+    """The purpose of a step. Evaluation: consecutive calls of the model between training steps, one row."""
 
     TRAINING = 0
     INFERENCE = 1
@@ -26,14 +26,14 @@ class StepSource(IntEnum):
     OPTIMIZER = 2  # the end of an optimizer's step
     LOADER = 3  # the loader's `next`
     MODULE = 4  # the outermost call of a module
-    BACKWARD = 5  # the end of backward, where no optimizer steps
+    BACKWARD = 5  # the end of backward, if there is no optimizer
 
 
 class StepMark(IntEnum):
-    """Why a step is not in the averages."""
+    """Why a step does not count in averages."""
 
-    STEADY = 0  # nothing
-    WARM_UP = 1  # the first ones, if they take longer
+    STEADY = 0  # it counts
+    WARM_UP = 1  # one of the first steps, if they take longer
     COMPILE = 2  # torch.compile was at work in it
     OUTLIER = 3  # far longer than the median
     CUT = 4  # the last one, which did not end with the recording
@@ -60,16 +60,16 @@ class StepPhase(IntEnum):
     ZERO_GRAD = 7
     COMPILE = 8
     SAVING = 9
-    LOGGING = 10  # printing, writers of logs, progress bars, reading numbers out of tensors
+    LOGGING = 10  # printing, writers of logs, progress bars, reading numbers from tensors
     COLLECTION = 11  # Python's garbage collection
-    RESULTS = 12  # of inference: reading what the model gave
+    RESULTS = 12  # of inference: reading the model's output
 
 
 class EventKind(IntEnum):
     """Kinds of events in a step."""
 
     NEXT = 0  # of the loader
-    CALL = 1  # of the outermost module; without modules, a run of forward operators
+    CALL = 1  # of the outermost module; without modules, consecutive forward operators
     BACKWARD = 2
     OPTIMIZER = 3
 
@@ -89,7 +89,7 @@ PHASE_TEXTS = {
     StepPhase.COLLECTION: "garbage collection",
     StepPhase.RESULTS: "read results",
 }
-# The names of phases where nothing is trained.
+# The names of phases if nothing is trained.
 INFERENCE_TEXTS = {**PHASE_TEXTS, StepPhase.DATA: "input", StepPhase.FORWARD: "model"}
 
 
@@ -101,123 +101,129 @@ class StartUpPart(IntEnum):
     MODEL = 2  # building modules and optimizers
     COMPILE = 3
     WARM_UP = 4  # time beyond the median of the steps marked so
-    WAITING = 5  # the thread stood still
-    CHILDREN = 6  # it waited for child processes to end
+    WAITING = 5  # extra time of warm-up steps over the median
+    CHILDREN = 6  # the thread waited
 
 
 class Loops(Table):
-    """What runs steps: a row for each thread and kind, most time first; the first one leads the report.
+    """Loops that run steps: a row for each thread and kind, most time first. The first one leads the report.
 
-    Durations and sums are of its steady steps; all steps where none is steady.
+    Durations and sums are of its steady steps; if there are none, of all steps.
     """
 
-    thread: Int32 = column("where it runs", Threads)
+    thread: Int32 = column("the thread it runs on", Threads)
     kind: Int8 = column("a `StepKind`")
     source: Int8 = column("a `StepSource`")
-    frame: Int32 = column("in the program's function that holds the loop", Frames)
-    line: Int32 = column("of that file: the loop's own line, of `frame` where that is not known")
-    library_frame: Int32 = column("where the loop is a library's, in the function that holds it", Frames)
-    library_line: Int32 = column("of that file: the loop's own line")
-    steps: Int64 = column("how many, those left out too", combine=Combine.SUM)
-    steady: Int64 = column("how many were not left out", combine=Combine.SUM)
-    left_out_ns: Int64 = column("time of those left out", combine=Combine.SUM)
-    total_ns: Int64 = column("time of the others", combine=Combine.SUM)
-    median_ns: Int64 = column("of their durations, by nearest rank")
-    p95_ns: Int64 = column("of their durations, by nearest rank")
-    p99_ns: Int64 = column("of their durations, by nearest rank")
-    micro_batches: Int32 = column("of the median step: forward calls followed by a backward, -1 not known")
-    samples: Int64 = column("the first dimension of their batches together, median", optional=True)
+    frame: Int32 = column("a frame in the program's function that contains the loop", Frames)
+    line: Int32 = column("line of the loop in that file; if not known, the line of `frame`")
+    library_frame: Int32 = column(
+        "if the loop is a library's, a frame in the function that contains it", Frames
+    )
+    library_line: Int32 = column("line of the loop in that file")
+    steps: Int64 = column("number of steps, including those left out", combine=Combine.SUM)
+    steady: Int64 = column("number of steps that count in averages", combine=Combine.SUM)
+    left_out_ns: Int64 = column("time of the steps that are left out", combine=Combine.SUM)
+    total_ns: Int64 = column("time of the steps that count", combine=Combine.SUM)
+    median_ns: Int64 = column("median of their durations, by nearest rank")
+    p95_ns: Int64 = column("95th percentile of their durations, by nearest rank")
+    p99_ns: Int64 = column("99th percentile of their durations, by nearest rank")
+    micro_batches: Int32 = column("forward calls in the median step that a backward follows, -1 if not known")
+    samples: Int64 = column(
+        "median of the samples in a step: first dimensions of its batches, added up", optional=True
+    )
 
 
 class Steps(Table):
-    """Steps and evaluations, by thread and time; those of a thread do not overlap.
+    """Steps and evaluations, by thread and time. Those of one thread do not overlap.
 
-    A training step reaches from the end of the one before, or of what stands apart, to its own end.
+    A training step begins at the end of the previous step or evaluation.
     """
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
-    thread: Int32 = column("where it ran", Threads)
-    loop: Int32 = column("which loop's", Loops)
+    thread: Int32 = column("the thread it ran on", Threads)
+    loop: Int32 = column("the loop", Loops)
     kind: Int8 = column("a `StepKind`")
-    mark: Int8 = column("a `StepMark`: only steady ones are averaged")
-    micro_batches: Int32 = column("forward calls followed by a backward, -1 not known")
-    calls: Int32 = column("outermost calls of modules in it, -1 not known")
+    mark: Int8 = column("a `StepMark`: only steady steps count in averages")
+    micro_batches: Int32 = column("forward calls that a backward follows, -1 if not known")
+    calls: Int32 = column("outermost calls of modules, -1 if not known")
     samples: Int64 = column(
-        "the first dimension of its batches, where first and last operator agree on it", optional=True
+        "samples: first dimensions of its batches, if first and last operator agree", optional=True
     )
     graph: Int8 = column(
-        "outside of training: 1 where autograd recorded a graph, which nothing used, else 0; -1 not known"
+        "outside of training: 1 if autograd recorded a graph that nothing used, else 0; -1 if not known"
     )
 
 
 class StepEvents(Table):
-    """What happened in each step, by step and time; an optimizer's step may have others within it."""
+    """What happened in each step, by step and time. An optimizer's step may contain other events."""
 
-    step: Int32 = column("which", Steps)
+    step: Int32 = column("the step", Steps)
     kind: Int8 = column("an `EventKind`")
     start_ns: Int64 = column("when it began; a call or backward with its first operator")
     end_ns: Int64 = column("when it ended; a call or backward with its last operator")
 
 
 class StepPhases(Table):
-    """The parts of each step: a row for each step and phase with time; they sum to its duration."""
+    """The parts of each step: a row for each phase with time. The rows of a step sum to its duration."""
 
-    step: Int32 = column("which", Steps)
+    step: Int32 = column("the step", Steps)
     phase: Int8 = column("a `StepPhase`")
     time_ns: Int64 = column("wall time of the step's own thread", combine=Combine.SUM)
     beside_ns: Int64 = column(
-        "the part of it in which other threads ran operators too, -1 not known", combine=Combine.SUM
+        "the part of time_ns in which other threads ran operators too, -1 if not known", combine=Combine.SUM
     )
     gpu_ns: Int64 = column(
-        "the part of it in which a GPU was busy, -1 no GPU was recorded", combine=Combine.SUM, optional=True
+        "the part of time_ns in which a GPU was busy, -1 if no GPU was recorded",
+        combine=Combine.SUM,
+        optional=True,
     )
     children_ns: Int64 = column(
-        "the part of it in which child processes ran, by their samples, -1 none was recorded",
+        "the part of time_ns in which child processes ran, by their samples, -1 if none was recorded",
         combine=Combine.SUM,
         optional=True,
     )
 
 
 class Phases(Table):
-    """The parts of the steady steps of each loop, by loop, most time first; they sum to its `total_ns`."""
+    """The parts of the steady steps of each loop, by loop, most time first. They sum to its `total_ns`."""
 
-    loop: Int32 = column("which loop's", Loops)
+    loop: Int32 = column("the loop", Loops)
     phase: Int8 = column("a `StepPhase`")
     time_ns: Int64 = column("wall time of the steps' own thread", combine=Combine.SUM)
-    median_ns: Int64 = column("of all steady steps, 0 where it is in fewer than half of them")
+    median_ns: Int64 = column("median over all steady steps, 0 if fewer than half of them have the phase")
     beside_ns: Int64 = column(
-        "the part of time_ns in which other threads ran operators too, -1 not known", combine=Combine.SUM
+        "the part of time_ns in which other threads ran operators too, -1 if not known", combine=Combine.SUM
     )
     gpu_ns: Int64 = column(
-        "the part of time_ns in which a GPU was busy, -1 no GPU was recorded",
+        "the part of time_ns in which a GPU was busy, -1 if no GPU was recorded",
         combine=Combine.SUM,
         optional=True,
     )
     children_ns: Int64 = column(
-        "the part of time_ns in which child processes ran, by their samples, -1 none was recorded",
+        "the part of time_ns in which child processes ran, by their samples, -1 if none was recorded",
         combine=Combine.SUM,
         optional=True,
     )
-    frame: Int32 = column("the user's line with most of it, -1 none seen", Frames)
-    frame_ns: Int64 = column("what of time_ns is that line's", combine=Combine.SUM)
+    frame: Int32 = column("the user's line with most of time_ns, -1 if none was seen", Frames)
+    frame_ns: Int64 = column("the part of time_ns at that line", combine=Combine.SUM)
 
 
 class StartUp(Table):
     """Time before the first step, and extra time of first calls, most time first."""
 
     kind: Int8 = column("a `StartUpPart`")
-    importer: Int32 = column("of an import, the stack that asked for it", Stacks)
-    body: Int32 = column("of an import, the stack that runs the module's code", Stacks)
-    frame: Int32 = column("the user's line with most of it, -1 none seen", Frames)
+    importer: Int32 = column("for an import, the stack that imports", Stacks)
+    body: Int32 = column("for an import, the stack that runs the module's code", Stacks)
+    frame: Int32 = column("the user's line with most of time_ns, -1 if none was seen", Frames)
     time_ns: Int64 = column("wall time of the main thread", combine=Combine.SUM)
 
 
 @frozen
 class StepTimes:
-    """Steps and what they are made of. start_up_ns: from the program's start to its first step, or None.
+    """Steps and their parts. start_up_ns: from the program's start to its first step; None if not known.
 
-    Without steps `loops` is empty, and `start_up` has what is known of imports and the like.
+    Without steps `loops` is empty, and `start_up` has what is known of imports and other parts.
     """
 
     loops: Loops

@@ -51,7 +51,7 @@ MAGIC = b"PERFPROBE\n"
 FORMAT_VERSION = 1
 MARKER = 0x4B4C4250
 SUFFIX = ".perfprobe"
-BATCH_ROWS = 131_072  # a batch's columns and what is derived from them stay near 20 MB
+BATCH_ROWS = 131_072  # a batch's columns and what is computed from them stay near 20 MB
 MOST_BLOCK_ROWS = 262_144
 _FIRST_BLOCKS = 32  # blocks that hold what is written at the start
 
@@ -61,7 +61,7 @@ _REQUIRED = ("start_ns", "end_ns", "thread", "depth", "name")
 
 
 class _Place(NamedTuple):
-    """Where an operators block's payload lies in the file."""
+    """The position of an operators block's payload in the file."""
 
     offset: int
     size_bytes: int
@@ -69,7 +69,7 @@ class _Place(NamedTuple):
 
 
 def opened(path: str | os.PathLike[str]) -> OpenedFile:
-    """The opened file. Raises InputError when it cannot be opened."""
+    """Opens the file. Raises InputError if that fails."""
     try:
         return OpenedFile(path)
     except (OSError, ValueError) as error:  # ValueError: a name with a NUL
@@ -77,9 +77,9 @@ def opened(path: str | os.PathLike[str]) -> OpenedFile:
 
 
 def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
-    """A recording: checks every block, reads the definitions; operators are read when asked for.
+    """Reads a recording: checks every block and reads the definitions. Operators are read when requested.
 
-    Raises InputError when the file cannot be read, is not a recording, or is of a newer format.
+    Raises InputError if the file cannot be read, is not a recording, or has a newer format.
     """
     file = path if isinstance(path, OpenedFile) else opened(path)
     try:
@@ -96,9 +96,9 @@ def _unreadable(error: OSError | ValueError, name: str) -> InputError:
 
 
 def facts(path: str) -> dict[str, Any]:
-    """The meta values at the beginning of a recording: who made it and when, without reading the rest.
+    """Returns the meta values at the beginning of a recording, without reading the rest.
 
-    Empty where the file is not a recording, or cannot be read.
+    Empty if the file is not a recording or cannot be read.
     """
     definitions = Definitions()
     unreadable = (OSError, ValueError, InputError, DamagedError)
@@ -112,7 +112,7 @@ def facts(path: str) -> dict[str, Any]:
 
 
 def newest(folder: str | os.PathLike[str] = ".") -> str:
-    """The recording in this folder that was written last. Raises InputError when there is none."""
+    """Returns the recording in this folder that was written last. Raises InputError if there is none."""
     try:
         with os.scandir(folder) as entries:
             found = [entry for entry in entries if entry.name.endswith(SUFFIX) and entry.is_file()]
@@ -136,7 +136,7 @@ def _check_head(file: BinaryIO, name: str) -> None:
         remedy = f"this perfprobe reads up to format {FORMAT_VERSION}: use the one that wrote it"
         raise InputError(f"the recording has format {version}", name, remedy)
     if version == 0:
-        raise InputError("the recording has format 0, which there never was", name, "record again")
+        raise InputError("the recording has format 0, which never existed", name, "record again")
 
 
 def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
@@ -160,7 +160,7 @@ def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
 
 
 def _payloads(file: BinaryIO) -> Iterator[bytes]:
-    """The payloads of all blocks. Raises DamagedError at the first that is not whole."""
+    """Yields the payloads of all blocks. Raises DamagedError at the first incomplete one."""
     left = os.fstat(file.fileno()).st_size - file.tell()
     while left > 0:
         head = file.read(_BLOCK_HEAD.size)
@@ -169,7 +169,7 @@ def _payloads(file: BinaryIO) -> Iterator[bytes]:
         marker, size_bytes, checksum = _BLOCK_HEAD.unpack(head)
         left -= _BLOCK_HEAD.size + size_bytes
         if marker != MARKER:
-            raise DamagedError("a block does not begin as one")
+            raise DamagedError("a block does not begin with its marker")
         payload = file.read(size_bytes) if left >= 0 else b""
         if len(payload) < size_bytes:
             raise DamagedError("the last block is cut off")

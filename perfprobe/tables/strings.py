@@ -10,13 +10,13 @@ from perfprobe.tables.columns import Mask, Table, Text, column
 
 
 class Strings(Table, name="strings"):
-    """Texts; an id of -1 reads as ""."""
+    """Texts. The id -1 reads as ""."""
 
-    text: Text = column("the text itself")
+    text: Text = column("the text")
 
     def __getitem__(self, string: int) -> str:
         return str(self.text[string]) if string >= 0 else ""
 
     def marks(self, is_meant: Callable[[str], bool]) -> Mask:
-        """Which texts satisfy the condition, by id, with one more entry, False, for none."""
+        """A mask of the texts that satisfy the condition, by id, with one more entry, False, for none."""
         return np.array([*(is_meant(text) for text in self.text.tolist()), False], np.bool_)

@@ -25,11 +25,11 @@ class Phase(IntEnum):
     BACKWARD = 2
     RECOMPUTE = 3  # forward code run again in backward (torch.utils.checkpoint)
     COMPILE = 4  # operators that torch.compile traces, on tensors without data
-    DATA = 5  # what a DataLoader calls to make a batch: datasets, transforms (modules too), collation
+    DATA = 5  # all that a DataLoader calls to make a batch: datasets, transforms (also modules), collation
     OPTIMIZER = 6  # its step, gradient clipping and scaling
 
 
-SHORT_PHASES = {  # as written in narrow tables
+SHORT_PHASES = {  # for narrow tables
     Phase.OTHER: "oth",
     Phase.FORWARD: "fwd",
     Phase.BACKWARD: "bwd",
@@ -41,7 +41,7 @@ SHORT_PHASES = {  # as written in narrow tables
 
 
 def shown_name(name: str, *, narrow: bool) -> str:
-    """An operator's name as tables print it, narrow ones without `aten::`."""
+    """Returns an operator's name as tables print it; narrow ones without `aten::`."""
     name = name.removeprefix("autograd::engine::")
     return name.removeprefix("aten::").removeprefix("inductor::cpp_") if narrow else name
 
@@ -49,7 +49,7 @@ def shown_name(name: str, *, narrow: bool) -> str:
 class Gap(IntEnum):
     """Why a row has no line of its own call.
 
-    GRADIENT_REDUCTION: it may have another line: where the DDP was made, or the call of backward.
+    With GRADIENT_REDUCTION it may have another line: where the DDP was made, or the call of backward.
     """
 
     NONE = 0
@@ -93,19 +93,19 @@ class Line(NamedTuple):
 
 
 class Sites(Table):
-    """The line and module of each stack; row = row of `Stacks`.
+    """The line and module of each stack. A row belongs to the same row of `Stacks`.
 
-    inside: within the innermost call of autograd's engine, or the whole stack without such a call.
-    Equal lines, and modules of equal name, have one id each.
+    `inside` means within the innermost call of autograd's engine, or in the whole stack without such a call.
+    Equal lines, and modules with equal names, have the same id.
     """
 
     frame: Int32 = column("the user's line", Frames)
     inside_frame: Int32 = column("the user's line inside", Frames)
     module: Int32 = column("the nn.Module", Modules)
     inside_module: Int32 = column("the nn.Module inside", Modules)
-    is_recompute: Mask = column("whether an operator that has it in backward runs forward code again")
-    is_compile: Mask = column("whether torch.compile is at work in it")
-    is_data: Mask = column("whether it lies below torch's data loading")
+    is_recompute: Mask = column("whether an operator with this stack in backward runs forward code again")
+    is_compile: Mask = column("whether torch.compile compiles in it")
+    is_data: Mask = column("whether it is below torch's data loading")
     is_optimizer: Mask = column("whether an optimizer's step, clipping or scaling runs in it")
     engine: Int32 = column("the innermost call of autograd's engine", Stacks)
 
@@ -114,10 +114,13 @@ class Sites(Table):
 class Trace:
     """Linked operators, streamed, and the names behind their ids.
 
-    stream: yields the linked operators and, once through, what could not be linked. sources: how observer
-    and autograd profiler agree, None where not both recorded. python: its functions, None where neither
-    they nor any stack were recorded. gpu: None where nothing was recorded of GPUs. module_types: the class of
-    every module. children_ran: when recorded child processes ran, starts and ends, None where there are none.
+    Attributes:
+        stream: yields the linked operators; at the end appends what could not be linked.
+        sources: how observer and autograd profiler differ; None if only one of them recorded.
+        python: Python functions; None if neither functions nor stacks were recorded.
+        gpu: None if no GPU was recorded.
+        module_types: the class of every module.
+        children_ran: starts and ends of when recorded child processes ran; None if there are none.
     """
 
     recording: Recording
@@ -131,30 +134,30 @@ class Trace:
     children_ran: tuple[Int64, Int64] | None = None
 
     def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:
-        """All operators in batches; what could not be linked is appended to `losses` after the last one.
+        """Yields all operators in batches. After the last one, appends what could not be linked to `losses`.
 
-        Raises InputError when the recording cannot be read any more.
+        Raises InputError if the recording can no longer be read.
         """
         return self.stream([] if losses is None else losses)
 
     def line(self, frame: int) -> Line | None:
-        """The place that a frame id stands for, None for -1."""
+        """Returns the place of a frame id; None for -1."""
         if frame < 0:
             return None
         frames, strings = self.recording[Frames], self.recording[Strings]
         return Line(strings[frames.file[frame]], int(frames.line[frame]), strings[frames.function[frame]])
 
     def module(self, module: int) -> str | None:
-        """The path of a module (`encoder.layers.3.attn`), the type of a root, None for -1."""
+        """Returns the path of a module (`encoder.layers.3.attn`); of a root its type; None for -1."""
         return self.module_texts[module] if module >= 0 else None
 
     def signature(self, signature: int) -> str | None:
-        """The text of a signature, None for an operator recorded without inputs."""
+        """Returns the text of a signature; None for an operator recorded without inputs."""
         signatures = self.recording[Signatures]
         return self.recording[Strings][signatures.text[signature]] if signature >= 0 else None
 
     def made_from(self, name: int) -> tuple[list[str], list[Line]]:
-        """The operators that a kernel of torch.compile was made from, and their lines; None for others."""
+        """Returns the operators in a kernel of torch.compile, and their lines; empty for other names."""
         kernel = self.recording[Strings][name] if name >= 0 else ""
         lines = self.recording.fact("compiled", kernel, "lines")
         found = [_line(entry) for entry in (lines if isinstance(lines, list) else [])]
@@ -163,12 +166,12 @@ class Trace:
 
     @property
     def start_ns(self) -> int | None:
-        """When the program, or the block that was recorded, began."""
+        """When the program or the recorded block began."""
         return _whole(self.recording.number("start", "monotonic_ns"))
 
     @property
     def end_ns(self) -> int | None:
-        """When it stopped; if it was cut short, when it was last written to."""
+        """When it stopped; if it was cut short, when the recording was last written."""
         stop_ns = _whole(self.recording.number("stop", "monotonic_ns"))
         if stop_ns is not None:
             return stop_ns
@@ -176,7 +179,7 @@ class Trace:
 
     @property
     def cpu_ns(self) -> int | None:
-        """CPU time of the whole process between the two."""
+        """CPU time of the whole process between start and end."""
         start_ns = _whole(self.recording.number("start", "cpu_ns"))
         stop_ns = _whole(self.recording.number("stop", "cpu_ns"))
         progress = self.recording[Progress]
@@ -188,7 +191,7 @@ class Trace:
 
 
 def _line(entry: Any) -> Line | None:
-    """A line as collectors write it into meta; None when it is not valid."""
+    """Returns a line that collectors wrote into meta; None if it is not valid."""
     place = entry if isinstance(entry, dict) else {}
     file, line, function = place.get("file"), place.get("line"), place.get("function")
     if isinstance(file, str) and isinstance(line, int) and isinstance(function, str):

@@ -1,6 +1,6 @@
-"""LEB128 integers to numpy columns, a whole column at a time. Sums and differences wrap around at 64 bits.
+"""Decodes LEB128 integers to numpy columns, a whole column at a time. Sums wrap around at 64 bits.
 
-Most columns of a recording hold small numbers: one byte each, decoded by one table look-up.
+Most columns of a recording hold small numbers of one byte each, which one table look-up decodes.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from perfprobe.tables.columns import Int64
 Bytes: TypeAlias = npt.NDArray[np.uint8]
 Unsigned: TypeAlias = npt.NDArray[np.uint64]
 
-LONGEST_BYTES = 10  # 64 bits, 7 in a byte
+LONGEST_BYTES = 10  # 64 bits, 7 in each byte
 
 
 class DamagedError(ValueError):
-    """Bytes that no writer of this format makes."""
+    """The data could not have been written in this format."""
 
 
 def unsigned(data: Bytes) -> Unsigned:
-    """All the integers in `data`. Raises DamagedError when the last one is cut off or one is too long."""
+    """Decodes all integers in `data`. Raises DamagedError if the last is incomplete or one is too long."""
     if len(data) and data[-1] >= 0x80:
         raise DamagedError("an integer is cut off")
     ends = np.flatnonzero(data < 0x80)
@@ -55,14 +55,14 @@ def _add_further_bytes(
 
 
 def signed(data: Bytes) -> Int64:
-    """All the zigzag integers in `data`."""
+    """Decodes all zigzag integers in `data`."""
     if len(data) and int(data.max()) < 0x80:
         return _SHORT[data]
     return _unzigzag(unsigned(data))
 
 
 def runs(data: Bytes, rows: int) -> Int64:
-    """Pairs of (zigzag value, unsigned count) as `rows` values. Raises DamagedError if they are not."""
+    """Decodes pairs of (zigzag value, unsigned count) to `rows` values. Raises DamagedError if damaged."""
     numbers = unsigned(data)
     counts = numbers[1::2]
     if len(numbers) % 2 or (len(counts) and int(counts.max()) > rows) or int(counts.sum()) != rows:

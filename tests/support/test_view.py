@@ -28,8 +28,8 @@ def test_valid_values_are_accepted() -> None:
             {"focus": "a(b"},
             r"not a regular expression (missing ), unterminated subpattern at position 1): a(b; escape",
         ),
-        ({"view": "paddle.model", "focus": "mm"}, "paddle.model is of all operators: no focus; leave out"),
-        ({"sort": "GPUMax"}, "rows have no gpu-max to sort by; sort so with --view paddle.operator"),
+        ({"view": "paddle.model", "focus": "mm"}, "paddle.model covers all operators: no focus; leave out"),
+        ({"sort": "GPUMax"}, "rows have no gpu-max to sort by; use it with --view paddle.operator"),
         ({"group": "line", "sort": "median"}, "the calls of a line are of different operators: no median"),
     ],
 )

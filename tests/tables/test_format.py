@@ -60,7 +60,7 @@ def test_the_format_page_can_be_made_from_the_tables() -> None:
     lines = {line_of(kind, name) for kind in RECORDED for name in kind.dtypes}
     assert len(lines) == sum(len(kind.dtypes) for kind in RECORDED)
     assert lines > {
-        "kernels | 67,108,864 | end_ns | int64 | ns | - | when it ended, -1 not timed",
+        "kernels | 67,108,864 | end_ns | int64 | ns | - | when it ended, -1 if not timed",
         "kernels | 67,108,864 | name | int32 | - | strings | its name, demangled",
         "kernels | 67,108,864 | launch | int32 | - | launches | how it was launched",
         "stacks | 2,097,152 | parent | int32 | - | stacks | the stack of the caller, -1 for the outermost",

@@ -49,7 +49,7 @@ def test_calls_not_rebuilt_are_in_the_document(path: str) -> None:
 
 def test_measurements_of_another_recording_are_refused(path: str) -> None:
     for identity in ("4711 2", None):
-        with pytest.raises(InputError, match="of another recording"):
+        with pytest.raises(InputError, match="belong to another recording"):
             measured_file.read(path, identity, KINDS)
 
 

@@ -175,7 +175,7 @@ def test_a_killed_recording_is_read_up_to_its_last_block(tmp_path: Path) -> None
     [
         (lambda data: data[:-1], "the last block is cut off"),
         (lambda data: data[:5], "the last block is cut off"),
-        (lambda data: b"x" + data[1:], "a block does not begin as one"),
+        (lambda data: b"x" + data[1:], "a block does not begin with its marker"),
         (lambda data: data[:-1] + bytes([data[-1] ^ 1]), "a block has a wrong checksum"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What the words of reports mean: the one source of `perfprobe explain` and of the tables in the guides."""
+"""What the words of reports mean. `perfprobe explain` and the tables in the guides are made from this."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from perfprobe.support.errors import UsageError
 from perfprobe.tables.declared import declared
 
 _NEAR = 3
-_BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # what reports continue: `poorly parallel: 1.1x`
+_BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to these: `poorly parallel: 1.1x`
 
-# By section; columns of torch's own table and of `perfprobe machine` belong to no section.
+# By section. Columns of torch's own table and of `perfprobe machine` are in no section.
 COLUMNS: dict[str, dict[str, str]] = {
     "benchmark": other_columns.BENCHMARK,
     "operators": operator_columns.OPERATORS,
@@ -55,8 +55,13 @@ _GUIDES = {"torch's own table": "report", "machine": "bench"}
 class Word(NamedTuple):
     """A word with one of its meanings.
 
-    name: as it is printed; kind: such as "column"; text: sentences, in Markdown; of: where it
-    appears; also: other words for it; guide: the page of docs/ that says more.
+    Attributes:
+        name: as it is printed.
+        kind: such as "column".
+        text: sentences, in Markdown.
+        of: where it appears.
+        also: other words for it.
+        guide: the page of docs/ that says more.
     """
 
     name: str
@@ -68,13 +73,13 @@ class Word(NamedTuple):
 
 
 def listed() -> list[Word]:
-    """All words, by kind, in the order in which the guides have them."""
+    """Returns all words by kind, in the order of the guides."""
     return [word for words in by_kind().values() for word in words]
 
 
 @cache
 def by_kind() -> Mapping[str, Sequence[Word]]:
-    """The words of each kind."""
+    """Returns the words of each kind."""
     return {
         "section": [
             Word(name, "section", text, also=titles, guide=guide)
@@ -101,12 +106,12 @@ def _columns(of: str) -> list[Word]:
 
 
 def explained(asked: str) -> list[Word]:
-    """All meanings of a word, in any case; fields of tables only where nothing else has the name.
+    """Returns all meanings of a word, in any case. Fields of tables only count if nothing else matches.
 
-    A loss or a verdict may be given as the report prints it, with all that follows.
+    A loss or verdict may be followed by more text, as the report prints it.
 
     Raises:
-        UsageError: nothing is called so.
+        UsageError: there is no such word.
     """
     wanted = "<" if asked.strip().startswith("<") else asked.strip().lower()
     found = [word for word in listed() if wanted in map(str.lower, (word.name, *word.also))]
@@ -121,7 +126,7 @@ def _begins(word: Word, wanted: str) -> bool:
 
 
 def _fields(wanted: str) -> Iterator[Word]:
-    """Columns of the tables that recordings and JSON hold, as they are declared; `TABLE.COLUMN` names one."""
+    """Yields columns of the tables in recordings and JSON, as declared. `TABLE.COLUMN` names one column."""
     table, _, name = wanted.rpartition(".")
     for kind in declared():
         title = kind.table_name or kind.__name__
@@ -133,7 +138,7 @@ def _fields(wanted: str) -> Iterator[Word]:
 
 
 def _remedy(wanted: str) -> str:
-    """The names that are similar to it, or contain it."""
+    """Suggests names that are similar to it or contain it."""
     names = {name.lower(): name for word in listed() for name in (word.name, *word.also)}
     near = difflib.get_close_matches(wanted, names, _NEAR, 0.6)
     near += [name for name in names if len(wanted) > 2 and wanted in name and name not in near]

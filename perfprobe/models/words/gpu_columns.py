@@ -7,9 +7,9 @@ _LINE = "Line of the program."
 IDLE: dict[str, str] = {
     "GPU": "Number of the device.",
     "of idle": "Part of the idle time of the device.",
-    "idle": "Time in which nothing ran on the GPU while the host did this.",
-    "a step": "The same in a steady step, on average.",
-    "gaps": "Number of gaps that have some of it.",
+    "idle": "Time in which nothing ran on the GPU while the host did what the row says.",
+    "a step": "Mean idle time of this kind in a steady step.",
+    "gaps": "Number of gaps that contain some of it.",
     "longest": "Longest part of one gap.",
     "while the host": "What the host did: data loading, garbage collection, compile, allocator "
     "(`cudaMalloc` and the like), its part of operators, Python between launches, launch (from the call "
@@ -23,17 +23,17 @@ IDLE: dict[str, str] = {
     "stream": "Number of the stream.",
     "host wait": "Gaps whose next work was launched after they began.",
     "kernel wait": "Gaps of less than 30 us before work that was queued.",
-    "other wait": "All other gaps: work was queued and did not begin, as where a stream waits for another.",
+    "other wait": "All other gaps: work was queued but did not begin, such as behind another stream.",
 }
 
 OVERLAP: dict[str, str] = {
     "GPU": "Number of the device.",
     "work": "Kernels that compute, kernels that communicate (NCCL's), or copies and fills.",
     "time": "Time in which at least one of them ran.",
-    "alone": "Part of it in which nothing else ran.",
-    "while computing": "Part of it in which a kernel computed too.",
-    "while communicating": "Part of it in which a kernel of NCCL ran too.",
-    "while copying": "Part of it in which a copy or fill ran too.",
+    "alone": "Part of that time in which nothing else ran.",
+    "while computing": "Part of that time in which a kernel computed too.",
+    "while communicating": "Part of that time in which a kernel of NCCL ran too.",
+    "while copying": "Part of that time in which a copy or fill ran too.",
 }
 
 LAUNCHES: dict[str, str] = {
@@ -41,8 +41,8 @@ LAUNCHES: dict[str, str] = {
     "launches": "Number of launches of kernels, copies, fills and CUDA graphs.",
     "short": "Launches of work shorter than their call, which took at most 50 us.",
     "GPU time": "Time of the work that they launched.",
-    "mean delay": "Mean time from the end of the call to the start of its work, 0 where it began before.",
-    "longest delay": "Longest of these.",
+    "mean delay": "Mean time from the end of the call to the start of its work, 0 if it began before.",
+    "longest delay": "Longest of these times.",
     "operator": "Operator that launched it.",
     "line": _LINE,
     "phase": "Phase of that operator.",
@@ -52,9 +52,9 @@ LAUNCHES: dict[str, str] = {
     "delayed": "Launches whose work began more than 100 us after the call.",
     "median call": "Median duration of the calls.",
     "median delay": "Median time from the end of the call to the start of its work.",
-    "p95 delay": "95th percentile of the same.",
-    "mean queue": "Launches whose work had not begun, on average over time.",
-    "longest queue": "Most of them at one moment.",
+    "p95 delay": "95th percentile of these times.",
+    "mean queue": "Mean number of launches whose work had not begun.",
+    "longest queue": "Largest number of them at one moment.",
     "queue empty": "Part of the time with nothing queued: the program did not launch ahead of the GPU.",
     "queue full": "Part of the time with 1,024 or more in the queue, where CUDA makes the program wait.",
     "launch-bound": "Time of stretches of five or more launches, each after the work before it had ended.",

@@ -1,17 +1,16 @@
-"""What losses mean for the figures: by source, and the most frequent ones one by one."""
+"""What losses mean for the figures: by source, and the most frequent ones separately."""
 
 from __future__ import annotations
 
 SOURCES: dict[str, str] = {
-    "recording": "The recording is not whole: every figure of it may be too small. The first screen says "
-    "CUT.",
-    "operators": "Operators were not recorded, or only in part: tables of operators and lines are too small.",
-    "autograd": "The autograd profiler missed something: windows that closed early, or calls it does not "
-    "tell.",
+    "recording": "The recording is incomplete: all its figures may be too small. The first screen says CUT.",
+    "operators": "Operators were not recorded, or only some: tables of operators and lines are too small.",
+    "autograd": "The autograd profiler missed something: windows that closed early, or calls that it "
+    "does not report.",
     "samples": "The sampler missed something: times of Python functions are a little less certain.",
     "cprofile": "Calls of Python functions were not counted, or only for a part of the run. Times by "
     "samples are not affected.",
-    "gpu": "Work of a GPU was not recorded, or only in part. A + stands beside sums that are too small.",
+    "gpu": "Work of a GPU was not recorded, or only some of it. Sums that are too small have a +.",
     "ranges": "Named ranges are missing.",
     "emit": "Ranges for another tool (`--emit`) were not set.",
     "steps": "Steps were not found while the program ran, or only in part.",
@@ -23,7 +22,7 @@ SOURCES: dict[str, str] = {
 
 # The beginning of a loss, and what it means.
 REASONS: dict[str, str] = {
-    "counting took more than 10 % of a second": "cProfile slows programs of many small calls, so it was "
+    "counting took more than 10 % of a second": "cProfile slows programs with many small calls, so it was "
     "switched off: **ncalls** covers the first part of the run (`1,234+`), times by samples cover all of "
     "it. `--python cprofile` counts to the end.",
     "samples truncated: stack too deep": "Of very deep recursion only the innermost frames are shown. "
@@ -31,19 +30,19 @@ REASONS: dict[str, str] = {
     "events beyond": "There were more different stacks, signatures or names than are kept (65,536). The "
     "rest is one row, *(other)*.",
     "operators that could not be written": "The disk was full: operators are missing.",
-    "DataLoader workers were not recorded": "`--children off`, or a block of `perfprobe.profile`: the time "
-    "of workers is not in the report.",
+    "DataLoader workers were not recorded": "With `--children off` or a block of `perfprobe.profile`, the "
+    "time of workers is not in the report.",
     "child processes were not recorded": "Programs started with `subprocess` or a launcher are not "
     "followed. The remedy names the command that records them.",
-    "graphs compiled with cpp_wrapper": "C++ code calls these kernels past torch's dispatcher, so no "
+    "graphs compiled with cpp_wrapper": "C++ code calls these kernels without torch's dispatcher, so no "
     "observer sees them.",
     "ranges that were still open at the end": "They count up to the end of the recording, or are missing.",
     "the program never imported torch": "There are no operators to record.",
     "torch was imported in a way that the import hook did not see": "The observer never started.",
     "no GPU was recorded": "The reason follows it: no driver, a driver older than CUPTI, another tool that "
     "holds CUPTI exclusively.",
-    "kernels, copies and calls without a time": "They are counted, but in no sum of times; + stands beside "
-    "it.",
+    "kernels, copies and calls without a time": "They are counted, but are missing in sums of times: "
+    "these have a +.",
     "inside something that was not recorded: counted as outermost": "Total times of their callers are too "
     "small, sums over outermost operators too large.",
 }

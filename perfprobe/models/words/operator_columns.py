@@ -5,7 +5,7 @@ from __future__ import annotations
 _SHARE = "The row's part of all operators' self time."
 _SELF = "Time in the operator itself, without the operators that it called. On the CPU, on its own thread."
 _MODULE = (
-    "Path of the `nn.Module` whose call it was, as the model's own `named_modules()` gives it. Wrappers "
+    "Path of the `nn.Module` whose call it was, as the model's own `named_modules()` names it. Wrappers "
     "(`torch.compile`, DataParallel, sharding, checkpoints) are left out. A row that stands for several "
     "layers says how many: `layers.*.attention (4)`. Of two models of one class the second is `Net#2`."
 )
@@ -32,10 +32,9 @@ OPERATORS: dict[str, str] = {
     "median": "Median duration of a call, by nearest rank: of 40 calls the 20th shortest. From a "
     "histogram, within 1.6 % of the exact value.",
     "p95": "95th percentile of the durations of calls, by nearest rank: of 40 calls the 38th shortest.",
-    "cpu": "CPU time of the operator's own thread, with `--cpu-time` of outermost operators only. Other "
-    "threads of torch's pool are not in it.",
-    "FLOPs": "Floating-point operations of the row's calls, where there is a work model. A multiply-add is "
-    "two.",
+    "cpu": "CPU time of the operator's own thread, without other threads of torch's pool. `--cpu-time` "
+    "alone means outermost operators only.",
+    "FLOPs": "Floating-point operations of the row's calls, if there is a work model. A multiply-add is two.",
     "GFLOP/s": "FLOPs divided by total time, in 10^9 a second.",
     "allocated": "Memory that the calls allocated, with `--memory`.",
     "freed": "Memory that the calls freed, with `--memory`.",
@@ -70,7 +69,7 @@ AUTOGRAD: dict[str, str] = {
     "CUDA time avg": "CUDA total divided by the number of calls.",
     "Self CPU Mem": "Memory allocated minus memory freed by the calls, with `--memory`.",
     "# of Calls": "Number of calls.",
-    "Total FLOPs": "Floating-point operations of the calls, where there is a work model.",
+    "Total FLOPs": "Floating-point operations of the calls, if there is a work model.",
     "Input Shapes": "The signature.",
     "Source Location": "The user line.",
     "Module": "Path of the `nn.Module`.",
@@ -108,7 +107,7 @@ RANGES: dict[str, str] = {
     "name": "Name of the range.",
     "set by": "Interface through which it was set, and its domain: record_function, NVTX, ITT, "
     "perfprobe.range.",
-    "line": "Line of the program that set it; the thread where there is none.",
+    "line": "Line of the program that set it; the thread if there is none.",
 }
 
 BETWEEN: dict[str, str] = {
@@ -117,32 +116,32 @@ BETWEEN: dict[str, str] = {
     "times": "How often this happened.",
     "mean": "Mean duration.",
     "longest": "Longest duration.",
-    "from line to line": "The line of the last operator before, and of the first operator after. Where the "
-    "second is not behind the first, that is a loop or the next call of the function.",
-    "mostly, by samples": "What samples saw most of there.",
+    "from line to line": "The line of the last operator before, and of the first operator after. If the "
+    "second line is not after the first, this is a loop or the next call of the function.",
+    "mostly, by samples": "What samples saw most often in that time.",
 }
 
 EFFICIENCY: dict[str, str] = {
     "share": "The call's part of all operators' self time in the program.",
     "operator": "Name that torch gives it.",
     "signature": "What it was called with.",
-    "line": "The line with most of its time; + where there are others.",
+    "line": "The line with most of its time; + if there are others.",
     "program": "Time of a call in the recorded program. Wall time, unless recorded with `--detail bench`.",
-    "isolated": "Time of the call by itself, on copies of its operands in turn that do not stay in the "
-    "caches.",
+    "isolated": "Time of the call by itself. It uses copies of its operands in turn, so that they do not "
+    "stay in the caches.",
     "low-high": "Lowest and highest time of the measuring processes.",
-    "warm": "Time of the call by itself, on the same operands again and again.",
+    "warm": "Time of the call by itself, on the same operands each time.",
     "of limit": "The time that the limit alone takes, as a part of the isolated time. The nearest of "
     "several limits counts. More than 100 % is an error of the model.",
-    "threads": "How many times as fast the call is as with one thread. For a program with one thread: how "
-    "many times as fast it would be with all.",
+    "threads": "Speed-up over one thread. If the program used one thread: the speed-up that all threads "
+    "would give.",
     "faults": "Page faults of a call.",
-    "busy": "Wall time divided by CPU time, where the machine was busy with other things.",
+    "busy": "Wall time divided by CPU time, if the machine was busy with other programs.",
     "verdict": "How near the call is to a limit of this machine, and what would make it faster.",
 }
 
 MACHINE: dict[str, str] = {
-    "threads": "Threads that computed it.",
+    "threads": "Number of threads.",
     "dtype": "Type of the elements.",
     "product": "Rate of the best matrix product through torch.",
     "low-high": "Lowest and highest rate of the processes.",
@@ -150,7 +149,7 @@ MACHINE: dict[str, str] = {
     "peak": "What the processor's own instructions reach from registers.",
     "instruction": "Instruction set that reached the peak.",
     "product of": "Shape of the best matrix product.",
-    "footprint": "Bytes that are touched again and again.",
-    "time": "Time of one.",
-    "by": "What was called to measure it.",
+    "footprint": "Bytes that are touched repeatedly.",
+    "time": "Time of one call, launch or page fault.",
+    "by": "The operator or kernel that was timed.",
 }

@@ -10,11 +10,10 @@ _LONGEST = "Longest duration."
 
 FUNCTIONS: dict[str, str] = {
     "of wall": "tottime as a part of the wall time.",
-    "of all": "tottime as a part of the time of all threads' functions, where that is more than the wall "
-    "time.",
-    "tottime": "Time in the function itself, as `pstats` calls it. Imports of libraries have one row of "
-    "their own. Waiting of threads other than the main one is left out.",
-    "cpu": "Part of tottime in which the thread was on a processor. A function with hardly any was waiting.",
+    "of all": "tottime as a part of the time of all threads' functions, if that is more than the wall time.",
+    "tottime": "Time in the function itself, as `pstats` calls it. Imports of libraries are one separate "
+    "row. Waiting of threads other than the main one is left out.",
+    "cpu": "Part of tottime in which the thread was on a processor. If it is near 0, the function waited.",
     "cumtime": "Time in the function with the functions that it called.",
     "ncalls": "Number of calls. Of `12/3` calls 3 were not recursive; `1,234+` covers a part of the run; "
     "`-` was not counted.",
@@ -22,7 +21,7 @@ FUNCTIONS: dict[str, str] = {
     "own ops": "Time of the operators that the function called itself. Backward counts at the forward call.",
     "all ops": "Time of the operators that it and the functions below it called. May be more than cumtime, "
     "because backward counts at the forward call.",
-    "code": "Whose function it is, where it is not yours: library, torch, standard library.",
+    "code": "Whose function it is, if not yours: library, torch, standard library.",
     "function": "File and line of its `def`, and its name.",
 }
 
@@ -39,8 +38,8 @@ BENCHMARK: dict[str, str] = {
 
 THREADS: dict[str, str] = {
     "CPU": "CPU time of the thread.",
-    "waited": "Time in which the thread was ready to run and had no processor, by the scheduler's account "
-    "(`/proc/self/task/*/schedstat`).",
+    "waited": "Time in which the thread was ready to run but had no processor, from the kernel's "
+    "scheduler (`/proc/self/task/*/schedstat`).",
     "of wall": "waited as a part of the wall time.",
     "voluntary": "How often the thread gave up its processor to wait, for data, a lock or other threads.",
     "involuntary": "How often the processor was taken from the thread, for another one.",
@@ -66,12 +65,12 @@ THREADS: dict[str, str] = {
 STEPS: dict[str, str] = {
     "kind": "training, inference or evaluation.",
     "steps": "Number of steps.",
-    "left out": "Steps that are in no average: warm-up, compiling, outliers, the last one if it was cut off.",
+    "left out": "Steps not in the averages: warm-up, compiling, outliers, the last one if it was cut off.",
     "median": "Median duration of a steady step.",
     "p95": "95th percentile of the durations of steady steps.",
     "p99": "99th percentile of the durations of steady steps.",
     "together": "Time of all steady steps together.",
-    "samples/s": "Batch size divided by the median, where a batch size can be read.",
+    "samples/s": "Batch size divided by the median, if a batch size is known.",
     "micro-batches": "Forward and backward passes for each optimizer step (gradient accumulation).",
     "found by": "What marked the steps: `perfprobe.step()`, the profiler's steps, optimizer, loader, model.",
     "loop": "Line of the program that holds the loop.",
@@ -83,9 +82,9 @@ PHASES: dict[str, str] = {
     "phase": "What the step's own thread did.",
     "median": "Median of the phase's time in a step.",
     "together": "Time of the phase in all steady steps.",
-    "others busy": "Time in which other threads ran operators meanwhile.",
-    "GPU busy": "Time in which a GPU was busy meanwhile.",
-    "children busy": "Time in which recorded child processes ran meanwhile, by their samples.",
+    "others busy": "Time of the phase in which other threads ran operators.",
+    "GPU busy": "Time of the phase in which a GPU was busy.",
+    "children busy": "Time of the phase in which recorded child processes ran, by their samples.",
     "most of it": "Line with most of the phase's time.",
 }
 
@@ -101,12 +100,12 @@ WORKERS: dict[str, str] = {
     "batches": "Batches that they made.",
     "a batch": "Time of a worker for one batch.",
     "dataset's part": "Part of the workers' time in the dataset.",
-    "reading": "Part of the workers' time that the dataset read, by samples.",
+    "reading": "Part of the workers' time in which the dataset read files, by samples.",
     "transform": "Part of the workers' time in transforms, by samples.",
-    "collate": "Part of the workers' time that made batches of single items.",
-    "put": "Part of the workers' time that put batches into the queue.",
+    "collate": "Part of the workers' time in which items were combined to batches.",
+    "put": "Part of the workers' time in which batches were put into the queue.",
     "idle": "Part of the workers' time in which they had no batch to make.",
-    "sending": "Time of the queue's own thread for sending, beside the rest.",
+    "sending": "Time of the queue's own thread, which sends batches beside the rest.",
     "start-up": "Time until the workers were ready.",
     "CPU": "CPU time of the workers.",
     "queued": "Mean number of finished batches in the queue.",
@@ -132,39 +131,39 @@ GPUS: dict[str, str] = {
 GPU_USE: dict[str, str] = {
     "GPU": "Number of the device.",
     "steps": "From the start of the first step to the end of the last.",
-    "utilization": "Part of that in which at least one kernel ran: the plugin's GPU Utilization.",
-    "busy": "Part of that in which at least one kernel, copy or fill ran.",
-    "SM efficiency": "Part of the multiprocessors for which the kernels at work had a block, over that time, "
-    "idle time too: the plugin's Est. SM Efficiency.",
-    "est. occupancy": "The plugin's Est. Achieved Occupancy: how full multiprocessors are with threads while "
-    "kernels run, by Kineto's estimate. It takes blocks with more than 48 KiB of shared memory for 0.",
+    "utilization": "Part of that time in which at least one kernel ran: the plugin's GPU Utilization.",
+    "busy": "Part of that time in which at least one kernel, copy or fill ran.",
+    "SM efficiency": "Mean part of the multiprocessors that had a block of a running kernel, over that time "
+    "including idle time: the plugin's Est. SM Efficiency.",
+    "est. occupancy": "The plugin's Est. Achieved Occupancy: how full of threads multiprocessors are while "
+    "kernels run, by Kineto's estimate. Kineto counts blocks with over 48 KiB of shared memory as 0.",
     "occupancy": "The same by cuda_occupancy.h for all kernels.",
-    "tensor cores": "Part of the time of kernels, of those that operators launched in the whole "
-    "recording, whose names show that they use tensor cores, from Volta to Blackwell; on AMD GPUs matrix "
-    "cores. Triton's kernels have names of their own, and do not count.",
+    "tensor cores": "Part of the time of kernels that operators launched in the whole recording: kernels "
+    "whose names show that they use tensor cores (Volta to Blackwell) or matrix cores (AMD GPUs). Kernels of "
+    "Triton do not count, because their names do not show it.",
     "plugin's list": "The same by the plugin's list of names, which is of 2020.",
-    "GPUs": "What went on. Each moment counts once: computing is a kernel other than NCCL's, whatever else "
-    "ran; idle is nothing on any GPU.",
+    "GPUs": "What the GPUs did. Each moment counts once: *computing* means that a kernel other than NCCL's "
+    "ran, whatever else ran; *idle* means that nothing ran on any GPU.",
     "time of a step": "Mean over the steps.",
     "of step": "Part of the mean step.",
 }
 
 KERNELS: dict[str, str] = {
     "share": "Part of the time of all kernels.",
-    "total": "Sum of the kernels' times. + where some have no time.",
+    "total": "Sum of the kernels' times. + if some have no time.",
     "kernels": "Number of kernels.",
     "mean": _MEAN,
     "least": "Shortest duration.",
     "most": _LONGEST,
-    "blocks x threads": "Launch of the longest one: blocks, and threads of a block.",
+    "blocks x threads": "Launch of the longest one: number of blocks, and threads of a block.",
     "registers": "Registers of a thread of the longest one.",
     "shared": "Shared memory of a block of the longest one.",
     "blocks/SM": "Blocks of the longest one's grid for each multiprocessor. Below 1, some have none.",
-    "theoretical": "Theoretical occupancy: how full of the longest one's threads a multiprocessor can be, by "
-    "registers, shared memory and size of a block.",
-    "occupancy": "How full multiprocessors were, at most, as the longest one had too few blocks, or not.",
+    "theoretical": "Theoretical occupancy: how full of the longest one's threads a multiprocessor can be, "
+    "given registers, shared memory and size of a block.",
+    "occupancy": "The occupancy that the longest one can reach: theoretical, or less if blocks are too few.",
     "family": "What made it: NCCL (of DDP, of FSDP, or the program's own), inductor, Triton, cuBLAS, cuDNN, "
-    "CUTLASS, FlashAttention, torch and others; empty where the name does not tell.",
+    "CUTLASS, FlashAttention, torch and others; empty if the name does not show it.",
     "TC": "yes: its name shows that it uses tensor cores.",
     "kernel": "Name without namespaces, parameters and plain template arguments. `(graph)` marks kernels "
     "that a CUDA graph launched.",
@@ -175,14 +174,13 @@ KERNELS: dict[str, str] = {
 }
 
 COPIES: dict[str, str] = {
-    "total": "Sum of the copies' times on the GPU. + where some have no time.",
+    "total": "Sum of the copies' times on the GPU. + if some have no time.",
     "copies": "Number of copies.",
     "mean": _MEAN,
     "bytes": "Bytes that were copied.",
     "GB/s": "bytes divided by total, in 10^9 bytes a second.",
-    "direction": "From where to where; fill is a memset.",
-    "how": "Memory of the host (pageable or pinned), and whether the call returned before the copy had "
-    "ended.",
+    "direction": "Source and destination; fill is a memset.",
+    "how": "Memory of the host (pageable or pinned), and whether the call returned before the copy ended.",
     "operator": _OPERATOR,
     "line": _LINE,
     "phase": "Phase of that operator.",
@@ -190,7 +188,7 @@ COPIES: dict[str, str] = {
 
 WAITS: dict[str, str] = {
     "of wall": "Part of the wall time.",
-    "total": "Time in which the program stood still until a GPU was done.",
+    "total": "Time in which the program waited for a GPU.",
     "waits": "Number of waits.",
     "mean": _MEAN,
     "longest": _LONGEST,
@@ -212,14 +210,14 @@ CUDA_CALLS: dict[str, str] = {
 
 SOURCES: dict[str, str] = {
     "calls": "Number of calls that differ.",
-    "difference": "In what the two sources differ.",
+    "difference": "How the two sources differ.",
     "operator": "Name of the operator.",
     "observer | autograd profiler": "What each of the two recorded.",
 }
 
 LOSSES: dict[str, str] = {
     "source": "Part of perfprobe that has the loss: operators, samples, cprofile, gpu, ranges, processes.",
-    "count": "How many; - where that is not known.",
+    "count": "How many; - if not known.",
     "what": "What is missing, and why.",
-    "remedy": "What avoids it in the next run; - where nothing does.",
+    "remedy": "What avoids it in the next run; - if nothing does.",
 }

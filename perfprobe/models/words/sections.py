@@ -1,4 +1,4 @@
-"""What the sections of a report are, by the names that `--view` takes, and what their titles are."""
+"""The sections of a report, by the names that `--view` takes: their titles and what they show."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "modules": (
         ("Hot modules",),
         "report",
-        "The model's modules with most time, in the order of the model, where one line calls most of it, and "
-        "the hot lines of the packages that define the modules. `--package` asks for it.",
+        "The model's modules with most time, in the order of the model, and the hot lines of the packages "
+        "that define them. Shown if one line calls most of the time, or with `--package`.",
     ),
     "steps": (
         ("Steps",),
@@ -53,7 +53,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "gpu-use": (
         ("GPU use",),
         "gpu",
-        "How well each GPU was used in the steps, as the TensorBoard plugin defines it, and idle time.",
+        "How well each GPU was used in the steps, by the TensorBoard plugin's definitions, and idle time.",
     ),
     "idle": (
         ("GPU idle",),
@@ -72,7 +72,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "gpu",
         "Copies to, from and on GPUs, and fills, with direction, bytes and rate.",
     ),
-    "waits": (("GPU waits",), "gpu", "Calls in which the program stood still until a GPU was done."),
+    "waits": (("GPU waits",), "gpu", "Calls in which the program waited for a GPU."),
     "cuda-calls": (("CUDA calls",), "gpu", "Functions of CUDA's API: what launching costs the program."),
     "launches": (
         ("Launches",),
@@ -106,7 +106,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "ranges": (
         ("Ranges", "Ranges of libraries"),
         "ranges",
-        "Parts of the program to which it, torch or a library gave a name.",
+        "Parts of the program that it, torch or a library named.",
     ),
     "workers": (
         ("Child processes",),
@@ -127,7 +127,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "environment": (
         ("Environment",),
         "report",
-        "Versions, machine, settings of threads, commit: what to paste beside a question.",
+        "Versions, machine, settings of threads, commit: what to include with a question.",
     ),
     "losses": (
         ("Losses",),
@@ -141,28 +141,28 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     ),
 }
 
-# The labels of the first screen, in their order, and what each line says.
+# The labels of the first screen in order, and what each line says.
 FIRST_SCREEN: dict[str, str] = {
-    "STEP": "Median and 95th percentile of a steady training step; samples/s where a batch size can be read.",
-    "CALL": "The same of a model that is only called, with the 99th percentile from 100 calls on.",
+    "STEP": "Median and 95th percentile of a steady training step; samples/s if a batch size is known.",
+    "CALL": "The same for a model that is only called, from 100 calls on with the 99th percentile.",
     "STEPS": "No steps were found: the program has no optimizer step and no repeated call of a module.",
-    "PARTS": "What a step consists of, in whole percent that sum to 100. Without steps: how much of the "
+    "PARTS": "What a step consists of, in whole percentages that sum to 100. Without steps: how much of the "
     "wall time was in operators.",
     "IMPORTS": "Part of the wall time that imports took, and who imported.",
-    "SLOW": "What takes most of a step: what, how long, where; below it what that consists of.",
+    "SLOW": "What takes most of a step, how long and where. Below it: what that consists of.",
     "LIMIT": "How near the hottest operator is to its limit, or how to find out.",
-    "GAIN": "What removing it could give at most. Bounded by its time, not measured.",
-    "THEN": "What comes next after SLOW.",
+    "GAIN": "The most that removing it could gain. Bounded by its time, not measured.",
+    "THEN": "What takes most of a step after SLOW.",
     "TAIL": "How many steps were far longer than the median, and in which phase.",
     "ALSO": "A second kind of finding: a slow import, or a missing `no_grad`.",
-    "CHECKED": "Where nothing stands out: what was looked at.",
-    "UNKNOWN": "Where nothing stands out: what was not recorded or measured, and the option for it.",
+    "CHECKED": "If nothing stands out: what was checked.",
+    "UNKNOWN": "If nothing stands out: what was not recorded or measured, and the option for it.",
     "BLIND": "The smallest gain that could have been seen in these steps, given how much they vary.",
     "CPU": "Cores used of cores allowed, what other processes used (neighbours), and waiting for a "
     "processor.",
-    "GPU": "How much of the time from its first to its last work the busiest GPU was busy, what follows, and "
+    "GPU": "How much of the time between its first and last work the busiest GPU was busy, what follows, and "
     "the line with most of its idle time.",
     "CUT": "The recording is incomplete, and why.",
     "TRUST": "What recording added to the program's CPU time, measured or estimated, and how many losses.",
-    "NEXT": "The command that fits next.",
+    "NEXT": "The command to run next.",
 }

@@ -1,10 +1,10 @@
-"""The glossary: words that reports, guides and messages use in one meaning only; and marks beside figures."""
+"""The glossary: words that reports, guides and messages use in one meaning. Also marks beside figures."""
 
 from __future__ import annotations
 
 MARKS: dict[str, str] = {
-    "~": "The row's sum misleads: calls over three times as long as usual make over a quarter of it, or "
-    "calls that waited for a processor. The row is ranked by its typical time.",
+    "~": "The row's sum misleads, because calls over three times as long as usual make over a quarter of it, "
+    "or because calls waited for a processor. The row is ranked by its typical time.",
     "<": "`<25 ns` is below the measurement floor: the recorded time of an empty operator. `<5.00 ms` for "
     "a function is less than one sample.",
     "+": "Beside a sum on GPUs: some kernels or copies without a time are missing in it. Beside ncalls: "
@@ -16,8 +16,8 @@ MARKS: dict[str, str] = {
 }
 
 TERMS: dict[str, str] = {
-    "recording": "What one run of a program saw, in a file `NAME.perfprobe`.",
-    "report": "What is made of a recording: first screen, sections, JSON.",
+    "recording": "What was recorded of one run of a program, in a file `NAME.perfprobe`.",
+    "report": "What perfprobe shows of a recording: first screen, sections, JSON.",
     "operator": "A function of torch that its dispatcher calls, such as `aten::mm`. A kernel that "
     "torch.compile generated is a row too.",
     "operator syntax": "`a / b` or `x[1]` in place of a call: the interpreter sees no call there.",
@@ -44,14 +44,14 @@ TERMS: dict[str, str] = {
     "one call of the model.",
     "evaluation": "Calls of modules in a training program that no optimizer step follows: validation, or "
     "rollouts of reinforcement learning. They are no part of a step.",
-    "undisturbed": "How long a step is without what its operators took beyond typical calls, on a machine "
-    "where threads waited long for processors. Shares of operators and modules are of this time there.",
-    "steady": "A step that is in the averages: no warm-up, no compiling, no outlier, not cut off.",
-    "warm-up": "The first steps, as far as they take longer than the others.",
+    "undisturbed": "How long a step would be if its operators took their typical time. Used on a machine "
+    "where threads waited long for processors: shares of operators and modules are then of this time.",
+    "steady": "A step that counts in averages: no warm-up, no compiling, no outlier, not cut off.",
+    "warm-up": "The first steps, if they take longer than the others.",
     "outlier": "A step far longer than the median.",
-    "start-up": "All before the first step: imports, building the model, loading.",
+    "start-up": "All that happens before the first step: imports, building the model, loading.",
     "dominated by outliers": "A sum of which a few long calls make most; marked ~.",
-    "typical time": "Self time with the usual duration in the place of calls that were far longer.",
+    "typical time": "Self time in which calls that were far longer count with the usual duration.",
     "usual": "The duration that most calls of a row have.",
     "measurement floor": "The recorded time of an empty operator. Shorter times cannot be distinguished.",
     "outermost operator": "An operator that no other operator called.",
@@ -60,19 +60,19 @@ TERMS: dict[str, str] = {
     "waiting for a processor": "A thread is ready to run, but others have the cores it may use.",
     "sample": "A look at where a thread is, every few milliseconds, without stopping it.",
     "range": "A named part of the program: `record_function`, NVTX, ITT or `perfprobe.range`.",
-    "window": "A stretch of operators that the autograd profiler records before it is read.",
+    "window": "A stretch of operators that the autograd profiler records before its events are read.",
     "busy": "Of a GPU: at least one kernel, copy or fill ran.",
-    "CUPTI": "NVIDIA's library that tells what GPUs did. One tool at a time holds CUPTI exclusively.",
-    "ceiling": "What this machine reaches at most, measured by `perfprobe machine`.",
+    "CUPTI": "NVIDIA's library that reports what GPUs did. One tool at a time holds CUPTI exclusively.",
+    "ceiling": "The most that this machine reaches, measured by `perfprobe machine`.",
     "limit": "What bounds one call: a matrix product, memory bandwidth, a rate of elements. Measured "
     "beside the call.",
     "work model": "How many bytes and floating-point operations an operator needs at least, from its "
     "signature.",
-    "verdict": "In a word, how near a call is to its limit.",
+    "verdict": "One word that says how near a call is to its limit.",
     "counterfactual": "The same call with one thing changed, measured: contiguous operands, another dtype, "
     "one thread.",
     "modifier": "What a verdict adds: a change that a measurement showed to matter.",
-    "replay": "The call repeated by itself with operands as far back in memory as in the program.",
+    "replay": "The call repeated by itself, with operands last touched as long ago as in the program.",
     "loss": "Something that was not recorded or not permitted, with reason and remedy.",
     "unjudged": "There is no work model or no limit to compare with, so no verdict is given.",
     "estimate": "Not measured in this run: computed from costs that were measured on this machine.",

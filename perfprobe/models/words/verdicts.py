@@ -5,11 +5,11 @@ from __future__ import annotations
 from perfprobe.models.verdicts import MEANING as VERDICTS
 
 MODIFIERS: dict[str, str] = {
-    "pure copy": "The call only copies, at full bandwidth: it gains only if it is avoided.",
+    "pure copy": "The call only copies, at full bandwidth: only avoiding it gains time.",
     "slower with threads": "The call was faster with one thread.",
     "poorly parallel": "Threads gain little: less than 1.3x on two, less than 60 % of their number on more.",
     "serial kernel": "Only one thread worked.",
-    "one thread": "The program used one thread; how much faster all of them would be.",
+    "one thread": "The program used one thread; the figure is the gain with all threads.",
     "layout-bound": "With contiguous or channels-last operands the call is faster.",
     "shape-bound": "With padded sizes the call is faster.",
     "value-sensitive": "The time depends on the values in the tensors.",

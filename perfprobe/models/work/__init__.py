@@ -1,14 +1,14 @@
-"""How much an operator has to do, from its signature alone: operations, and memory that must be touched.
+"""What an operator has to do, from its signature alone: operations, and memory that must be touched.
 
-A multiply-add is two, everywhere; integers count like floats. The counts are what the result needs, not what
-a kernel happens to do: recomputation that belongs to the operator (flash attention's backward) is counted,
+A multiply-add is two operations; integers count like floats. The counts are what the result needs, not what a
+kernel happens to do. Recomputation that belongs to the operator (flash attention's backward) is counted;
 padding is counted as if it were data.
 
-`flops` is for rows that are added up, so it counts only the work of an operator's own kernel:
-`aten::linear`, `aten::matmul`, `aten::relu`, `aten::mv`, `aten::addbmm`, `aten::mul.Scalar` and other
-operators that call another one for their work have none, the operator they call has. `work` is about one
-call alone, with all that it calls. What a signature cannot show: under autocast an operator calls itself
-with other dtypes; where a call has a child of the same name, only the child must be counted.
+`flops` is for rows that are added up, so it only counts the work of an operator's own kernel. `aten::linear`,
+`aten::matmul`, `aten::relu`, `aten::mv`, `aten::addbmm`, `aten::mul.Scalar` and others that call another
+operator for their work have none: the operator that they call has it. `work` is about one call alone, with
+all that it calls. A signature does not show that under autocast an operator calls itself with other dtypes.
+If a call has a child of the same name, only the child must be counted.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from perfprobe.models.work.touched import NoModel
 __all__ = ["ELEMENT_KINDS", "Work", "flops", "work"]
 
 _Formula = TypeVar("_Formula")
-_MOST = (1 << 63) - 1  # beyond any real call, and what an int64 column holds
+_MOST = (1 << 63) - 1  # more than any real call, and the most that an int64 column holds
 
-# What limits an element beside memory, and the operators of whose rates the best is the ceiling, on a tensor
-# that fits the L2 cache, of uniform values from 0.5 to 1.5: "pow" to the power of 2.5; "compare" counts
-# N log2(N) for sorting N random values in one row. Several stand where torch may have a faster way than the
-# operator of that name, which goes to a vendor's library: exp and erf can be half as fast as the vector code
-# inside of sigmoid and gelu. "rng" is the rate of uniform_, the plainest use of the generator, for all random
-# operators: bernoulli_ judged by its own rate would always be perfect.
+# What limits an element besides memory, and the operators of which the fastest sets the ceiling. They are
+# timed on a tensor in the L2 cache with uniform values from 0.5 to 1.5. "pow" is to the power of 2.5.
+# "compare" counts N log2(N) for sorting N random values in one row. There are several operators if the
+# operator of that name uses a vendor's library that may be slower: exp and erf can be half as fast as the
+# vector code inside sigmoid and gelu. "rng" is the rate of uniform_, the simplest use of the generator, for
+# all random operators: bernoulli_ compared with its own rate would always be perfect.
 ELEMENT_KINDS: dict[str, tuple[str, ...]] = {
     "exp": ("aten::exp", "aten::exp2", "aten::sigmoid"),
     "sigmoid": ("aten::sigmoid",),
@@ -69,15 +69,15 @@ MODELS: dict[str, Model] = {
 
 
 def flops(operator: str, signature: str) -> int | None:
-    """Floating-point operations of one call, without those of operators that it calls.
+    """Returns the floating-point operations of one call, without those of operators that it calls.
 
     Args:
         operator: with its overload, as the report shows it: `aten::add.Tensor`.
         signature: the recorded text of its inputs.
 
     Returns:
-        None where there is no formula for this operator or these inputs: complex numbers, sparse, nested or
-        symbolic tensors, tensor subclasses (their operator is called again inside), the meta device.
+        None if there is no formula for this operator or these inputs: complex numbers, sparse, nested or
+            symbolic tensors, tensor subclasses (which call the operator again inside), the meta device.
     """
     try:
         call = _call(operator, signature)
@@ -88,15 +88,15 @@ def flops(operator: str, signature: str) -> int | None:
 
 
 def work(operator: str, signature: str) -> Work | None:
-    """The least that one call must do, with all that it calls.
+    """Returns the least that one call must do, with all that it calls.
 
     Args:
-        operator: with its overload; `aten::bmm`.
+        operator: with its overload, such as `aten::bmm`.
         signature: the recorded text of its inputs.
 
     Returns:
-        None without a model for this operator or these inputs: as for `flops`, and where what is touched
-        depends on values (`nonzero`, an index that is a mask). Such an operator is not judged.
+        None if there is no model for this operator or these inputs: as for `flops`, and if what is touched
+            depends on values (`nonzero`, an index that is a mask). Such an operator is not judged.
     """
     try:
         call = _call(operator, signature)
@@ -118,7 +118,7 @@ def _call(operator: str, signature: str) -> Call:
 
 
 def _of(models: dict[str, _Formula], name: str) -> _Formula:
-    """The model of this operator, or of the operator whose in-place form it is."""
+    """Returns the formula of this operator, or for an in-place operator that of its other form."""
     model = models.get(name) or models.get(name.removesuffix("_"))
     if model is None:
         raise NoModel

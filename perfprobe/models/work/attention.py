@@ -1,4 +1,4 @@
-"""Fused attention: neither scores nor weights reach memory."""
+"""Fused attention, which writes neither scores nor weights to memory."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from perfprobe.models.work.touched import Operand, require
 
 
 def _flops(first: int, key_products: int, value_products: int) -> Flops:
-    """Fused attention on q [B,H,Sq,D], k [B,H',Sk,D], v [B,H',Sk,Dv]: 2BH * pairs * (products of D and Dv).
+    """Counts fused attention on q [B,H,Sq,D], k [B,H',Sk,D], v [B,H',Sk,Dv].
 
-    Forward multiplies q by k and the weights by v. Backward does the first again (flash attention keeps no
-    weights) and has two products for the gradients of q and k, two over Dv for those of v and the weights
-    (Dao et al. 2022, "FlashAttention", algorithm 4). Softmax is not counted.
+    This is 2BH * pairs * (products of D and Dv). Forward multiplies q by k, and the weights by v. Backward
+    repeats the first product (flash attention keeps no weights), and has two products for the gradients of q
+    and k and two over Dv for those of v and the weights (Dao et al. 2022, "FlashAttention", algorithm 4).
+    Softmax is not counted.
     """
 
     def count(call: Call) -> int:
@@ -27,7 +28,7 @@ def _flops(first: int, key_products: int, value_products: int) -> Flops:
 
 
 def _pairs(queries: int, keys: int, causal: str | None) -> int:
-    """How many keys all queries look at together: query i sees keys 0 to i when causal."""
+    """Returns the number of pairs of query and key: with a causal mask, query i sees keys 0 to i."""
     require(causal in ("True", "False"))
     if causal == "False":
         return queries * keys
@@ -36,7 +37,7 @@ def _pairs(queries: int, keys: int, causal: str | None) -> int:
 
 
 def _exps(call: Call, first: int) -> int:
-    """One exp for each pair that is not masked."""
+    """Returns one exp for each pair that is not masked."""
     query, key = call.sizes[first : first + 2]
     return prod(query[:2]) * _pairs(query[2], key[2], call.value("is_causal"))
 

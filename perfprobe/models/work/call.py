@@ -1,4 +1,4 @@
-"""An operator's inputs as work models read them, and their results."""
+"""An operator's inputs as work models read them, and the sizes and dtypes of results."""
 
 from __future__ import annotations
 
@@ -18,14 +18,19 @@ Elements: TypeAlias = "tuple[tuple[str, int], ...]"
 class Work:
     """The least that one call must do.
 
-    flops: multiply-adds count two; is_product: they are matrix products, whose limit is that of a GEMM.
-    read_bytes, write_bytes: each element that must be touched once, however often a kernel comes back; what
-    is changed in place is read and written. line_bytes: all 64-byte lines that these lie in, those of what is
-    changed in place twice, so that line_bytes by read_bytes + write_bytes is what the layout wastes.
-    footprint_bytes: an operand written in place counts once. dtype: of the arithmetic, "f32". elements: work
-    limited by arithmetic of its own, by kind of ELEMENT_KINDS: ("exp", N). Each is a limit by itself: what
-    two kinds take does not add up, a processor does both at once. gathered_runs: of a gather, so many runs of
-    run_elements each that lie where an index says; 0 of all others.
+    Attributes:
+        flops: a multiply-add counts two.
+        read_bytes, write_bytes: each element that must be touched counts once, even if a kernel touches it
+            more often. What is changed in place is read and written.
+        line_bytes: all 64-byte lines of these elements, twice for what is changed in place. Divided by
+            read_bytes + write_bytes it shows what the layout wastes.
+        footprint_bytes: an operand changed in place counts once.
+        dtype: of the arithmetic, such as "f32".
+        is_product: the FLOPs are matrix products, which a GEMM limits.
+        elements: work limited by arithmetic, by kind of ELEMENT_KINDS: ("exp", N). Each kind is a separate
+            limit; their times are not added, because a processor does several at once.
+        gathered_runs: number of runs that a gather reads at indices; 0 for other operators.
+        run_elements: elements of such a run.
     """
 
     flops: int
@@ -43,10 +48,14 @@ class Work:
 
 @frozen
 class Call:
-    """An operator's inputs. slots: of every tensor or list of tensors in the schema, None where not given.
+    """An operator's inputs.
 
-    operator: without `aten::` and overload: "add_". outs: what `out=` was given, not among the slots.
-    all_named: False when values were typed without their names: then it is unknown which are missing.
+    Attributes:
+        operator: without `aten::` and overload, such as "add_".
+        slots: every tensor or list of tensors in the schema; None if not passed.
+        values: plain values by name.
+        outs: the tensor passed as `out=`, which is not in `slots`.
+        all_named: False if plain values were typed without names: it is then not known which are missing.
     """
 
     operator: str
@@ -63,57 +72,57 @@ class Call:
 
     @property
     def tensors(self) -> list[Operand]:
-        """All plain tensors that were given."""
+        """All plain tensors that were passed."""
         return [slot for slot in self.slots if isinstance(slot, Operand)]
 
     @property
     def sizes(self) -> list[Sizes]:
-        """Of each plain tensor that was given."""
+        """The sizes of each plain tensor that was passed."""
         return [tensor.sizes for tensor in self.tensors]
 
     def given(self, slot: int) -> Operand | None:
-        """The tensor of a slot, None when it was left out."""
+        """Returns the tensor of a slot; None if it was omitted."""
         found = self.slots[slot] if slot < len(self.slots) else None
         require(not isinstance(found, tuple))
         return found if isinstance(found, Operand) else None
 
     def tensor(self, slot: int) -> Operand:
-        """The tensor of a slot that is never left out."""
+        """Returns the tensor of a slot that is never omitted. Raises NoModel if it was."""
         found = self.given(slot)
         if found is None:
             raise NoModel
         return found
 
     def tensor_list(self, slot: int) -> list[Operand]:
-        """The tensors of a list."""
+        """Returns the tensors of a list."""
         found = self.slots[slot]
         return [item for item in found if item is not None] if isinstance(found, tuple) else []
 
     def value(self, name: str) -> str | None:
-        """The text of a plain value."""
+        """Returns the text of a plain value; None if it was omitted."""
         found = self.values.get(name)
         return found.value if isinstance(found, Scalar) else None
 
     def list(self, name: str) -> list[str]:
-        """The texts of a list of plain values; none when there is no such list."""
+        """Returns the texts of a list of plain values; empty if there is no such list."""
         found = self.values.get(name)
         items = found.items if isinstance(found, List) else ()
         return [item.value for item in items if isinstance(item, Scalar)]
 
     def integer(self, name: str) -> int:
-        """A whole number; raises NoModel when it was not given as one."""
+        """Returns an integer. Raises NoModel if it is missing or no integer."""
         text = self.value(name)
         require(text is not None and text.lstrip("-").isdecimal())
         return int(text or 0)
 
     def integers(self, name: str) -> tuple[int, ...]:
-        """Whole numbers, of a list or one alone; none when not given."""
+        """Returns the integers of a list or of a single value; empty if omitted."""
         require(self.all_named or name in self.values)
         texts = self.list(name) if isinstance(self.values.get(name), List) else [self.value(name)]
         return tuple(int(text) for text in texts if text is not None)
 
     def axis(self, name: str, dimensions: int) -> int:
-        """A dimension's number, from 0; a tensor without dimensions counts as one of one element."""
+        """Returns a dimension as a number from 0. A tensor without dimensions counts as one-dimensional."""
         axis = self.integer(name)
         require(-max(dimensions, 1) <= axis < max(dimensions, 1))
         return axis % max(dimensions, 1)
@@ -124,7 +133,7 @@ Flops: TypeAlias = Callable[[Call], int]
 
 
 def read_call(name: str, overload: str, items: Iterable[Item]) -> Call:
-    """Raises NoModel for tensors without a model: complex, sparse, nested or symbolic, subclasses, meta."""
+    """Reads inputs. Raises NoModel for complex, sparse, nested, symbolic and meta tensors and subclasses."""
     items = list(items)
     slots: list[Slot] = [_slot(item) for item in items if _is_slot(item)]
     named = {item.name: item for item in items if isinstance(item, Scalar | List) and item.name}
@@ -136,7 +145,7 @@ def read_call(name: str, overload: str, items: Iterable[Item]) -> Call:
 
 
 def _is_nameless(item: Item) -> bool:
-    """Whether it is a plain value, or a list of them, without a name."""
+    """Whether it is a plain value without a name, or an unnamed list of them."""
     if isinstance(item, List) and not item.name:
         return any(isinstance(inner, Scalar) for inner in item.items)
     return isinstance(item, Scalar) and not item.name
@@ -172,7 +181,11 @@ def least(
     is_product: bool = False,
     elements: Elements = (),
 ) -> Work:
-    """The work of a call that reads and writes these once; updates: changed in place."""
+    """Returns the work of a call that reads and writes these once.
+
+    Args:
+        updates: operands changed in place.
+    """
     read, written, changed = (
         [part for part in parts if part is not None] for parts in (reads, writes, updates)
     )
@@ -194,13 +207,13 @@ def least(
 
 
 def result(call: Call, dtype: str, sizes: Sizes) -> Operand:
-    """The result: `out`, where that has the right sizes, else a new contiguous tensor."""
+    """Returns the result: `out` if it has the right sizes, else a new contiguous tensor."""
     fits = bool(call.outs) and call.outs[-1].sizes == tuple(sizes)
     return call.outs[-1] if fits else Operand(dtype, tuple(sizes))
 
 
 def broadcast(sizes: Sequence[Sizes]) -> Sizes:
-    """The sizes of the result (https://docs.pytorch.org/docs/stable/notes/broadcasting.html)."""
+    """Returns the sizes of the result (https://docs.pytorch.org/docs/stable/notes/broadcasting.html)."""
     together: list[int] = []
     for place in range(1, 1 + max(map(len, sizes))):
         extents = {shape[-place] for shape in sizes if place <= len(shape)} - {1}
@@ -213,15 +226,15 @@ _RANK = ("bool", "u8", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64")
 
 
 def is_float(dtype: str) -> bool:
-    """Whether numbers of this dtype have a fraction."""
+    """Whether this dtype is a floating-point type."""
     return dtype.startswith(("f", "bf"))
 
 
 def promoted(tensors: Sequence[Operand]) -> str:
-    """The dtype of arithmetic on these.
+    """Returns the dtype of arithmetic on these.
 
-    https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc; a number reaches the
-    operator as a tensor of no dimensions, so one of those never widens a tensor of its own category.
+    Source: https://docs.pytorch.org/docs/stable/tensor_attributes.html#type-promotion-doc. A number reaches
+    the operator as a tensor without dimensions. Such a tensor does not widen others of its category.
     """
     require(bool(tensors))
     shaped = [tensor.dtype for tensor in tensors if tensor.sizes]

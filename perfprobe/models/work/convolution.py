@@ -1,4 +1,4 @@
-"""Convolutions: padding is counted as if it were data, as torch.utils.flop_counter does."""
+"""Convolutions. Padding is counted as if it were data, as torch.utils.flop_counter does."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from math import prod
 from perfprobe.models.work.call import Call, Flops, Model, Sizes, Work, least, result
 from perfprobe.models.work.touched import Operand, require
 
-_MOST_PLACES = 1 << 20  # of one dimension, looked at one by one
+_MOST_PLACES = 1 << 20  # positions of one dimension that are enumerated
 
 
 def _windows(call: Call) -> tuple[Sizes, Sizes, Sizes, Sizes]:
-    """Stride, padding, dilation and the output's sizes, by dimension (torch.nn.Conv2d's documentation)."""
+    """Returns stride, padding, dilation and sizes of the output, by dimension (see torch.nn.Conv2d)."""
     image, weight = call.sizes[:2]
     dimensions = len(weight) - 2
     require(len(image) == len(weight) and dimensions >= 1)
@@ -28,7 +28,7 @@ def _windows(call: Call) -> tuple[Sizes, Sizes, Sizes, Sizes]:
 
 
 def _per_dimension(call: Call, name: str, dimensions: int) -> Sizes:
-    """A convolution's setting for every dimension; kernels without dilation do not name it."""
+    """Returns a setting for every dimension. Operators without dilation do not have that setting."""
     given = tuple(int(text) for text in call.list(name))
     if not given and name == "dilation":
         return (1,) * dimensions
@@ -37,19 +37,19 @@ def _per_dimension(call: Call, name: str, dimensions: int) -> Sizes:
 
 
 def _forward_flops(call: Call) -> int:
-    """Each output point of each image takes the whole weight once: 2 * N * prod(out) * prod(weight).
+    """Each output point of each image uses the whole weight once: 2 * N * prod(out) * prod(weight).
 
-    The weight is [channels out, channels in / groups, kernel...], so groups need no term of their own.
+    The weight is [channels out, channels in / groups, kernel...], so groups need no separate factor.
     """
     image, weight = call.sizes[:2]
     return 2 * image[0] * prod(_windows(call)[3]) * prod(weight)
 
 
 def _transposed_flops(call: Call) -> int:
-    """Each input point takes the whole weight once: 2 * N * prod(in) * prod(weight).
+    """Each input point uses the whole weight once: 2 * N * prod(in) * prod(weight).
 
-    Counted at `_convolution`, which on a CPU calls oneDNN for it directly; ordinary convolutions are counted
-    at the kernels that it calls.
+    This counts at `_convolution`, which calls oneDNN directly for it on a CPU. Other convolutions are counted
+    at the kernels that `_convolution` calls.
     """
     image, weight = call.sizes[:2]
     require(call.value("transposed") == "True" and len(image) == len(weight) > 2)
@@ -57,7 +57,7 @@ def _transposed_flops(call: Call) -> int:
 
 
 def _backward_flops(call: Call) -> int:
-    """As much as forward for each of the gradients of input and weight that is asked for."""
+    """As many as forward for each requested gradient of input and weight."""
     gradient, image, weight = call.sizes[:3]
     transposed, mask = call.value("transposed"), call.list("output_mask")
     require(len(mask) == 3 and transposed in ("True", "False"))
@@ -67,7 +67,7 @@ def _backward_flops(call: Call) -> int:
 
 
 def _forward(call: Call) -> Work:
-    """Reads what the windows touch of the image, weight and bias; writes the output."""
+    """Reads the part of the image in any window, weight and bias; writes the output."""
     image, weight, bias = call.tensor(0), call.tensor(1), call.given(2)
     if call.value("transposed") == "True":
         made, read, flops = _transposed_output(call), image, _transposed_flops(call)
@@ -79,7 +79,7 @@ def _forward(call: Call) -> Work:
 
 
 def _looked_at(call: Call) -> Operand:
-    """The part of the image in any window: a 1x1 kernel of stride 2 sees a quarter."""
+    """Returns the part of the image in any window: a 1x1 kernel of stride 2 reads a quarter."""
     stride, padding, dilation, out = _windows(call)
     image, weight = call.tensor(0), call.sizes[1]
     for i, points in enumerate(out):
@@ -97,7 +97,7 @@ def _looked_at(call: Call) -> Operand:
 
 
 def _transposed_output(call: Call) -> Sizes:
-    """After torch.nn.ConvTranspose2d's documentation; the weight is [in, out / groups, kernel...]."""
+    """Returns the sizes (see torch.nn.ConvTranspose2d). The weight is [in, out / groups, kernel...]."""
     image, weight = call.sizes[:2]
     dimensions = len(weight) - 2
     stride, padding, dilation, extra = (
@@ -111,7 +111,7 @@ def _transposed_output(call: Call) -> Sizes:
 
 
 def _backward(call: Call) -> Work:
-    """Reads gradient, weight (for the image's gradient), image (for the weight's); writes those asked for.
+    """Reads gradient, weight (for the image's gradient) and image (for the weight's); writes those requested.
 
     The bias's gradient is one addition for each element of the gradient, which is not counted.
     """

@@ -1,4 +1,4 @@
-"""Copies, new tensors, random numbers: nothing is computed from what is read."""
+"""Copies, new tensors and random numbers: nothing is computed from what is read."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from math import prod
 from perfprobe.models.work.call import Call, Model, Work, broadcast, least, result
 from perfprobe.models.work.touched import Operand, require
 
-_MOST_ROWS = 1 << 20  # of a triangle, counted one by one
+_MOST_ROWS = 1 << 20  # rows of a triangle that are counted one by one
 
 
 def _copy(call: Call) -> Work:
-    """Reads the source's distinct elements, writes the target."""
+    """Reads the source's distinct elements; writes the target."""
     target, source = call.tensor(0), call.tensor(1)
     require(broadcast([target.sizes, source.sizes]) == target.sizes)
     return least([source], [target], dtype=target.dtype)
 
 
 def _clone(call: Call) -> Work:
-    """A dense copy, of another dtype where one is named."""
+    """A dense copy, perhaps with another dtype."""
     tensor = call.tensor(0)
     dtype = call.value("dtype") or tensor.dtype
     return least([tensor], [Operand(dtype, tensor.sizes)], dtype=dtype)
 
 
 def _moved(call: Call) -> Work:
-    """`flip`, `roll`: as many elements as before, elsewhere."""
+    """`flip`, `roll`: the same elements in other places."""
     tensor = call.tensor(0)
     return least([tensor], [result(call, tensor.dtype, tensor.sizes)], dtype=tensor.dtype)
 
 
 def _triangle(call: Call) -> Work:
-    """`tril`, `triu`: the part that is not kept need not be read; in place only that is written."""
+    """`tril`, `triu`: only the kept part is read. In place, only the other part is written."""
     tensor = call.tensor(0)
     rows, columns = tensor.sizes[-2:]
     diagonal = call.integer("diagonal")
@@ -47,19 +47,19 @@ def _triangle(call: Call) -> Work:
 
 
 def _below(rows: int, columns: int, diagonal: int) -> int:
-    """Elements on a diagonal and below."""
+    """Returns the number of elements on a diagonal and below."""
     return sum(min(max(row + 1 + diagonal, 0), columns) for row in range(rows))
 
 
 def _repeat(call: Call) -> Work:
-    """Reads once, writes as often as asked for."""
+    """Reads the tensor once; writes as many copies as requested."""
     tensor = call.tensor(0)
     output = Operand(tensor.dtype, (tensor.count * prod(call.integers("repeats")),))
     return least([tensor], [output], dtype=tensor.dtype)
 
 
 def _pad(call: Call) -> Work:
-    """`constant_pad_nd`: pairs of paddings from the last dimension on."""
+    """`constant_pad_nd`: pairs of paddings, beginning with the last dimension."""
     tensor, pads = call.tensor(0), call.integers("pad")
     require(len(pads) % 2 == 0 and len(pads) <= 2 * len(tensor.sizes) and min(pads, default=0) >= 0)
     sizes = list(tensor.sizes)
@@ -69,7 +69,7 @@ def _pad(call: Call) -> Work:
 
 
 def _joined(call: Call) -> Work:
-    """`cat`, `stack`: all that is read is written."""
+    """`cat`, `stack`: writes all that it reads."""
     tensors = call.tensor_list(0)
     require(bool(tensors))
     dtype = tensors[0].dtype
@@ -85,7 +85,7 @@ def _filled(call: Call) -> Work:
 
 
 def _new(writes: bool) -> Model:
-    """A new tensor of `size`, or of the given tensor's; `empty` writes nothing: no memory limits it."""
+    """A new tensor of `size`, or of another tensor's sizes. `empty` writes nothing: memory is no limit."""
 
     def work(call: Call) -> Work:
         like = call.given(0) if call.slots else None
@@ -99,7 +99,7 @@ def _new(writes: bool) -> Model:
 
 
 def _counted(call: Call) -> Work:
-    """`arange` of whole numbers, `linspace` and the like: new numbers, one after another."""
+    """`arange` of integers, `linspace` and similar: writes new numbers."""
     if "steps" in call.values:
         count, dtype = call.integer("steps"), "f32"
     else:
@@ -114,30 +114,30 @@ _FROM = (("start", 0), ("step", 1))
 
 
 def _part_backward(call: Call) -> Work:
-    """`slice_backward`, `select_backward`: the gradient of a part in a tensor that is zero elsewhere."""
+    """`slice_backward`, `select_backward`: writes a part's gradient into a tensor of zeros."""
     gradient, sizes = call.tensor(0), call.integers("input_sizes")
     return least([gradient], [Operand(gradient.dtype, sizes)], dtype=gradient.dtype)
 
 
 def _view(call: Call) -> Work:
-    """No memory is touched."""
+    """A view touches no memory."""
     return least(dtype=call.tensor(0).dtype)
 
 
 def _converted(call: Call) -> Work:
-    """`to.dtype`: the tensor itself, unless the dtype is another."""
+    """`to.dtype`: a view, unless the dtype changes."""
     same = call.value("dtype") in (None, call.tensor(0).dtype) and call.value("copy") != "True"
     require(not same or call.overload == "dtype")
     return _view(call) if same else _clone(call)
 
 
 def _read(call: Call) -> Work:
-    """`item`: one number."""
+    """`item`: reads one number."""
     return least([call.tensor(0)], dtype=call.tensor(0).dtype)
 
 
 def _random(call: Call) -> Work:
-    """One random number for each element, written; `rng` is the rate of the generator itself."""
+    """Writes one random number for each element. `rng` is the rate of the generator."""
     tensor = call.tensor(0)
     numbers = (("rng", tensor.count),)
     probabilities = call.given(1) if len(call.slots) > 1 else None
@@ -149,7 +149,7 @@ def _random(call: Call) -> Work:
 
 
 def _random_new(call: Call) -> Work:
-    """`rand`, `randn`, `randint` of a size."""
+    """`rand`, `randn`, `randint` of a given size."""
     sizes = call.integers("size")
     require("size" in call.values)
     dtype = call.value("dtype") or ("i64" if call.operator == "randint" else "f32")
@@ -157,13 +157,13 @@ def _random_new(call: Call) -> Work:
 
 
 def _shuffled(call: Call) -> Work:
-    """`randperm`: a random number for each place."""
+    """`randperm`: one random number for each element."""
     count, dtype = call.integer("n"), call.value("dtype") or "i64"
     return least(writes=[result(call, dtype, (count,))], dtype=dtype, elements=(("rng", count),))
 
 
 def _dropout(call: Call) -> Work:
-    """One random number an element; `native_dropout` writes the mask as truths."""
+    """One random number for each element. `native_dropout` also writes the mask as booleans."""
     tensor = call.tensor(0)
     require(call.value("train") == "True")
     mask = Operand("bool", tensor.sizes) if call.operator == "native_dropout" else None
@@ -177,7 +177,7 @@ _VIEWS = (
     "view_as _reshape_alias _unsafe_view resolve_conj resolve_neg"
 )
 _EMPTY = "empty empty_like empty_strided new_empty new_empty_strided"
-# They read and write no element.
+# These read and write no element.
 WITHOUT_WORK = frozenset((*_VIEWS.split(), *_EMPTY.split()))
 
 MODELS: dict[str, Model] = {

@@ -1,6 +1,7 @@
-"""Reading and writing at places that other tensors name.
+"""Reading and writing at indices.
 
-Which places are named is in no signature: each counts once, and all of them no more than the whole tensor.
+A signature does not have the values of indices. Each counts as a different place, but all together as no more
+than the whole tensor.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from perfprobe.models.work.touched import Operand, Scattered, contiguous, requir
 
 
 def _rows(table: Operand, axis: int, count: int) -> Scattered:
-    """`count` places of one dimension, of all others everything."""
+    """Returns `count` places of one dimension, with all elements of the other dimensions."""
     inner = prod(table.sizes[axis + 1 :])
     run = inner if table.strides in (None, contiguous(table.sizes)) else 1
     return Scattered(table, prod(table.sizes[:axis]) * count * (inner // max(run, 1)), run)
 
 
 def _gathers(reads: list[Operand], runs: Scattered, output: Operand) -> Work:
-    """Reads indices, and runs of a table where these say."""
+    """Reads indices, and runs of a table at these indices."""
     found = least([*reads, runs], [output], dtype=output.dtype)
     return replace(found, gathered_runs=runs.count, run_elements=runs.run)
 
 
 def _embedding(call: Call) -> Work:
-    """Reads the indices and a row for each, writes the rows."""
+    """Reads the indices and a row for each; writes the rows."""
     table, index = call.tensor(0), call.tensor(1)
     require(len(table.sizes) == 2)
     output = Operand(table.dtype, (*index.sizes, table.sizes[1]))
@@ -34,9 +35,9 @@ def _embedding(call: Call) -> Work:
 
 
 def _embedding_backward(call: Call) -> Work:
-    """Reads gradient and indices; every row of the table's gradient is written, most of them with zeros.
+    """Reads gradient and indices; writes every row of the table's gradient, most of them with zeros.
 
-    One addition for each element of the gradient.
+    It does one addition for each element of the gradient.
     """
     gradient, index = call.tensor(0), call.tensor(1)
     table = Operand(gradient.dtype, (call.integer("num_weights"), gradient.sizes[-1]))
@@ -44,7 +45,7 @@ def _embedding_backward(call: Call) -> Work:
 
 
 def _index_select(call: Call) -> Work:
-    """A row of one dimension for each index."""
+    """Copies a row of one dimension for each index."""
     table, index = call.tensor(0), call.tensor(1)
     axis = call.axis("dim", len(table.sizes))
     sizes = (*table.sizes[:axis], index.count, *table.sizes[axis + 1 :])
@@ -53,16 +54,17 @@ def _index_select(call: Call) -> Work:
 
 
 def _gather(call: Call) -> Work:
-    """One element for each index."""
+    """Copies one element for each index."""
     table, index = call.tensor(0), call.tensor(1)
     output = result(call, table.dtype, index.sizes)
     return _gathers([index], Scattered(table, index.count, 1), output)
 
 
 def _pieces(table: Operand, indices: Slot) -> tuple[list[Operand], int, int]:
-    """Index tensors of `table[i, j]`, how many places they name together, and elements in each.
+    """Returns the index tensors of `table[i, j]`, the number of places they select, and elements of each.
 
-    Only for indices of the first dimensions: then a place is a run. Masks name as many as are True: no model.
+    Only for indices of the first dimensions, for which a place is a run. There is no model for masks, because
+    the number of True is not known.
     """
     indices = indices if isinstance(indices, tuple) else ()
     given = [index for index in indices if index is not None]
@@ -74,7 +76,7 @@ def _pieces(table: Operand, indices: Slot) -> tuple[list[Operand], int, int]:
 
 
 def _index(call: Call) -> Work:
-    """`table[i, j]`: a run for each place."""
+    """`table[i, j]`: copies a run for each place."""
     table = call.tensor(0)
     given, count, run = _pieces(table, call.slots[1])
     output = Operand(table.dtype, (count, run))
@@ -82,14 +84,14 @@ def _index(call: Call) -> Work:
 
 
 def _index_put(call: Call) -> Work:
-    """The values are written to their places; accumulating reads these first, one addition an element."""
+    """Writes the values to their places. Accumulating reads the places first and adds each element."""
     table, values = call.tensor(0), call.tensor(2)
     given, count, run = _pieces(table, call.slots[1])
     return _put(call, [*given, values], Scattered(table, count, run), call.value("accumulate") == "True")
 
 
 def _put(call: Call, reads: list[Operand], places: Scattered, adding: bool) -> Work:
-    """Writes to places of the first operand, which is copied first unless in place."""
+    """Writes to places of the first operand. Unless in place, the operand is copied first."""
     table = call.tensor(0)
     flops = places.count * places.run if adding else 0
     if not call.in_place:
@@ -101,7 +103,7 @@ def _put(call: Call, reads: list[Operand], places: Scattered, adding: bool) -> W
 
 
 def _scatter(adding: bool) -> Model:
-    """`scatter_(dim, index, source)`: an element for each index."""
+    """`scatter_(dim, index, source)`: writes an element for each index."""
 
     def work(call: Call) -> Work:
         table, index, source = call.tensor(0), call.tensor(1), call.given(2)
@@ -114,7 +116,7 @@ def _scatter(adding: bool) -> Model:
 
 
 def _index_rows(adding: bool) -> Model:
-    """`index_add_(dim, index, source)`, `index_copy_`, `index_fill_`: a row for each index."""
+    """`index_add_(dim, index, source)`, `index_copy_`, `index_fill_`: writes a row for each index."""
 
     def work(call: Call) -> Work:
         table, index, source = call.tensor(0), call.tensor(1), call.given(2)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from perfprobe.models.work.call import Call, Elements, Model, Work, broadcast, least
 from perfprobe.models.work.touched import Operand, Scattered, require
 
-_NONE = "0"  # of at::Reduction: no reduction
+_NONE = "0"  # at::Reduction::None
 
 
 def _nll(call: Call) -> Work:
-    """Reads the classes and one element of each row; writes the loss or one a row, and the total weight."""
+    """Reads the classes and one element of each row; writes the loss or losses, and the total weight."""
     scores, classes, weight = call.tensor(0), call.tensor(1), call.given(2)
     loss = Operand(scores.dtype, classes.sizes if call.value("reduction") == _NONE else ())
     total = Operand(scores.dtype, ())
@@ -18,14 +18,14 @@ def _nll(call: Call) -> Work:
 
 
 def _nll_backward(call: Call) -> Work:
-    """Reads the classes; writes the whole gradient, nearly all of it zeros."""
+    """Reads the classes; writes the whole gradient, which is mostly zeros."""
     gradient, scores, classes = (call.tensor(slot) for slot in range(3))
     output = Operand(scores.dtype, scores.sizes)
     return least([gradient, classes, call.given(3), call.given(4)], [output], dtype=scores.dtype)
 
 
 def _cross_entropy(call: Call) -> Work:
-    """`_log_softmax` of all scores, which backward keeps, then `nll_loss` of one element a row."""
+    """`_log_softmax` of all scores, which backward needs, then `nll_loss` of one element a row."""
     scores, classes, weight = call.tensor(0), call.tensor(1), call.given(2)
     require(classes.dtype == "i64")
     kept = Operand(scores.dtype, scores.sizes)
@@ -34,7 +34,7 @@ def _cross_entropy(call: Call) -> Work:
 
 
 def _elementwise(flops: int, *kinds: str) -> Model:
-    """A loss of each element of two tensors, then their mean or sum unless `reduction` is none."""
+    """A loss for each element of two tensors, then their mean or sum unless `reduction` is none."""
 
     def work(call: Call) -> Work:
         first, second, weight = call.tensor(0), call.tensor(1), call.given(2)
@@ -53,7 +53,7 @@ def _elementwise(flops: int, *kinds: str) -> Model:
 
 
 def _elementwise_backward(flops: int, *kinds: str) -> Model:
-    """Reads a gradient (one number unless there was no reduction) and both tensors, writes the first's."""
+    """Reads a gradient (one number after a reduction) and both tensors; writes the first's gradient."""
 
     def work(call: Call) -> Work:
         gradient, first, second = (call.tensor(slot) for slot in range(3))

@@ -1,6 +1,6 @@
-"""Layer, group, batch and RMS normalisation: each input is read once, if a row or the whole fits a cache.
+"""Layer, group, batch and RMS normalisation. Each input is read once if a row or the whole fits a cache.
 
-Operations an element: forward about 7 (mean, variance, scale, shift), RMS 4, backward 12.
+Operations for each element: forward about 7 (mean, variance, scale, shift), RMS 4, backward 12.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from perfprobe.models.work.touched import Operand, require
 
 
 def _rows(call: Call, sizes: Sizes) -> int:
-    """Rows that are normalised, by their `normalized_shape`."""
+    """Returns the number of normalised rows, from `normalized_shape`."""
     inner = call.integers("normalized_shape")
     require(bool(inner) and sizes[-len(inner) :] == inner)
     return prod(sizes[: len(sizes) - len(inner)])
 
 
 def _dense(tensor: Operand) -> Operand:
-    """A new tensor of the same sizes."""
+    """Returns a new tensor of the same sizes."""
     return Operand(tensor.dtype, tensor.sizes)
 
 
 def _asked(call: Call, *gradients: Operand | None) -> list[Operand | None]:
-    """Those that `output_mask` asks for."""
+    """Returns the gradients that `output_mask` requests."""
     mask = call.list("output_mask")
     require(len(mask) == len(gradients))
     return [gradient for gradient, asked in zip(gradients, mask, strict=True) if asked == "True"]
@@ -43,7 +43,7 @@ def _layer_norm(call: Call) -> Work:
 
 
 def _layer_norm_backward(call: Call) -> Work:
-    """Gradient, input, both statistics and weight; writes what `output_mask` asks for."""
+    """Reads gradient, input, both statistics and weight; writes what `output_mask` requests."""
     gradient, tensor, mean, deviation = (call.tensor(slot) for slot in range(4))
     weight = call.given(4)
     parameter = Operand(tensor.dtype, call.integers("normalized_shape"))
@@ -54,14 +54,14 @@ def _layer_norm_backward(call: Call) -> Work:
 
 
 def _rms_norm(call: Call) -> Work:
-    """Writes the result, and one number a row."""
+    """Writes the result, and one statistic of each row."""
     tensor, weight = call.tensor(0), call.given(1)
     statistics = Operand(tensor.dtype, (_rows(call, tensor.sizes),))
     return least([tensor, weight], [_dense(tensor), statistics], flops=4 * tensor.count, dtype=tensor.dtype)
 
 
 def _rms_norm_backward(call: Call) -> Work:
-    """Gradient, input, the rows' numbers and weight."""
+    """Reads gradient, input, the rows' statistics and weight; writes what `output_mask` requests."""
     gradient, tensor, statistics, weight = call.tensor(0), call.tensor(1), call.tensor(2), call.given(3)
     writes = _asked(call, _dense(tensor), weight)
     return least([gradient, tensor, statistics, weight], writes, flops=8 * tensor.count, dtype=tensor.dtype)
@@ -81,7 +81,7 @@ def _group_norm(call: Call) -> Work:
 
 
 def _group_norm_backward(call: Call) -> Work:
-    """Gradient, input, both statistics and weight; writes what `output_mask` asks for."""
+    """Reads gradient, input, both statistics and weight; writes what `output_mask` requests."""
     gradient, tensor, mean, deviation = (call.tensor(slot) for slot in range(4))
     parameter = Operand(tensor.dtype, (call.integer("C"),))
     writes = _asked(call, _dense(tensor), parameter, parameter)
@@ -94,9 +94,9 @@ def _group_norm_backward(call: Call) -> Work:
 
 
 def _batch_norm(call: Call) -> Work:
-    """In training it writes statistics of each channel and updates the running ones; else it reads these.
+    """In training, writes statistics of each channel and updates the running ones; otherwise reads these.
 
-    In training the input is read twice when it is larger than the caches; the bound is that of one that fits.
+    In training, an input larger than the caches is read twice. The bound assumes that it fits.
     """
     tensor, weight, bias = call.tensor(0), call.given(1), call.given(2)
     running = [call.given(3), call.given(4)] if len(call.slots) > 3 else []
@@ -112,7 +112,7 @@ def _batch_norm(call: Call) -> Work:
 
 
 def _batch_norm_backward(call: Call) -> Work:
-    """Gradient, input, weight and statistics; in training twice when they are larger than the caches."""
+    """Reads gradient, input, weight and statistics; in training twice if larger than the caches."""
     gradient, tensor, weight = call.tensor(0), call.tensor(1), call.given(2)
     training = call.value("train") == "True"
     statistics = [call.given(5), call.given(6)] if training else [call.given(3), call.given(4)]

@@ -1,4 +1,4 @@
-"""Optimizer steps: fused ones touch everything once, those on lists are elementwise operators in a row."""
+"""Optimizer steps. Fused ones touch everything once; those on lists apply an elementwise operator to each."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from perfprobe.models.work.touched import NoModel, Operand, require
 
 
 def _adam(call: Call) -> Work:
-    """Reads parameter, gradient and averages, writes all but the gradient; about 14 operations an element.
+    """Reads parameter, gradient and averages; writes all but the gradient. About 14 operations an element.
 
-    A square root and two divisions each (Kingma and Ba 2015, "Adam", algorithm 1).
+    Each element also has a square root and two divisions (Kingma and Ba 2015, "Adam", algorithm 1).
     """
     parameters, gradients, *averages = (call.tensor_list(slot) for slot in range(5))
     return _step(parameters, gradients, [tensor for held in averages for tensor in held], 14, ("sqrt", "div"))
 
 
 def _adagrad(call: Call) -> Work:
-    """One running sum: a square, an addition, a root, a division, a subtraction."""
+    """Updates one running sum: a square, an addition, a root, a division, a subtraction."""
     parameters, gradients, sums = (call.tensor_list(slot) for slot in range(3))
     return _step(parameters, gradients, sums, 6, ("sqrt", "div"))
 
 
 def _sgd(call: Call) -> Work:
-    """With momentum its buffers are updated as well; 2 operations an element, 4 with momentum."""
+    """2 operations for each element; with momentum 4, and its buffers are updated too."""
     parameters, gradients, buffers = (call.tensor_list(slot) for slot in range(3))
     return _step(parameters, gradients, buffers, 4 if buffers else 2, ())
 
@@ -49,7 +49,7 @@ def _step(
 
 
 def _each(name: str) -> Model:
-    """`_foreach_add_` and the like: the elementwise operator on each tensor of the lists."""
+    """`_foreach_add_` and similar: the elementwise operator on each tensor of the lists."""
 
     def work(call: Call) -> Work:
         length = len(call.tensor_list(0))
@@ -77,13 +77,13 @@ def _zeroed(call: Call) -> Work:
 
 
 def _normed(call: Call) -> Work:
-    """The norm of each tensor."""
+    """Computes the norm of each tensor."""
     tensor = call.tensor(0)
     return least([tensor], [Operand(tensor.dtype, ())], flops=2 * tensor.count, dtype=tensor.dtype)
 
 
 def _together(parts: list[Work]) -> Work:
-    """The sum of all; raises NoModel when they differ in dtype."""
+    """Returns the sum of all. Raises NoModel if they differ in dtype."""
     if len({part.dtype for part in parts}) != 1:
         raise NoModel
     elements: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""One result for each element of the broadcast operands."""
+"""Elementwise operators: one result for each element of the broadcast operands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _binary_flops(call: Call) -> int:
 
 
 def _add_flops(call: Call) -> int:
-    """self + alpha * other: a multiplication more when alpha is not 1."""
+    """self + alpha * other: one multiplication more if alpha is not 1."""
     return _binary_flops(call) * (1 if call.value("alpha") in ("1", None) else 2)
 
 
@@ -45,13 +45,13 @@ def same(call: Call) -> str:
 
 
 def fractional(call: Call) -> str:
-    """Whole numbers give f32 (torch.get_default_dtype); so does a fraction given as a number beside them."""
+    """Integers give f32 (torch.get_default_dtype), also together with a floating-point number."""
     dtype = promoted(call.tensors)
     return dtype if is_float(dtype) else "f32"
 
 
 def _scaled(call: Call) -> str:
-    """A scalar that is a float makes whole numbers f32; its text is `float` or has a point."""
+    """A floating-point scalar makes integers f32. Its text is `float` or has a decimal point."""
     dtype = promoted(call.tensors)
     scalars = [call.value(name) for name in ("other", "alpha", "value", "exponent", "min", "max", "weight")]
     fraction = any(text is not None and (text == "float" or "." in text) for text in scalars)
@@ -63,10 +63,11 @@ def _truth(_: Call) -> str:
 
 
 def pointwise(*kinds: str, flops: int = 1, dtype: Dtype = _scaled) -> Model:
-    """Reads each operand's distinct elements once, writes the result; in place, the first is updated.
+    """Reads each operand's distinct elements once and writes the result. In place, the first is updated.
 
-    kinds: what each element costs beside that, by ELEMENT_KINDS. flops: operations of each element, by the
-    definition of the operator.
+    Args:
+        kinds: of ELEMENT_KINDS, what each element costs in addition.
+        flops: operations of each element, by the definition of the operator.
     """
 
     def work(call: Call) -> Work:
@@ -92,23 +93,23 @@ def pointwise(*kinds: str, flops: int = 1, dtype: Dtype = _scaled) -> Model:
 
 
 def _division(call: Call) -> Work:
-    """Whole numbers give fractions, unless they are rounded."""
+    """Integers give floating-point numbers, unless they are rounded."""
     return pointwise("div", dtype=same if "rounding_mode" in call.values else fractional)(call)
 
 
 def _power(call: Call) -> Work:
-    """A whole exponent of 2 or 3 is multiplication; others go by `pow` (ATen/native/cpu/PowKernel.cpp)."""
+    """An exponent of 2 or 3 is multiplication; others use `pow` (ATen/native/cpu/PowKernel.cpp)."""
     plain = (call.value("exponent") or "").removesuffix(".0") in ("0", "1", "2", "3")
     return (pointwise() if plain else pointwise("pow", flops=0))(call)
 
 
 def _gelu(call: Call) -> Work:
-    """erf; when approximate, tanh (torch.nn.GELU's documentation): 0.5 (1 + tanh y) is sigmoid 2y."""
+    """erf; if approximate, tanh (see torch.nn.GELU) as a sigmoid: 0.5 (1 + tanh y) is sigmoid 2y."""
     return pointwise("sigmoid" if call.value("approximate") == '"tanh"' else "erf", flops=0)(call)
 
 
 def _where(call: Call) -> Work:
-    """Condition and both values; which of them an element needs is not known, so both count."""
+    """Reads condition and both values. Which value an element needs is not known, so both count."""
     condition, *values = call.tensors
     require(bool(values))
     sizes = broadcast(call.sizes)
@@ -117,10 +118,10 @@ def _where(call: Call) -> Work:
 
 
 def _masked_fill(call: Call) -> Work:
-    """Reads the mask and writes everything: with one True in a line, the line is written.
+    """Reads the mask and writes the whole tensor: one True in a line means that the line is written.
 
-    How many there are is in no signature, so this is the bound of a mask that is neither sparse nor empty.
-    Out of place the tensor is copied as well.
+    A signature does not have the number of True, so this is the bound for a mask that is not sparse. Out of
+    place, the tensor is copied too.
     """
     tensor, mask = call.tensor(0), call.tensor(1)
     sizes = broadcast([tensor.sizes, mask.sizes])
@@ -130,7 +131,7 @@ def _masked_fill(call: Call) -> Work:
 
 
 def _outer(call: Call) -> Work:
-    """Every element of one vector times every element of another."""
+    """Multiplies each element of one vector by each of another."""
     left, right = call.tensor(0), call.tensor(1)
     sizes = (left.count, right.count)
     dtype = promoted(call.tensors)
@@ -138,7 +139,7 @@ def _outer(call: Call) -> Work:
 
 
 def _gated(call: Call) -> Work:
-    """`glu`: one half times the sigmoid of the other."""
+    """`glu`: one half multiplied by the sigmoid of the other."""
     tensor = call.tensor(0)
     axis = call.axis("dim", len(tensor.sizes))
     half = tensor.resized(axis, tensor.sizes[axis] // 2)
@@ -180,7 +181,7 @@ _OF_KINDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("softplus_backward", "log_sigmoid_backward"), ("exp",)),
     "mish": ("exp", "log", "tanh"),
 }
-_IEEE = ("div", "sqrt")  # kinds that are one floating-point operation each
+_IEEE = ("div", "sqrt")  # kinds that are one floating-point operation
 
 MODELS: dict[str, Model] = {
     **dict.fromkeys(_PLAIN.split(), pointwise()),

@@ -1,4 +1,4 @@
-"""Pooling and resizing of images: each window's operations, each element read and written once."""
+"""Pooling and resizing of images: counts each window's operations; elements are read and written once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfprobe.models.work.touched import Operand, require
 
 
 def _output(call: Call, image: Sizes, dimensions: int) -> Sizes:
-    """After torch.nn.MaxPool2d's documentation; with ceil_mode no window starts in the padding at the end."""
+    """Returns the sizes by torch.nn.MaxPool2d. With ceil_mode no window starts in the padding at the end."""
     kernel, stride, padding, dilation = (
         _setting(call, name, dimensions) for name in ("kernel_size", "stride", "padding", "dilation")
     )
@@ -33,7 +33,7 @@ def _setting(call: Call, name: str, dimensions: int) -> Sizes:
 
 
 def _pool(dimensions: int, places: bool) -> Model:
-    """Reads the image, writes the result, for a maximum its places as well."""
+    """Reads the image; writes the result, and for a maximum also its places."""
 
     def work(call: Call) -> Work:
         image = call.tensor(0)
@@ -46,7 +46,7 @@ def _pool(dimensions: int, places: bool) -> Model:
 
 
 def _pool_backward(call: Call) -> Work:
-    """Reads the gradient and the places of maxima; writes all of the image's gradient."""
+    """Reads the gradient and the places of maxima; writes the whole gradient of the image."""
     gradient, image = call.tensor(0), call.tensor(1)
     places = call.given(2) if len(call.slots) > 2 else None
     made = Operand(image.dtype, image.sizes)
@@ -54,7 +54,7 @@ def _pool_backward(call: Call) -> Work:
 
 
 def _adaptive(dimensions: int, places: bool) -> Model:
-    """The output's size is given; each element is in one window at least."""
+    """The output's size is given. Each element is in at least one window."""
 
     def work(call: Call) -> Work:
         image = call.tensor(0)
@@ -68,7 +68,7 @@ def _adaptive(dimensions: int, places: bool) -> Model:
 
 
 def _enlarged(call: Call) -> Work:
-    """`upsample_*`: reads all, writes `output_size`; smaller outputs leave some of it out."""
+    """`upsample_*`: reads all, writes `output_size`. A smaller output would not read all of it."""
     image, size = call.tensor(0), call.integers("output_size")
     require(len(size) == len(image.sizes) - 2)
     require(all(out >= given for out, given in zip(size, image.sizes[2:], strict=True)))
@@ -77,7 +77,7 @@ def _enlarged(call: Call) -> Work:
 
 
 def _enlarged_backward(call: Call) -> Work:
-    """Reads the gradient, writes `input_size`; one addition for each element read."""
+    """Reads the gradient, writes `input_size`. One addition for each element read."""
     gradient, size = call.tensor(0), call.integers("input_size")
     require(len(size) == len(gradient.sizes))
     made = Operand(gradient.dtype, size)

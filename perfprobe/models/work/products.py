@@ -1,4 +1,4 @@
-"""Matrix products: a multiply-add is two operations; a bias is read, its additions are not counted."""
+"""Matrix products. A multiply-add is two operations. A bias is read, but its additions are not counted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _WIDE_RESULT = {"_int_mm": "i32", "_scaled_mm": "bf16"}
 
 
 def product_flops(first: int) -> Flops:
-    """Matrices [M,K] [K,N] or batches of them [B,M,K] [B,K,N], from this tensor on: 2BMNK."""
+    """2BMNK for matrices [M,K] [K,N] or batches [B,M,K] [B,K,N]. first: position of the first matrix."""
 
     def count(call: Call) -> int:
         left, right = call.sizes[first], call.sizes[first + 1]
@@ -36,10 +36,10 @@ def _dot(call: Call) -> int:
 
 
 def _product(first: int) -> Model:
-    """Reads both factors and what is added to them, writes the result, all once.
+    """Reads both factors and the addend, writes the result, all once.
 
-    The bound of a product that keeps all of its operands in a cache; what is added is left out when beta
-    is 0 (https://docs.pytorch.org/docs/stable/generated/torch.addmm.html). In place it is updated.
+    This is the bound of a product with all operands in a cache. The addend is not read if beta is 0
+    (https://docs.pytorch.org/docs/stable/generated/torch.addmm.html). In place, it is updated.
     """
 
     def work(call: Call) -> Work:
@@ -51,7 +51,7 @@ def _product(first: int) -> Model:
 
 
 def _made(call: Call, tensors: list[Operand], first: int, sizes: Sizes, flops: int) -> Work:
-    """A product of these, the ones before `first` being added to it; what follows are scales and biases."""
+    """Returns a product. Tensors before `first` are added to it; tensors after it are scales and biases."""
     dtype = tensors[first].dtype
     added = [] if call.value("beta") == "0" else tensors[:first]
     factors = tensors[first:]
@@ -65,7 +65,7 @@ def _made(call: Call, tensors: list[Operand], first: int, sizes: Sizes, flops: i
 
 
 def _addmv(call: Call) -> Work:
-    """As a product of a matrix and one column."""
+    """A product of a matrix and one column."""
     return _made(call, call.tensors, 1, call.sizes[1][:1], _matrix_vector(call))
 
 
@@ -77,7 +77,7 @@ def _mv(call: Call) -> Work:
 
 
 def _inner(call: Call) -> Work:
-    """`dot`, `vdot`: one number."""
+    """`dot`, `vdot`: writes one number."""
     return _made(call, call.tensors, 0, (), _dot(call))
 
 
@@ -88,14 +88,14 @@ def _addbmm(call: Call) -> Work:
 
 
 def _linear(call: Call) -> Work:
-    """[...,K] [N,K] and a bias [N]: 2 * ... * KN, after torch.nn.functional.linear's documentation."""
+    """[...,K] [N,K] and a bias [N]: 2 * ... * KN (see torch.nn.functional.linear)."""
     image, weight, *_ = call.sizes
     require(len(weight) == 2 and image[-1:] == weight[1:])
     return _made(call, call.tensors, 0, (*image[:-1], weight[0]), 2 * prod(image) * weight[0])
 
 
 def _matmul(call: Call) -> Work:
-    """Batches broadcast, vectors are one row or one column (torch.matmul's documentation): 2BMNK."""
+    """Batches are broadcast, vectors are one row or one column (see torch.matmul): 2BMNK."""
     left, right = call.sizes[:2]
     require(bool(left) and bool(right))
     rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()

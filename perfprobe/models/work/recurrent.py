@@ -1,8 +1,8 @@
-"""Recurrent layers: LSTM, GRU and plain ones, whole sequences or one step.
+"""Recurrent layers: LSTM, GRU and plain ones, for whole sequences or one step.
 
-A step multiplies input [B,I] and state [B,H] with weights of G*H rows, G gates (4, 3 or 1), and does about
-10, 8 or 2 operations on each element of the state (torch.nn.LSTM's documentation). Weights count once:
-whether they stay in a cache from step to step is the machine's affair.
+A step multiplies input [B,I] and state [B,H] with weights of G*H rows, where G is the number of gates (4, 3
+or 1). It does about 10, 8 or 2 operations for each element of the state (see torch.nn.LSTM). Weights count
+once; whether they stay in a cache between steps depends on the machine.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from perfprobe.models.work.call import Call, Elements, Model, Work, least
 from perfprobe.models.work.touched import Operand, require
 
-_GATES = {"2": 4, "3": 3, "0": 1, "1": 1}  # at::native::ideep::RNNParams, as torch.nn numbers its modes
+_GATES = {"2": 4, "3": 3, "0": 1, "1": 1}  # torch.nn's numbers of modes (at::native::ideep::RNNParams)
 _ELEMENTWISE = {4: 10, 3: 8, 1: 2}
-# Sigmoids (an exp and a division) and hyperbolic tangents of each element of the state.
+# Sigmoids (an exp and a division) and hyperbolic tangents for each element of the state.
 _KINDS: dict[int, Elements] = {
     4: (("exp", 3), ("div", 3), ("tanh", 2)),
     3: (("exp", 2), ("div", 2), ("tanh", 1)),
@@ -21,7 +21,7 @@ _KINDS: dict[int, Elements] = {
 
 
 def _flops(batch: int, inputs: int, hidden: int, gates: int) -> int:
-    """Of one step."""
+    """Returns the operations of one step."""
     return 2 * batch * (inputs + hidden) * gates * hidden + _ELEMENTWISE[gates] * batch * hidden
 
 
@@ -32,7 +32,7 @@ def _elements(count: int, gates: int) -> Elements:
 def _layer(call: Call) -> Work:
     """`mkldnn_rnn_layer`: one layer over all steps of [T,B,I]; writes all states and the last ones.
 
-    What backward needs is kept in a workspace of a size that the library decides, which is not counted.
+    The workspace for backward is not counted, because the library decides its size.
     """
     image, *weights = call.tensors[:5]
     states = [tensor for tensor in (call.given(5), call.given(6)) if tensor is not None]
@@ -57,9 +57,9 @@ def _gates(call: Call) -> int:
 
 
 def _layer_backward(call: Call) -> Work:
-    """`mkldnn_rnn_layer_backward`: two products of each step for every one of forward.
+    """`mkldnn_rnn_layer_backward`: two products for each product of forward.
 
-    Reads input, weights, states, output, the gradients given and the workspace; writes the gradients of
+    Reads input, weights, states, output, the given gradients and the workspace; writes the gradients of
     input, weights, both biases and states.
     """
     image, first, second, *biases = (call.tensor(slot) for slot in range(5))
@@ -80,7 +80,7 @@ def _layer_backward(call: Call) -> Work:
 def _network(gates: int) -> Model:
     """`lstm.input`, `gru.input`, `rnn_tanh.input`: all layers and directions of [T,B,I] or [B,T,I].
 
-    Between layers the states are written and read again.
+    Between layers, the states are written and read again.
     """
 
     def work(call: Call) -> Work:

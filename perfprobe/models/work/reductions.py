@@ -1,4 +1,4 @@
-"""Many elements become one; scans, softmax and sorting go along a dimension likewise."""
+"""Reductions of many elements to one, and scans, softmax and sorting along a dimension."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from perfprobe.models.work.touched import Operand, require
 
 
 def _sum_flops(call: Call) -> int:
-    """One addition for each element (`aten::sum` without a dimension calls the overload with one)."""
+    """One addition for each element. `aten::sum` without `dim` calls the overload with `dim`."""
     require(call.overload in ("dim_IntList", "IntList_out"))
     return prod(call.sizes[0])
 
 
 def reduced(call: Call, sizes: Sizes) -> Sizes:
-    """The sizes without the dimensions that `dim` names, all of them when it names none."""
+    """Returns the sizes without the dimensions in `dim`; without all if `dim` is empty."""
     axes = {axis % max(len(sizes), 1) for axis in call.integers("dim")} or set(range(len(sizes)))
     keep = call.value("keepdim") == "True"
     return tuple(1 if i in axes else size for i, size in enumerate(sizes) if keep or i not in axes)
 
 
 def _reduction(kind: str, *, flops: int = 1, element: str | None = None) -> Model:
-    """Reads everything once, writes one number for each place of the remaining dimensions.
+    """Reads everything once; writes one number for each place of the remaining dimensions.
 
-    kind: "same", "wide" (whole numbers add up to i64), "truth" or "place". flops: of each element.
+    Args:
+        kind: dtype of the result: "same", "wide" (integers add up to i64), "truth" (bool) or "place" (i64).
+        flops: of each element.
     """
 
     def work(call: Call) -> Work:
@@ -42,7 +44,7 @@ def _reduction(kind: str, *, flops: int = 1, element: str | None = None) -> Mode
 
 
 def _extreme(call: Call) -> Work:
-    """`max`, `min`: of one tensor, along a dimension with the place of each, or of two element by element."""
+    """`max`, `min`: of one tensor, along a dimension with indices, or of two tensors elementwise."""
     if call.overload == "other" or len(call.tensors) == 2:
         return pointwise()(call)
     tensor = call.tensor(0)
@@ -52,21 +54,21 @@ def _extreme(call: Call) -> Work:
 
 
 def _both_extremes(call: Call) -> Work:
-    """`aminmax`."""
+    """`aminmax`: writes two results."""
     tensor = call.tensor(0)
     output = Operand(tensor.dtype, reduced(call, tensor.sizes))
     return least([tensor], [output, output], flops=2 * tensor.count, dtype=tensor.dtype)
 
 
 def _mean_and_variance(call: Call) -> Work:
-    """`var_mean`, `std_mean`: two results."""
+    """`var_mean`, `std_mean`: write two results."""
     tensor = call.tensor(0)
     output = Operand(tensor.dtype, reduced(call, tensor.sizes))
     return least([tensor], [output, output], flops=4 * tensor.count, dtype=tensor.dtype)
 
 
 def _scan(call: Call) -> Work:
-    """`cumsum`, `cumprod`: as many results as elements."""
+    """`cumsum`, `cumprod`: write one result for each element."""
     tensor = call.tensor(0)
     dtype = call.value("dtype") or (tensor.dtype if is_float(tensor.dtype) else "i64")
     if call.in_place:
@@ -75,9 +77,9 @@ def _scan(call: Call) -> Work:
 
 
 def _softmax(call: Call) -> Work:
-    """exp of each element, its sum, its maximum, a factor: read once, written once.
+    """exp, sum, maximum and a factor for each element: read once, written once.
 
-    A row that is larger than the caches is read two or three times; the bound is that of one that fits.
+    A row larger than the caches is read two or three times. The bound assumes that it fits.
     """
     tensor = call.tensor(0)
     dtype = "f32" if call.value("half_to_float") == "True" else call.value("dtype") or tensor.dtype
@@ -87,7 +89,7 @@ def _softmax(call: Call) -> Work:
 
 
 def _softmax_backward(*kinds: str) -> Model:
-    """(gradient - a sum along the row) * output: both read, the result written; 3 operations an element."""
+    """(gradient - a sum along the row) * output: reads both, writes the result; 3 operations an element."""
 
     def work(call: Call) -> Work:
         gradient, output = call.tensor(0), call.tensor(1)
@@ -102,10 +104,11 @@ def _softmax_backward(*kinds: str) -> Model:
 
 
 def _sort(call: Call) -> Work:
-    """N log2(n) comparisons of rows of n, sorted values and their places written.
+    """N log2(n) comparisons for rows of n; writes sorted values and their indices.
 
-    The number of comparisons that any sort by comparing needs for random values (Knuth, volume 3, 5.3.1).
-    `topk` has no model: its comparisons nearly all turn out the same way, at several times the rate of these.
+    This is the number of comparisons that any comparison sort needs for random values (Knuth, volume 3,
+    5.3.1). `topk` has no model: nearly all of its comparisons have the same result, which makes them several
+    times faster.
     """
     tensor = call.tensor(0)
     row = tensor.sizes[_axis(call, tensor)] if tensor.sizes else 1
@@ -121,7 +124,7 @@ def _axis(call: Call, tensor: Operand) -> int:
 
 
 def _norm(call: Call) -> Work:
-    """A square and an addition for each element."""
+    """One square and one addition for each element."""
     tensor = call.tensor(0)
     dtype = call.value("dtype") or fractional(call)
     output = result(call, dtype, reduced(call, tensor.sizes))

@@ -1,6 +1,6 @@
-"""How much memory tensors take up: distinct elements, and the distinct 64-byte lines that these lie in.
+"""Computes how much memory tensors use: distinct elements, and the distinct 64-byte lines that contain them.
 
-Where a tensor starts is not recorded: it is taken to be the start of a line, as for what torch allocates.
+Where a tensor starts is not recorded. It is assumed to start at a line, as torch's allocations do.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from perfprobe.tables.columns import distinct
 LINE_BYTES = 64
 _MOST_SPELLED_OUT = 1 << 22  # elements of a layout that no rule fits: 32 MB of addresses
 
-# By the signature's name, of numbers that arithmetic is counted of: no complex ones, and no bare exponents.
+# By the name in signatures. Complex numbers and dtypes with only an exponent are left out.
 ITEM_BYTES = {
     short_name(name): size
     for name, size in dtypes.ITEM_BYTES.items()
@@ -31,14 +31,14 @@ class NoModel(Exception):
 
 
 def require(holds: bool) -> None:
-    """Raises NoModel unless it holds."""
+    """Raises NoModel if the condition is false."""
     if not holds:
         raise NoModel
 
 
 @frozen
 class Operand:
-    """A strided tensor. strides: in elements, None when contiguous."""
+    """A strided tensor. strides: in elements; None if contiguous."""
 
     dtype: str
     sizes: tuple[int, ...]
@@ -46,28 +46,28 @@ class Operand:
 
     @property
     def count(self) -> int:
-        """Elements, repeated ones included."""
+        """The number of elements, including repeated ones."""
         require(min(self.sizes, default=0) >= 0)
         return prod(self.sizes)
 
     @property
     def item_bytes(self) -> int:
-        """Raises NoModel for a dtype that is not one number of a fixed size."""
+        """The size of an element. Raises NoModel if the dtype is not one number of fixed size."""
         require(self.dtype in ITEM_BYTES)
         return ITEM_BYTES[self.dtype]
 
     @property
     def bytes(self) -> int:
-        """Distinct elements: a dimension of stride 0 counts once, and so does what windows share."""
+        """The size of distinct elements: a dimension of stride 0 counts once, and so do shared elements."""
         return _distinct(self._layout()) * self.item_bytes if self.count else 0
 
     @property
     def line_bytes(self) -> int:
-        """Distinct lines, each with all its bytes."""
+        """The size of the distinct lines."""
         return _lines(self._layout(), self.item_bytes) * LINE_BYTES if self.count else 0
 
     def resized(self, dimension: int, size: int, step: int = 1) -> Operand:
-        """A part of it: `size` places of one dimension, `step` apart."""
+        """Returns a part of it: `size` places of one dimension, `step` apart."""
         sizes, strides = list(self.sizes), list(self.strides or contiguous(self.sizes))
         sizes[dimension], strides[dimension] = size, strides[dimension] * step
         return Operand(self.dtype, tuple(sizes), tuple(strides))
@@ -80,7 +80,7 @@ class Operand:
 
 @frozen
 class Scattered:
-    """Runs of elements anywhere in a tensor: `count` of them, `run` elements each; at most all of it."""
+    """`count` runs of `run` elements anywhere in a tensor, together at most the whole tensor."""
 
     whole: Operand
     count: int
@@ -88,18 +88,18 @@ class Scattered:
 
     @property
     def bytes(self) -> int:
-        """Each run once: that two are the same place is not known."""
+        """The size of all runs. Whether runs overlap is not known."""
         return min(self.count * self.run * self.whole.item_bytes, self.whole.bytes)
 
     @property
     def line_bytes(self) -> int:
-        """Lines of all runs, each run at the start of one."""
+        """The size of the lines of all runs, if each run starts at a line."""
         lines = -(-self.run * self.whole.item_bytes // LINE_BYTES)
         return min(self.count * lines * LINE_BYTES, self.whole.line_bytes)
 
 
 def contiguous(sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of rows one after another."""
+    """Returns the strides of a contiguous tensor."""
     strides = [1]
     for size in reversed(sizes[1:]):
         strides.append(strides[-1] * max(size, 1))
@@ -107,7 +107,7 @@ def contiguous(sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _simplified(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
-    """(size, stride) from the innermost on, without repetition; what runs on or overlaps evenly is joined."""
+    """Returns (size, stride) from the innermost on, without repetition, with adjacent dimensions joined."""
     layout: list[tuple[int, int]] = []
     for stride, size in sorted(zip(strides, sizes, strict=True)):
         if size == 1 or stride == 0:
@@ -121,12 +121,12 @@ def _simplified(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[tuple
 
 
 def _span(layout: tuple[tuple[int, int], ...]) -> int:
-    """Elements from the first to the last, both included."""
+    """Returns the number of elements from the first to the last in memory, both included."""
     return 1 + sum((size - 1) * stride for size, stride in layout)
 
 
 def _nested(layout: tuple[tuple[int, int], ...]) -> bool:
-    """Whether each dimension steps over all that is inside it."""
+    """Whether the stride of each dimension is at least the span of all inner ones."""
     return all(stride >= _span(layout[:at]) for at, (_, stride) in enumerate(layout))
 
 
@@ -155,10 +155,10 @@ def _lines(layout: tuple[tuple[int, int], ...], item_bytes: int) -> int:
 def _lines_from(
     layout: tuple[tuple[int, int], ...], item_bytes: int, start: int, known: dict[tuple[int, int], int]
 ) -> int:
-    """Lines of a layout in bytes that starts at this byte of a line.
+    """Returns the number of lines of a layout in bytes that starts at byte `start` of a line.
 
-    Blocks of the outermost dimension follow one another, so only neighbours share lines, and at most one. How
-    a block lies to the lines repeats after a few blocks.
+    Blocks of the outermost dimension follow each other, so only neighbours share lines, and at most one line.
+    The position of blocks relative to lines repeats after a few blocks.
     """
     if not layout:
         return 1
