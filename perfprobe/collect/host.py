@@ -69,8 +69,8 @@ def moment() -> dict[str, int]:
 def host(root: str = "/") -> dict[str, object]:
     """Returns name, CPU model, cores (all, allowed by affinity, by the cgroup's quota), memory, kernel.
 
-    physical_cores: the cores that the allowed processors belong to, fewer if two share one (SMT). numa_nodes: the
-    memory nodes that they belong to.
+    physical_cores: the cores that the allowed processors belong to, fewer if two share one (SMT).
+    numa_nodes: the memory nodes that they belong to.
     """
     system = os.uname()
     facts: dict[str, object | None] = {

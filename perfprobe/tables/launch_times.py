@@ -63,8 +63,8 @@ class StreamLaunches(Table):
     full_ns: Int64 = column("the part of span_ns with FULL_QUEUE or more in the queue", combine=Combine.SUM)
     most: Int64 = column("the greatest length of the queue", combine=Combine.MOST)
     stretches: Int64 = column(
-        "number of launch-bound stretches: at least FEWEST_BOUND launches in a row, each after the end of the "
-        "work before it",
+        "number of launch-bound stretches: at least FEWEST_BOUND launches in a row, each after the end "
+        "of the work before it",
         combine=Combine.SUM,
     )
     bound_ns: Int64 = column(
