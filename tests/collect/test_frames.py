@@ -96,4 +96,4 @@ class TestStack:
 
     def test_the_first_line_is_that_of_the_function(self, read: Reader) -> None:
         rows = read()
-        assert rows[0][2] == TestStack.test_first_line_is_the_functions.__code__.co_firstlineno
+        assert rows[0][2] == TestStack.test_the_first_line_is_that_of_the_function.__code__.co_firstlineno
