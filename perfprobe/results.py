@@ -10,7 +10,7 @@ from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from perfprobe.analyse.findings import Analysis
@@ -19,17 +19,22 @@ if TYPE_CHECKING:
     from perfprobe.tables.events import Losses
     from perfprobe.tables.findings import Findings, SourceRule
     from perfprobe.tables.measurements import Measurements
+    from perfprobe.tables.ranks import Ranks
     from perfprobe.tables.recording import Recording
 
 
 class Results:
     """A recording, or a profile of cProfile, opened once, when first needed; findings are kept.
 
+    Args:
+        others: the recordings of other ranks of the same run.
+
     Every method raises InputError where the file cannot be read.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, others: Sequence[str] = ()) -> None:
         self._path = path
+        self._others = others
 
     @cached_property
     def _analysis(self) -> Analysis:
@@ -52,6 +57,7 @@ class Results:
         from perfprobe.analyse.findings import Asked
         from perfprobe.tables.children import Children
         from perfprobe.tables.measurements import Measurements
+        from perfprobe.tables.ranks import Ranks
         from perfprobe.tables.workers import Feeding
 
         wanted = tuple(kinds)
@@ -60,6 +66,8 @@ class Results:
         beside = self._files_beside if is_beside else ()
         if Feeding in wanted:
             beside = (*beside, *self._feeding)
+        if Ranks in wanted and view.view == "ranks":
+            beside = (*beside, self._ranks)
         return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
@@ -238,6 +246,16 @@ class Results:
         measurements, lost = _measurements(recording)
         started = children(recording)
         return measurements, started, *lost, *lost_children(started)
+
+    @cached_property
+    def _ranks(self) -> Ranks:
+        """The recordings of all ranks beside each other."""
+        from perfprobe.analyse.ranks.compare import compared
+        from perfprobe.tables.ranks import RankParts
+        from perfprobe.tables.steps import StepTimes
+
+        opened = [self, *map(Results, self._others)]
+        return compared([results.findings(View(), (RankParts, StepTimes)) for results in opened])
 
     @cached_property
     def _feeding(self) -> tuple[object, ...]:

@@ -24,6 +24,7 @@ from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.peers.plugin_steps import MarkWatch
 from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
+from perfprobe.analyse.ranks.parts import RankWatch
 from perfprobe.analyse.sequences import sequences
 from perfprobe.analyse.step_rows import RowsInSteps
 from perfprobe.analyse.steps import StepWatch
@@ -44,6 +45,7 @@ from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.ranks import RankParts
 from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
@@ -142,6 +144,7 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, blamed, times: idle_times(blamed, times), needs=(BlamedIdle, StepTimes)
     ),
     LaunchTimes: Pass(lambda trace, asked: launch_times(trace)),
+    RankParts: Pass(lambda trace, asked, times: RankWatch(trace, times), needs=(StepTimes,), watches=True),
     Sequences: Pass(lambda trace, asked: sequences(trace)),
     CriticalWatch: Pass(lambda trace, asked: CriticalWatch(trace), watches=True),
     CriticalPath: Pass(

@@ -30,6 +30,7 @@ examples:
   perfprobe report log/resnet18              those of all ranks in a TensorBoard log folder
   perfprobe report --full                    all sections
   perfprobe report --view lines              one section
+  perfprobe report log/resnet18 --view ranks the ranks beside each other, and who made the others wait
   perfprobe report --brief                   Markdown for a ticket
   perfprobe report --plot steps.png          phases and times of the steps
   perfprobe report --sort calls              the most frequent first
@@ -78,6 +79,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     paths = [path for given_path in given.files for path in files_of(given_path)] or [newest()]
     if given.plot is not None:
         return _plot(paths, given.plot)
+    if wanted.view == "ranks":
+        return _ranks(paths, wanted, as_json=given.json)
     if given.json:
         documents = [_document(path, wanted, given.calls) for path in paths]
         shown = documents if len(paths) > 1 else documents[0]
@@ -90,10 +93,25 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
 
 def files_of(path: str) -> list[str]:
-    """The file itself, or the traces in a folder. Raises InputError where there are none."""
+    """The file itself, or the recordings or traces in a folder. Raises InputError where there are none."""
     from perfprobe.read.kineto import traces_in
 
-    return traces_in(path) if os.path.isdir(path) else [path]
+    if not os.path.isdir(path):
+        return [path]
+    found = sorted(entry.path for entry in os.scandir(path) if entry.name.endswith(".perfprobe"))
+    return found or traces_in(path)
+
+
+def _ranks(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[[], int]:
+    """The ranks of one run beside each other."""
+    from perfprobe.results import Results
+
+    results = Results(paths[0], paths[1:])
+    if as_json:
+        text = json.dumps(results.document(wanted), indent=1, allow_nan=False) + "\n"
+    else:
+        text = results.text(wanted, width=width(), color=colored())
+    return lambda: write(text)
 
 
 def _plot(paths: Sequence[str], output: str) -> Callable[[], int]:

@@ -315,6 +315,11 @@ def test_read_back_it_gives_the_same_report(trace: Path) -> None:
         assert same[0] == same[1], view
 
 
+def test_the_rank_is_in_it(tmp_path: Path) -> None:
+    trace = write(traced(rank={"rank": 1, "local_rank": 1, "world_size": 4}), tmp_path)
+    assert document(trace)["distributedInfo"] == {"rank": 1, "world_size": 4}
+
+
 def test_the_file_is_never_in_memory(tmp_path: Path) -> None:
     program = traced()
     stack = program.stack(*(f"/p/{'deep' * 20}.py:{at}/{at} f" for at in range(1, 200)))

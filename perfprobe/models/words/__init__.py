@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from perfprobe.models.words import gpu_columns, operator_columns, other_columns
+from perfprobe.models.words import gpu_columns, operator_columns, other_columns, rank_columns
 from perfprobe.models.words.losses import REASONS, SOURCES
 from perfprobe.models.words.sections import FIRST_SCREEN, SECTIONS
 from perfprobe.models.words.terms import MARKS, TERMS
@@ -34,6 +34,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "steps": other_columns.STEPS,
     "phases": other_columns.PHASES,
     "start-up": other_columns.START_UP,
+    "ranks": rank_columns.RANKS,
     "workers": other_columns.WORKERS,
     "gpus": other_columns.GPUS,
     "gpu-use": other_columns.GPU_USE,

@@ -108,6 +108,13 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "ranges",
         "Parts of the program that it, torch or a library named.",
     ),
+    "ranks": (
+        ("Ranks", "Collectives"),
+        "gpu",
+        "The ranks of one run beside each other: computing and communication, which rank made the others "
+        "wait, in which phase and line, and the collectives. Only `--view ranks` with the recordings of all "
+        "ranks, or their folder, has it.",
+    ),
     "workers": (
         ("Child processes",),
         "report",

@@ -29,6 +29,7 @@ from perfprobe.report.section.hot_operators import hot_operators, operator_table
 from perfprobe.report.section.losses import losses
 from perfprobe.report.section.peers import paddle, tensorboard
 from perfprobe.report.section.ranges import range_tables, ranges
+from perfprobe.report.section.ranks import rank_tables, ranks
 from perfprobe.report.section.start_up import start_up, start_up_tables
 from perfprobe.report.section.steps import phase_tables, phases, step_tables, steps
 from perfprobe.report.section.summary import summary, totals_table
@@ -48,6 +49,7 @@ from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.ranks import Ranks
 from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
@@ -77,6 +79,7 @@ SECTIONS = (
     Section("functions", (Calling,), functions, function_tables),
     Section("between", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),
+    Section("ranks", (Ranks,), ranks, rank_tables),
     Section("workers", (Feeding,), workers, worker_tables),
     Section("threads", (Processors,), threads, processor_tables, shows=(Teams,)),
     Section("sources", (), agreement, source_tables),

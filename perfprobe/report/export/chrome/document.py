@@ -90,9 +90,11 @@ def _about(scene: Scene) -> dict[str, Any]:
     ]
     if devices:
         facts["deviceProperties"] = devices
-    rank = scene.recording.fact("trace", "rank")
-    if type(rank) is int:
-        facts["distributedInfo"] = {"rank": rank}
+    told = [scene.recording.fact(source) for source in ("rank", "trace")]
+    ranks = [one for one in told if isinstance(one, dict) and type(one.get("rank")) is int]
+    if ranks:
+        kept = ("backend", "rank", "world_size")
+        facts["distributedInfo"] = {name: ranks[0][name] for name in kept if name in ranks[0]}
     return facts
 
 

@@ -1,0 +1,1 @@
+"""Ranks of one run: what each did, and how they compare."""

@@ -1,0 +1,195 @@
+"""Ranks beside each other: matching collectives, aligned clocks, waiting, and who made the others wait.
+
+The i-th collective of a name in one rank is the i-th of that name in each other rank. As no rank can leave a
+collective that all ranks take part in before the last one has come, its ends are near each other: they align
+the clocks of hosts. Data transfer of a call is the time of the fastest rank, and the rest is waiting: the
+definition of the TensorBoard plugin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.ranks import CollectiveKind, Rank, RankParts, Ranks
+from perfprobe.tables.steps import PHASE_TEXTS, StepPhase, StepTimes
+from perfprobe.tables.strings import Strings
+
+STRAGGLER_SHARE = 0.01  # of the time, as HTA has it
+_MOST_OF_IT = 0.5
+_SYNCHRONISING = (
+    "all_reduce",
+    "allreduce",
+    "all_gather",
+    "allgather",
+    "barrier",
+    "reduce_scatter",
+    "all_to_all",
+)
+
+# Of the size of the input: what a rank of n sends over the bus, from nccl-tests, doc/PERFORMANCE.md.
+_BUS: Mapping[str, Callable[[int], float]] = {
+    "all_reduce": lambda n: 2 * (n - 1) / n,
+    "all_gather": lambda n: n - 1,  # nccl-tests' size is that of the output
+    "allgather": lambda n: n - 1,
+    "reduce_scatter": lambda n: (n - 1) / n,
+    "all_to_all": lambda n: (n - 1) / n,
+    "broadcast": lambda n: 1,
+    "reduce": lambda n: 1,
+}
+
+
+def compared(given: Sequence[Findings]) -> Ranks:
+    """Compares the findings of ranks, each with `RankParts` and `StepTimes`."""
+    found = sorted(given, key=lambda findings: _fact(findings, "rank") or 0)
+    ranks = [_rank(findings) for findings in found]
+    world_size = max((_fact(findings, "world_size") or 0 for findings in found), default=0) or None
+    matched, unmatched = _matched(found)
+    ranks = _aligned(ranks, matched)
+    ranks, kinds = _with_waits(ranks, matched, world_size)
+    ranks = _with_phases(ranks, found)
+    most = max(range(len(ranks)), key=lambda at: ranks[at].lost_ns)
+    whole_ns = max(rank.parts.whole_ns for rank in ranks)
+    is_straggling = len(ranks) > 1 and ranks[most].lost_ns > STRAGGLER_SHARE * whole_ns
+    return Ranks(ranks, kinds, world_size, unmatched, most if is_straggling else None)
+
+
+def _rank(findings: Findings) -> Rank:
+    recording, times = findings.trace.recording, findings[StepTimes]
+    return Rank(
+        path=recording.path,
+        rank=_fact(findings, "rank"),
+        host=recording.text("host", "name") or "",
+        parts=findings[RankParts],
+        median_ns=int(times.loops.median_ns[0]) if len(times.loops) else None,
+    )
+
+
+def _fact(findings: Findings, name: str) -> int | None:
+    """Returns what torchrun, or a trace, says of the rank; None if nothing."""
+    recording = findings.trace.recording
+    told = recording.fact("rank", name)
+    told = recording.fact("trace", name) if told is None else told
+    return told if type(told) is int and told >= 0 else None
+
+
+def _matched(found: Sequence[Findings]) -> tuple[Mapping[str, list[Int64]], int]:
+    """Returns by name start, end and size of the calls that all ranks have; how many others there are."""
+    by_name: list[dict[str, Int64]] = []
+    for findings in found:
+        calls, strings = findings[RankParts].collectives, findings.trace.recording[Strings]
+        columns = np.stack([calls.start_ns, calls.end_ns, calls.size_bytes])
+        own = {name: columns[:, calls.name == name] for name in set(calls.name.tolist())}
+        by_name.append({strings[name] or "?": rows for name, rows in own.items()})
+    names = sorted(set.intersection(*(set(rows) for rows in by_name)))
+    least = {name: min(rows[name].shape[1] for rows in by_name) for name in names}
+    matched = {name: [rows[name][:, : least[name]] for rows in by_name] for name in names}
+    total = sum(rows.shape[1] for one in by_name for rows in one.values())
+    return matched, total - sum(least.values()) * len(found)
+
+
+def _aligned(ranks: Sequence[Rank], matched: Mapping[str, list[Int64]]) -> list[Rank]:
+    """Returns the ranks with what their clocks are ahead of the first one's."""
+    first, made = ranks[0], [ranks[0]]
+    for at, rank in enumerate(ranks[1:], 1):
+        differences = [rows[at][1] - rows[0][1] for name, rows in matched.items() if _synchronises(name)]
+        ends_ns = np.concatenate([np.empty(0, np.int64), *differences])
+        if len(ends_ns) == 0:
+            made.append(rank)
+            continue
+        same_host = rank.host != "" and rank.host == first.host
+        clock_ns = 0 if same_host else int(np.median(ends_ns))
+        error_ns = int(np.median(np.abs(ends_ns - clock_ns)))
+        made.append(replace(rank, clock_ns=clock_ns, clock_error_ns=error_ns))
+    return made
+
+
+def _synchronises(name: str) -> bool:
+    return any(word in name for word in _SYNCHRONISING)
+
+
+def _with_waits(
+    ranks: Sequence[Rank], matched: Mapping[str, list[Int64]], world_size: int | None
+) -> tuple[list[Rank], list[CollectiveKind]]:
+    """Returns the ranks with waiting and lost times, and the kinds of collectives, most time first."""
+    clocks_ns = np.array([rank.clock_ns for rank in ranks], np.int64)[:, None]
+    waited_ns, transfer_ns, lost_ns = (np.zeros(len(ranks), np.int64) for _ in "abc")
+    kinds = []
+    for name, rows in matched.items():
+        start_ns, end_ns = (np.stack([one[column] for one in rows]) - clocks_ns for column in (0, 1))
+        taken_ns = end_ns - start_ns
+        inside = _in_steps(ranks[0], start_ns[0])
+        least_ns = taken_ns.min(axis=0)
+        waited_ns += (taken_ns - least_ns)[:, inside].sum(axis=1)
+        transfer_ns += least_ns[inside].sum()
+        if len(ranks) > 1 and _synchronises(name):
+            order = np.sort(start_ns[:, inside], axis=0)
+            np.add.at(lost_ns, start_ns[:, inside].argmax(axis=0), order[-1] - order[-2])
+        kinds.append(_kind(name, rows, taken_ns, world_size or len(ranks)))
+    columns = zip(ranks, waited_ns.tolist(), transfer_ns.tolist(), lost_ns.tolist(), strict=True)
+    made = [replace(rank, waited_ns=w, transfer_ns=t, lost_ns=lost) for rank, w, t, lost in columns]
+    return made, sorted(kinds, key=lambda kind: -kind.total_ns)
+
+
+def _in_steps(first: Rank, start_ns: Int64) -> Mask:
+    """Returns which collectives began in the steps of the first rank. Times are by its clock."""
+    parts = first.parts
+    return np.asarray((start_ns >= parts.start_ns) & (start_ns < parts.start_ns + parts.whole_ns))
+
+
+def _kind(name: str, rows: Sequence[Int64], taken_ns: Int64, world_size: int) -> CollectiveKind:
+    sizes = rows[0][2]
+    size_bytes = int(sizes.sum()) if len(sizes) and sizes.min() >= 0 else None
+    factor = _BUS.get(name.partition(":")[2].removeprefix("_").removesuffix("_base"))
+    return CollectiveKind(
+        name=name,
+        calls=taken_ns.shape[1],
+        size_bytes=size_bytes,
+        total_ns=int(taken_ns.sum(axis=1).mean()),
+        transfer_ns=int(taken_ns.min(axis=0).sum()),
+        bus_bytes=None if size_bytes is None or factor is None else size_bytes * factor(world_size),
+    )
+
+
+def _with_phases(ranks: Sequence[Rank], found: Sequence[Findings]) -> list[Rank]:
+    """Returns the ranks with the phase and line in which each takes most longer than the others do."""
+    phases = [_phases_ns(findings) for findings in found]
+    lines = [
+        {line: time_ns / max(rank.parts.steps, 1) for line, time_ns in rank.parts.lines.items()}
+        for rank in ranks
+    ]
+    made = []
+    for at, rank in enumerate(ranks):
+        phase, phase_ns = _longest(phases, at)
+        line, line_ns = _longest(lines, at)
+        if phase_ns * max(rank.parts.steps, 1) < rank.lost_ns * _MOST_OF_IT:  # all ranks wait in this phase
+            phase, phase_ns = "", 0
+        made.append(replace(rank, phase=phase, phase_ns=phase_ns, line=line, line_ns=line_ns))
+    return made
+
+
+def _longest(per_step: Sequence[Mapping[str, float]], at: int) -> tuple[str, int]:
+    """Returns where one rank takes most longer than the others, and by how much; "" and 0 if nowhere."""
+    others = [one for number, one in enumerate(per_step) if number != at]
+    longer = {
+        name: own_ns - sum(one.get(name, 0) for one in others) / len(others)
+        for name, own_ns in per_step[at].items()
+        if others
+    }
+    name = max(longer, key=lambda key: longer[key], default="")
+    return (name, round(longer[name])) if name and longer[name] > 0 else ("", 0)
+
+
+def _phases_ns(findings: Findings) -> dict[str, float]:
+    """Returns the time of each phase in a steady step of the leading loop."""
+    times = findings[StepTimes]
+    phases = times.phases
+    if len(times.loops) == 0 or not (steps := int(times.loops.steady[0])):
+        return {}
+    own = np.flatnonzero(phases.loop == 0)
+    pairs = zip(phases.phase[own].tolist(), phases.time_ns[own].tolist(), strict=True)
+    return {PHASE_TEXTS[StepPhase(phase)]: time_ns / steps for phase, time_ns in pairs}

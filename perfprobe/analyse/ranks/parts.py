@@ -1,0 +1,178 @@
+"""Computing and communication of one rank: the pass that watches its operators."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import numpy as np
+
+from perfprobe.models.dtypes import ITEM_BYTES, torch_name
+from perfprobe.models.signature import parse, tensors
+from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.gpu import ApiCalls, Kernels
+from perfprobe.tables.python import Samples
+from perfprobe.tables.ranks import Collectives, RankParts
+from perfprobe.tables.scopes import FUNCTION
+from perfprobe.tables.steps import StepKind, StepTimes
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+_COLLECTIVE = re.compile(r"(nccl|gloo|mpi|ucc|xccl|hccl):\w+")
+_OF_NCCL = re.compile(r"nccl(Dev)?Kernel")
+MOST = 1 << 22
+
+
+class RankWatch:
+    """Collects the collectives of a trace, and when it computed."""
+
+    def __init__(self, trace: Trace, times: StepTimes) -> None:
+        strings = trace.recording[Strings]
+        self._trace, self._times = trace, times
+        self._is_collective = strings.marks(lambda name: _COLLECTIVE.fullmatch(name) is not None)
+        self._is_nccl = strings.marks(lambda name: _OF_NCCL.match(name) is not None)
+        self._ranges: list[tuple[Int64, ...]] = []
+        self._computing = np.empty((2, 0), np.int64)
+        self._bytes = lru_cache(1 << 14)(self._size_bytes)
+
+    def add(self, batch: LinkedOperators) -> None:
+        """Adds the next batch."""
+        found = np.flatnonzero(self._is_collective[batch.name])
+        if len(found) and sum(len(part[0]) for part in self._ranges) < MOST:
+            sizes = np.array([self._bytes(row) for row in batch.signature[found].tolist()], np.int64)
+            columns = (batch.start_ns, batch.end_ns, batch.thread, batch.name)
+            self._ranges.append((*(column[found].astype(np.int64) for column in columns), sizes))
+        computes = (batch.scope == FUNCTION) & ~self._is_collective[batch.name]
+        spans = np.stack([batch.start_ns[computes], batch.end_ns[computes]])
+        self._computing = union(np.concatenate([self._computing, spans], axis=1))
+
+    def result(self) -> RankParts:
+        """Returns the parts of this rank."""
+        collectives, on_gpu = self._collectives()
+        computing = self._kernels(~self._is_nccl) if on_gpu else self._computing
+        communicating = union(np.stack([collectives.start_ns, collectives.end_ns]))
+        start_ns, end_ns, steps = self._whole()
+        both = [clipped(spans, start_ns, end_ns) for spans in (computing, communicating)]
+        lengths = [_length(spans) for spans in both]
+        together = _length(union(np.concatenate(both, axis=1)))
+        return RankParts(
+            collectives=collectives,
+            start_ns=start_ns,
+            whole_ns=end_ns - start_ns,
+            steps=steps,
+            computing_ns=lengths[0],
+            communicating_ns=lengths[1],
+            overlapped_ns=sum(lengths) - together,
+            on_gpu=on_gpu,
+            lines=self._lines(communicating, start_ns, end_ns),
+        )
+
+    def _whole(self) -> tuple[int, int, int]:
+        """Returns start and end of the leading loop's steps, and their number."""
+        steps = self._times.steps
+        rows = np.flatnonzero((steps.loop == 0) & (steps.kind != StepKind.EVALUATION))
+        if len(rows) == 0:
+            start_ns, end_ns = self._trace.start_ns or 0, self._trace.end_ns or 0
+            return start_ns, max(start_ns, end_ns), 0
+        return int(steps.start_ns[rows].min()), int(steps.end_ns[rows].max()), len(rows)
+
+    def _lines(self, communicating: Int64, start_ns: int, end_ns: int) -> dict[str, int]:
+        """Returns the time of the steps' thread by the user's line, without that in collectives."""
+        recording, loops = self._trace.recording, self._times.loops
+        samples, os_thread = recording[Samples], recording.os_threads()
+        if len(samples) == 0 or len(loops) == 0:
+            return {}
+        own = np.flatnonzero((os_thread[samples.thread] == os_thread[loops.thread[0]]) & (samples.stack >= 0))
+        spans = np.clip(np.stack([samples.start_ns[own], samples.end_ns[own]]), start_ns, end_ns)
+        taken_ns = np.diff(spans, axis=0)[0] - np.diff(_covered_ns(communicating, spans), axis=0)[0]
+        frames = self._trace.sites.frame[samples.stack[own]]
+        summed = np.bincount(frames + 1, taken_ns, 1)
+        found: dict[str, int] = {}
+        for frame in np.flatnonzero(summed[1:] > 0).tolist():
+            line = self._trace.line(frame)
+            if line is not None:
+                place = f"{line.file}:{line.line}"
+                found[place] = found.get(place, 0) + round(summed[frame + 1])
+        return found
+
+    def _collectives(self) -> tuple[Collectives, bool]:
+        """Returns the collectives by start, and whether they are kernels."""
+        none = [np.empty(0, np.int64)] * 5
+        parts = [np.concatenate(column) for column in zip(*self._ranges, strict=True)] or none
+        ranges = [column[np.argsort(parts[0], kind="stable")] for column in parts]
+        start_ns, end_ns, _, name, size_bytes = ranges
+        kernels = self._kernels(self._is_nccl)
+        is_gpu = kernels.shape[1] > 0
+        if is_gpu and self._trace.gpu is not None:
+            rows = np.flatnonzero(self._timed(self._is_nccl))
+            start_ns, end_ns = kernels
+            asked = _asked_in(self._called_ns(rows), ranges)
+            name, size_bytes = (np.append(column, -1)[asked] for column in (name, size_bytes))
+            order = np.argsort(start_ns, kind="stable")
+            start_ns, end_ns, name, size_bytes = (c[order] for c in (start_ns, end_ns, name, size_bytes))
+        return Collectives(start_ns, end_ns, name.astype(np.int32), size_bytes), is_gpu
+
+    def _timed(self, chosen: Mask) -> Mask:
+        kernels = self._trace.recording[Kernels]
+        return np.asarray(
+            chosen[kernels.name] & (kernels.start_ns >= 0) & (kernels.end_ns >= kernels.start_ns)
+        )
+
+    def _kernels(self, chosen: Mask) -> Int64:
+        kernels, rows = self._trace.recording[Kernels], self._timed(chosen)
+        return np.stack([kernels.start_ns[rows], kernels.end_ns[rows]])
+
+    def _called_ns(self, rows: Int64) -> Int64:
+        """Returns when the call of each of these kernels was made, -1 if it is not known."""
+        calls, links = self._trace.recording[ApiCalls], self._trace.gpu
+        call: Int32 = np.full(len(rows), -1, np.int32) if links is None else links.kernel_call[rows]
+        return np.append(calls.start_ns, -1)[call]
+
+    def _size_bytes(self, signature: int) -> int:
+        """Returns the size of the tensors of a signature, -1 if it is not known."""
+        items = parse(self._trace.signature(signature) or "")
+        sizes = [
+            -1
+            if tensor.sizes is None or torch_name(tensor.dtype) not in ITEM_BYTES
+            else int(np.prod(tensor.sizes)) * ITEM_BYTES[torch_name(tensor.dtype)]
+            for tensor in tensors(items or ())
+        ]
+        return sum(sizes) if sizes and min(sizes) >= 0 else -1
+
+
+def union(spans: Int64) -> Int64:
+    """Returns the union of these spans, starts and ends, as spans that do not overlap, in order."""
+    spans = spans[:, np.argsort(spans[0], kind="stable")]
+    if spans.shape[1] == 0:
+        return spans
+    latest = np.maximum.accumulate(spans[1])
+    first = np.flatnonzero(np.append(True, spans[0, 1:] > latest[:-1]))
+    return np.stack([spans[0, first], latest[np.append(first[1:] - 1, spans.shape[1] - 1)]])
+
+
+def clipped(spans: Int64, start_ns: int, end_ns: int) -> Int64:
+    """Returns the parts of these spans between two times."""
+    inside = np.clip(spans, start_ns, end_ns)
+    return inside[:, inside[1] > inside[0]]
+
+
+def _covered_ns(spans: Int64, at_ns: Int64) -> Int64:
+    """Returns how much of a union lies before each of these times."""
+    if spans.shape[1] == 0:
+        return np.zeros_like(at_ns)
+    before = np.append(0, np.cumsum(spans[1] - spans[0]))
+    place = np.searchsorted(spans[0], at_ns, side="right") - 1
+    inside = np.minimum(at_ns, spans[1][place]) - spans[0][place]
+    return np.where(place < 0, 0, before[place] + inside)
+
+
+def _length(spans: Int64) -> int:
+    return int((spans[1] - spans[0]).sum())
+
+
+def _asked_in(called_ns: Int64, ranges: list[Int64]) -> Int64:
+    """Returns the range in which each call was made, by time; -1 if in none."""
+    start_ns, end_ns = ranges[0], np.append(ranges[1], -1)
+    place = np.searchsorted(start_ns, called_ns, side="right") - 1
+    return np.where((place >= 0) & (called_ns <= end_ns[place]), place, -1)

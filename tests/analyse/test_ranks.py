@@ -1,0 +1,187 @@
+"""Ranks beside each other: by hand, with clocks apart, and a run of torchrun with a planted straggler."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.analyse.ranks.parts import clipped, union
+from perfprobe.results import Results
+from perfprobe.support.view import View
+from perfprobe.tables.scopes import USER_SCOPE
+from tests.analyse.test_gpu_traces import folder
+from tests.build import Program, op
+from tests.collect.runs import perfprobe
+
+MS = 1_000_000
+STEPS, STEP_NS = 4, 100 * MS
+BYTES = 4 * 1000 * 1000
+# When each rank asks for the collective, of its step; all get the result at 90 ms.
+ASKS_NS = (20 * MS, 70 * MS)
+END_NS = 90 * MS
+
+
+def rank(number: int, clock_ns: int = 0, host: str = "node") -> Program:
+    """Operators until it asks for an all_reduce of 4 MB, which ends at 90 ms of each step."""
+    whole_ns = STEPS * STEP_NS
+    program = Program(
+        program={"argv": ["train.py"], "cwd": "/p", "pid": 1001},
+        host={"name": host},
+        rank={"rank": number, "local_rank": number, "world_size": 2},
+        start={"monotonic_ns": clock_ns, "cpu_ns": 0},
+        stop={"monotonic_ns": clock_ns + whole_ns, "cpu_ns": whole_ns},
+    )
+    for forward_id in (1, 2):
+        program.thread(forward_id)
+    slow = program.stack("/p/train.py:20 main", "/p/data.py:7 load")
+    inputs = program.signature("f32[1000,1000]")
+    for step in range(STEPS):
+        at_ns = clock_ns + step * STEP_NS
+        asks_ns = at_ns + ASKS_NS[number]
+        sort = op("aten::sort", at_ns + MS, asks_ns, stack=slow)
+        program.sample(at_ns, asks_ns, "/p/train.py:20 main", "/p/data.py:7 load")
+        program.sample(asks_ns, at_ns + STEP_NS, "/p/train.py:21 main")
+        program.run(op(f"ProfilerStep#{step}", at_ns, at_ns + STEP_NS, sort, scope=USER_SCOPE))
+        program.run(
+            op("gloo:all_reduce", asks_ns, at_ns + END_NS, scope=USER_SCOPE, signature=inputs), thread=1
+        )
+    return program
+
+
+def compared(ranks: list[Program], where: Path) -> dict[str, list[dict[str, Any]]]:
+    for number, program in enumerate(ranks):
+        (where / f"r{number}.perfprobe").write_bytes(program.encode())
+    outcome = perfprobe(["report", str(where), "--view", "ranks", "--json"], where)
+    assert outcome.status == 0, outcome
+    tables: dict[str, list[dict[str, Any]]] = json.loads(outcome.out)["tables"]
+    return tables
+
+
+@pytest.mark.parametrize("clock_ns", [0, 12_345 * MS])
+def test_the_straggler_and_the_waiting(clock_ns: int, tmp_path: Path) -> None:
+    """By hand: rank 0 asks 50 ms before rank 1, so it waits 50 ms in each of 4 steps."""
+    hosts = ("node", "node") if clock_ns == 0 else ("node", "other")
+    found = compared([rank(0, host=hosts[0]), rank(1, clock_ns, hosts[1])], tmp_path)
+    first, second = found["ranks"]
+    assert [row["is_straggler"] for row in (first, second)] == [False, True]
+    assert (first["waited_ns"], second["waited_ns"]) == (STEPS * 50 * MS, 0)
+    assert (first["lost_ns"], second["lost_ns"]) == (0, STEPS * 50 * MS)
+    assert {row["transfer_ns"] for row in (first, second)} == {STEPS * 20 * MS}
+    assert (second["clock_ns"], second["clock_error_ns"]) == (clock_ns, 0)
+    assert second["line"] == "/p/data.py:7"
+    assert second["line_ns"] == 50 * MS
+    assert second["phase"] is None  # in all ranks all of the step is one phase
+    parts = ("computing_ns", "overlapped_ns", "communicating_ns", "other_ns")
+    assert [first[name] // STEPS for name in parts] == [19 * MS, 0, 70 * MS, 11 * MS]
+    assert [second[name] // STEPS for name in parts] == [69 * MS, 0, 20 * MS, 11 * MS]
+    (kind,) = found["collectives"]
+    assert (kind["name"], kind["calls"], kind["size_bytes"]) == ("gloo:all_reduce", STEPS, STEPS * BYTES)
+    assert kind["total_ns"] == STEPS * 45 * MS
+    # 2 (n - 1) / n of 4 MB in 20 ms, n = 2
+    assert kind["bus_bytes_per_second"] == pytest.approx(BYTES / 0.020)
+
+
+def test_the_same_in_words(tmp_path: Path) -> None:
+    compared([rank(0), rank(1)], tmp_path)
+    text = perfprobe(["report", str(tmp_path), "--view", "ranks"], tmp_path).out.decode()
+    assert "Straggler: rank 1 began collectives 200 ms = 50.0 % later" in text
+    assert "/p/data.py:7" in text
+    assert "Rank 1: the same clock; ends of collectives differ by 0 ns" in text
+
+
+def test_one_rank_says_that_others_are_missing(tmp_path: Path) -> None:
+    (row,) = compared([rank(1)], tmp_path)["ranks"]
+    assert (row["waited_ns"], row["lost_ns"], row["is_straggler"]) == (None, None, False)
+    text = Results(str(tmp_path / "r0.perfprobe")).text(View(view="ranks"))
+    assert "1 of 2: waiting and clocks need the others" in text
+
+
+def test_equal_ranks_have_no_straggler(tmp_path: Path) -> None:
+    found = compared([rank(0), rank(0)], tmp_path)
+    assert not any(row["is_straggler"] for row in found["ranks"])
+    assert {row["waited_ns"] for row in found["ranks"]} == {0}
+
+
+def test_calls_that_one_rank_has_not_are_left_out(tmp_path: Path) -> None:
+    more = rank(1)
+    at_ns = STEPS * STEP_NS
+    more.run(op("gloo:all_reduce", at_ns, at_ns + MS, scope=USER_SCOPE), thread=1)
+    (kind,) = compared([rank(0), more], tmp_path)["collectives"]
+    assert kind["calls"] == STEPS
+
+
+def test_unions_against_a_count_of_each_moment() -> None:
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        starts = rng.integers(0, 60, 12)
+        spans = np.stack([starts, starts + rng.integers(0, 9, 12)])
+        busy = np.zeros(80, bool)
+        for start, end in spans.T:
+            busy[start:end] = True
+        found = clipped(union(spans), 10, 50)
+        assert int((found[1] - found[0]).sum()) == int(busy[10:50].sum())
+
+
+def test_one_rank_of_a_real_trace() -> None:
+    path = folder() / "a100_nccl.json.gz"
+    if not path.is_file():
+        pytest.skip(f"no {path.name} in PERFPROBE_TRACES")
+    document = Results(str(path)).document(View(view="ranks"))
+    (row,) = document["tables"]["ranks"]
+    assert (row["rank"], row["steps"]) == (0, 3)
+    calls = {kind["name"]: kind["calls"] for kind in document["tables"]["collectives"]}
+    assert calls == {"nccl:all_reduce": 15, "nccl:broadcast": 6}  # counted in the trace
+    assert "1 of 2" in Results(str(path)).text(View(view="ranks"))
+
+
+PLANTED = """
+import time
+import torch, torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+model = DistributedDataParallel(torch.nn.Linear(64, 8))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+def load():
+    if dist.get_rank() == 1:
+        end = time.perf_counter() + 0.15
+        while time.perf_counter() < end:
+            torch.randn(64, 64).sort()  # planted
+    return torch.ones(32, 64)
+
+def train():
+    for _ in range(6):
+        optimizer.zero_grad()
+        model(load()).sum().backward()
+        optimizer.step()
+
+train()
+dist.destroy_process_group()
+"""
+
+
+def test_a_planted_straggler_under_torchrun(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "train.py").write_text(PLANTED)
+    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone"]
+    words += ["--local-addr", "127.0.0.1", "-m", "perfprobe", "-q", "train.py"]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
+    run = subprocess.run(
+        words, check=False, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=240
+    )
+    assert run.returncode == 0, run.stderr
+    outcome = perfprobe(["report", ".", "--view", "ranks", "--json"], tmp_path)
+    first, second = json.loads(outcome.out)["tables"]["ranks"]
+    assert (first["rank"], second["rank"], second["is_straggler"]) == (0, 1, True)
+    file, _, line = second["line"].rpartition(":")
+    planted = next(at for at, text in enumerate(PLANTED.splitlines(), 1) if "# planted" in text)
+    assert (Path(file).name, int(line)) == ("train.py", planted)
+    assert first["waited_ns"] > 3 * second["waited_ns"]
