@@ -51,7 +51,7 @@ def test_every_table_is_in_it_or_named_as_missing(tmp_path: Path) -> None:
     held = {kind.table_name for kind in (*EVENTS, *HELD)}
     assert {kind.table_name for kind in IN_MEMORY} - held == LOST
     reasons = kineto.read(write(traced(), tmp_path))[Losses].reason.tolist()
-    assert any("readings of processors" in reason for reason in reasons)
+    assert any("activity of threads" in reason for reason in reasons)
 
 
 def test_steps_are_the_same(tmp_path: Path) -> None:

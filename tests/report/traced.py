@@ -24,7 +24,7 @@ START_NS = 5_000_000_000_123  # the clock of a machine that has been up for a wh
 STEPS, STEP_NS = 3, 10 * MS
 LOST = {  # what a trace does not hold
     *("functions", "calls", "signature_values", "operand_reuse", "autograd_windows", "progress"),
-    *("thread_times", "processor_times"),
+    *("thread_times", "processor_times", "thread_activity", "live_steps"),
 }
 MAIN, STEP = "/p/train.py:20/1 <module>", "/p/train.py:30/28 Trainer.step"
 MODEL = "/p/model.py:88/80 Net.forward"
