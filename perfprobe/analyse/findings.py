@@ -126,11 +126,7 @@ PASSES: dict[type, Pass] = {
         watches=True,
     ),
     StepMarks: Pass(lambda trace, asked: MarkWatch(trace), watches=True),
-    PeerTimes: Pass(
-        lambda trace, asked, times, marks: PeerWatch(trace, times, marks),
-        needs=(StepTimes, StepMarks),
-        watches=True,
-    ),
+    PeerTimes: Pass(lambda trace, asked, times: PeerWatch(trace, times), needs=(StepTimes,), watches=True),
     GpuUse: Pass(
         lambda trace, asked, marks, times: gpu_use(trace, marks, times), needs=(StepMarks, StepTimes)
     ),

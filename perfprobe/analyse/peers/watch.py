@@ -13,11 +13,10 @@ from perfprobe.analyse.peers.calls import calls_of, merged
 from perfprobe.analyse.peers.held import Held
 from perfprobe.analyse.peers.on_gpu import busy_ns, on_gpu, runtime_times
 from perfprobe.analyse.peers.paddle import phases_of, types_of, within
-from perfprobe.analyse.peers.plugin_steps import host_steps, with_gpu
+from perfprobe.analyse.peers.plugin_steps import MarkWatch, host_steps, with_gpu
 from perfprobe.analyse.peers.tensorboard import RoleWatch, roles_of
 from perfprobe.tables.columns import Rows, among
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.gpu_use import StepMarks
 from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.steps import StepEvents, StepMark, StepTimes
@@ -34,9 +33,9 @@ class PeerWatch:
     On any thread, like other profilers. Without steps all operators count as one step.
     """
 
-    def __init__(self, trace: Trace, times: StepTimes, marks: StepMarks) -> None:
+    def __init__(self, trace: Trace, times: StepTimes) -> None:
         self._trace = trace
-        self._plugin_steps, _ = host_steps(trace, marks, times)
+        self._times, self._marks = times, MarkWatch(trace)
         self._steps, self._events = _steps(times)
         self._left_out = _left_out(times)
         strings = trace.recording[Strings]
@@ -51,6 +50,7 @@ class PeerWatch:
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
+        self._marks.add(batch)
         batch = LinkedOperators.part({name: getattr(batch, name) for name in _COLUMNS})
         batch = batch.take(is_possible(batch.start_ns, batch.end_ns))
         if len(batch) == 0:
@@ -108,7 +108,8 @@ class PeerWatch:
             PeerType.OPERATOR_INNER: (self._inner_calls, *held["inner"]),
             PeerType.USER_DEFINED: (int(ranges.calls.sum()), *held["own"]),
         }
-        plugin_steps = with_gpu(self._plugin_steps, gpu)
+        on_host, _ = host_steps(self._trace, self._marks.result(), self._times)
+        plugin_steps = with_gpu(on_host, gpu)
         return PeerTimes(
             steps=steps,
             has_steps=has_steps,
