@@ -14,12 +14,16 @@ import numpy.typing as npt
 
 from perfprobe.support.view import compiled
 from perfprobe.tables.columns import Int32, Mask, Table, distinct
+from perfprobe.tables.critical import CriticalRows
 from perfprobe.tables.events import LinkedOperators, Signatures
 from perfprobe.tables.findings import Intervals, Sums
 from perfprobe.tables.gpu import direction
 from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
+from perfprobe.tables.idle import IdleRows
+from perfprobe.tables.launch_times import LaunchedRows
 from perfprobe.tables.python import Code, FunctionCalls, FunctionRows
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.sequences import SequenceRows
 from perfprobe.tables.stacks import Frames
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import SHORT_PHASES, Line, Phase, Trace, shown_name
@@ -34,6 +38,10 @@ SOUGHT: Mapping[type[Table], Mapping[str, str]] = {
     KernelRows: {**_ON_GPU, "name": "string", "signature": "signature", "module": "module"},
     CopyRows: {**_ON_GPU, "kind": "direction"},
     WaitRows: {**_ON_GPU, "call": "string"},
+    IdleRows: {**_ON_GPU, "call": "string"},
+    LaunchedRows: _ON_GPU,
+    SequenceRows: {**_LINES, "module": "module"},
+    CriticalRows: {**_ON_GPU, "name": "string"},
     FunctionRows: {"code": "function"},
     FunctionCalls: {"caller": "function", "callee": "function"},
     Intervals: {"frame": "line", "to_frame": "line", "caller": "line"},

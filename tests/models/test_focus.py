@@ -15,12 +15,16 @@ from perfprobe.models import focus
 from perfprobe.models.focus import SOUGHT, Focus
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.columns import Table
+from perfprobe.tables.critical import CriticalRows
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Intervals, Sums
 from perfprobe.tables.gpu import CopyKind
 from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
+from perfprobe.tables.idle import IdleRows
+from perfprobe.tables.launch_times import LaunchedRows
 from perfprobe.tables.python import Code, FunctionCalls, FunctionRows
 from perfprobe.tables.ranges import RangeRows
+from perfprobe.tables.sequences import SequenceRows
 from perfprobe.tables.stacks import Frames
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Phase, Trace
@@ -38,6 +42,10 @@ TEXTS: Mapping[type[Table], Mapping[str, str]] = {
     KernelRows: {"name": STRING, "operator": STRING, "signature": FAR, "module": FAR, **SITE},
     CopyRows: {"kind": "to GPU", "operator": STRING, **SITE},
     WaitRows: {"call": STRING, "operator": STRING, **SITE},
+    IdleRows: {"call": STRING, "operator": STRING, **SITE},
+    LaunchedRows: {"operator": STRING, **SITE},
+    SequenceRows: {"module": FAR, **SITE},
+    CriticalRows: {"name": STRING, "operator": STRING, **SITE},
     FunctionRows: {"code": LINE},
     FunctionCalls: {"caller": LINE, "callee": LINE},
     Intervals: {"frame": LINE, "to_frame": LINE, "caller": LINE},

@@ -86,6 +86,17 @@ def test_the_first_screen_blames_a_line(tmp_path: Path) -> None:
     assert "idle 111 ms while train.py:3 (data loading): 95 % of its idle time" in text
 
 
+def test_a_focus_chooses_rows(tmp_path: Path) -> None:
+    results = Results(program().recording(tmp_path).path)
+    for view, found in (("idle", "1 row by time, focus 'train.py:3' of 3"), ("launches", None)):
+        text = results.text(View(view=view, focus="train.py:3"))
+        assert (found in text) if found else ("Launches" not in text)
+    tables = results.document(View(focus="train.py:3"))["tables"]
+    assert {row["line"] for row in tables["gpu_idle"]} == {3}
+    assert {row["line"] for row in tables["critical_path"]} == {3}
+    assert tables["launched"] == tables["kernel_sequences"] == []
+
+
 def test_without_a_gpu_there_is_no_section(tmp_path: Path) -> None:
     made = Program()
     made.thread(1)
