@@ -174,6 +174,23 @@ def kept_machine(task: Task) -> Machine | None:
     return ceilings.load("cuda:0" if on_gpu else "cpu")
 
 
+def with_threads(task: Task, sweep: str) -> Task:
+    """The same calls with each of these numbers of threads, `1,2,4`. Raises UsageError for anything else."""
+    from perfprobe.bench.thread_sweep import numbers, with_each
+
+    return replace(task, calls=with_each(task.calls, numbers(sweep)), is_kept=False)
+
+
+def sweep_text(found: Measurements, *, width: int, color: bool) -> str:
+    """Measurements with several numbers of threads as text: a column for each number."""
+    from perfprobe.bench.thread_sweep import rows, totals_ns
+    from perfprobe.report.render.text import page
+    from perfprobe.report.section.sweep import operator_blocks
+
+    measured = rows(found)
+    return page(operator_blocks(found, measured, totals_ns(measured)), width=width, color=color)
+
+
 def check_typed(task: Task, found: Measurements) -> None:
     """Raise the reason why a call that was typed by hand was not measured.
 

@@ -39,6 +39,7 @@ examples:
   perfprobe bench train-20260102-101500-4711.perfprobe --top 20
   perfprobe bench --focus attention          only operators of one part
   perfprobe bench --quick                    rough, in a fraction of the time
+  perfprobe bench --sweep 1,2,4              which number of threads is best for each
   perfprobe bench --plot roofline.png        also draw them below the roofline
   perfprobe bench --emit scripts             scripts for VTune, Nsight and perf
   perfprobe bench aten::bmm "f32[64,128,64]" "f32[64,64,128]"
@@ -67,6 +68,9 @@ def parser() -> Parser:
     )
     parser.add_argument(
         "--threads", type=steps, metavar="N", help="threads of torch (default: as in the recorded program)"
+    )
+    parser.add_argument(
+        "--sweep", metavar="LIST", help="measure each operator with each number of threads: 1,2,4"
     )
     parser.add_argument(
         "--processes",
@@ -109,6 +113,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     if given.output is not None:
         given.output = writable(given.output)
     task = _task(given)
+    if given.sweep is not None:
+        task = measuring.with_threads(task, given.sweep)
     measuring.require_torch()
     machine = measuring.kept_machine(task) if given.plot is not None else None
     if given.plot is not None and machine is None:
@@ -121,9 +127,12 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
 def _check(given: argparse.Namespace) -> None:
     if given.emit is not None:
-        for name in ("plot", "output", "json", "quick", "processes", "time"):
+        for name in ("plot", "output", "json", "quick", "processes", "time", "sweep"):
             if (value := getattr(given, name)) is not None and value is not False:
                 raise UsageError("--emit measures nothing", f"--{name}", "leave one of them out")
+    for name in ("plot", "output", "threads") if given.sweep is not None else ():
+        if getattr(given, name) is not None:
+            raise UsageError("--sweep has numbers of threads and keeps nothing", f"--{name}", "leave one out")
     if given.quick and given.processes:
         raise UsageError("--quick is one process", "--processes", "leave one of them out")
 
@@ -165,7 +174,7 @@ def _bench(task: Task, given: argparse.Namespace, machine: Machine | None) -> in
             lambda done, all_, left_s, what: bar.show(done, all_, what, left_s),
         )
     measuring.check_typed(task, found)
-    if found.rows:
+    if found.rows and given.sweep is None:
         _save(task, found, given.output)
     status = write(_printed(task, found, given))
     if machine is not None and found.rows:
@@ -179,9 +188,10 @@ def _settings(given: argparse.Namespace) -> BenchSettings:
 
     time_s = TIME_S if given.time is None else given.time or None
     processes = 1 if given.quick else given.processes
+    changes = not given.quick and given.sweep is None
     if processes is None:
-        return BenchSettings(time_s=time_s)
-    return BenchSettings(processes, processes, counterfactuals=not given.quick, time_s=time_s)
+        return BenchSettings(counterfactuals=changes, time_s=time_s)
+    return BenchSettings(processes, processes, counterfactuals=changes, time_s=time_s)
 
 
 def _save(task: Task, found: Measurements, output: str | None) -> None:
@@ -202,7 +212,8 @@ def _printed(task: Task, found: Measurements, given: argparse.Namespace) -> str:
 
     if given.json:
         return json.dumps(measuring.document(task, found), indent=1, allow_nan=False) + "\n"
-    return measuring.text(found, width=width(), color=colored())
+    shown = measuring.text if given.sweep is None else measuring.sweep_text
+    return shown(found, width=width(), color=colored())
 
 
 def _emit(task: Task, folder: str) -> int:

@@ -69,6 +69,9 @@ class SamplerCollector(Collector):
             self._facts.loss(
                 self.name, reason, figures["other_stacks"], "record a shorter part of the program"
             )
+        if figures["unread_threads"]:
+            reason = "threads beyond 128: what they ran between samples is not in the table thread_activity"
+            self._facts.loss(self.name, reason, figures["unread_threads"])
         if figures["broken"]:
             self._facts.loss(self.name, "the sampler ended early: out of memory")
 

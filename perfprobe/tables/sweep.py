@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.measurements import Estimate
 
 
 @frozen
@@ -67,3 +68,28 @@ class SweepRow:
     asked: int | None
     threads: int | None
     to_paste: str
+
+
+@frozen
+class TimeOfThreads:
+    """The time of a call with so many threads."""
+
+    threads: int
+    time: Estimate
+
+
+@frozen(kw_only=True)
+class OperatorSweepRow:
+    """A call with several numbers of threads. line: of the program, None for a call typed by hand.
+
+    best: the fewest threads than which no other number is faster for certain; speedup: of those, beside the
+    fewest that were measured.
+    """
+
+    operator: str
+    signature: str
+    line: str | None
+    calls: int | None
+    times: tuple[TimeOfThreads, ...]
+    best: int
+    speedup: float

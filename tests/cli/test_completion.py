@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "completed"),
     [
         (["rep"], "report"),
-        ([""], "run report export graph bench machine doctor build explain completion"),
+        ([""], "run report export graph bench threads machine doctor build explain completion"),
         (["tr"], ""),  # shtab completes no script in place of a command
         (["report", "--sor"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95 gpu"),

@@ -57,6 +57,10 @@ THREADS: dict[str, str] = {
     "gain": "How many times faster than the program as it is: median of all pairs of runs.",
     "interval": "Interval of that median, by order statistics.",
     "torch threads": "What torch.get_num_threads() was at the end of the last run.",
+    "best": "The fewest threads than which no other number that was measured is faster for certain, by at "
+    "least a twentieth.",
+    "speed-up": "How much faster the best number of threads is than the fewest.",
+    "inputs": "Inputs of the operator.",
     "looks": "Times between two samples that this operator filled.",
     "operator": _OPERATOR_ALONE,
     "line": _LINE,

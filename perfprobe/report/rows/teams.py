@@ -130,7 +130,8 @@ def _neighbours(findings: Findings, used: int, cost: str, allowed: float | None)
     """Other processes: what they used, and what that costs a team."""
     found, teams = findings.get(Processors), findings[Teams]
     exact = found.neighbours_cores if found is not None else None
-    much = f"{used if exact is None else round(exact, 1):g} of {cores(allowed)}"
+    there = allowed if found is None or found.affinity_cores is None else found.affinity_cores
+    much = f"{used if exact is None else round(exact, 1):g} of {cores(there)}"
     team = "" if (teams.threads or 1) < 2 else f"; a team of {teams.threads} waits for its slowest member"
     what = f"not this program: other processes used {much}, threads waited {cost} for them{team}"
     return what, "a quiet machine, or fewer threads: `perfprobe threads --sweep` measures what is best"

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
+from perfprobe.report import shorten
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.support import units
-from perfprobe.tables.sweep import Sweep, SweepRow
+from perfprobe.support.text import printable
+from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.sweep import OperatorSweepRow, Sweep, SweepRow
 
 _CERTAIN = 0.9  # so many intervals hold the truth
 
@@ -59,3 +62,39 @@ def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> It
     few = min(row.coverage for row in rows)
     if few < _CERTAIN:
         yield f"With so few pairs the intervals are only {units.percent(few)} certain: more --rounds."
+
+
+def operator_blocks(
+    found: Measurements, rows: Sequence[OperatorSweepRow], totals_ns: Mapping[int, float]
+) -> Iterator[Block]:
+    """A table of operators with a column for each number of threads, and what all of them take together."""
+    if not rows:
+        yield Paragraph("Nothing was measured with several numbers of threads.", "yellow")
+    else:
+        yield Heading("Threads of operators", "time of one call, CPU time of its slowest thread")
+        yield Table(_operator_columns(rows))
+    if totals_ns:
+        sums = ", ".join(f"{number} {units.duration(time_ns)}" for number, time_ns in totals_ns.items())
+        yield Paragraph(f"All their calls in the program, by threads: {sums}.")
+    for note in (*found.notes, *([f"Ended early: {found.stopped}."] if found.stopped else [])):
+        yield Paragraph(printable(note), "dim")
+
+
+def _operator_columns(rows: Sequence[OperatorSweepRow]) -> list[Column]:
+    threads = sorted({each.threads for row in rows for each in row.times})
+    by_threads = [{each.threads: each.time.value for each in row.times} for row in rows]
+    times = [
+        figures(
+            f"{number} thread{'' if number == 1 else 's'}",
+            (units.duration(times.get(number)) for times in by_threads),
+        )
+        for number in threads
+    ]
+    return [
+        *times,
+        figures("best", (units.count(row.best) for row in rows), style="bold"),
+        figures("speed-up", (f"{row.speedup:.2f}x" for row in rows)),
+        Column("operator", [printable(row.operator) for row in rows], least=12),
+        Column("inputs", [printable(shorten.signature(row.signature)) for row in rows], 2, least=20),
+        Column("line", [printable(row.line or units.ABSENT) for row in rows], 3),
+    ]
