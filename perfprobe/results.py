@@ -251,10 +251,15 @@ class Results:
     def _ranks(self) -> Ranks:
         """The recordings of all ranks beside each other."""
         from perfprobe.analyse.ranks.compare import compared
+        from perfprobe.support.errors import InputError
         from perfprobe.tables.ranks import RankParts
         from perfprobe.tables.steps import StepTimes
 
         opened = [self, *map(Results, self._others)]
+        for results in opened:
+            if results._is_profile:
+                remedy = "name recordings, or traces of torch.profiler"
+                raise InputError("a profile of cProfile does not have ranks", results._path, remedy)
         return compared([results.findings(View(), (RankParts, StepTimes)) for results in opened])
 
     @cached_property

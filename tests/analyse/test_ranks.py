@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cProfile
 import json
 import os
 import subprocess
@@ -115,6 +116,15 @@ def test_calls_that_one_rank_has_not_are_left_out(tmp_path: Path) -> None:
     more.run(op("gloo:all_reduce", at_ns, at_ns + MS, scope=USER_SCOPE), thread=1)
     (kind,) = compared([rank(0), more], tmp_path)["collectives"]
     assert kind["calls"] == STEPS
+
+
+def test_what_has_no_ranks_is_one_line(tmp_path: Path) -> None:
+    cProfile.Profile().dump_stats(tmp_path / "old.prof")
+    (tmp_path / "empty.perfprobe").write_bytes(Program().encode())
+    outcome = perfprobe(["report", "old.prof", "--view", "ranks"], tmp_path)
+    assert (outcome.status, len(outcome.said)) == (3, 1)
+    outcome = perfprobe(["report", "empty.perfprobe", "empty.perfprobe", "--view", "ranks"], tmp_path)
+    assert (outcome.status, b"No straggler" in outcome.out) == (0, True)
 
 
 def test_unions_against_a_count_of_each_moment() -> None:
