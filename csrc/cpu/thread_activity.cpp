@@ -17,7 +17,10 @@ void ThreadActivity::read(const std::vector<int64_t>& callers) {
   skipped_ = 0;
   // What ended since the listing counts in the process's clock too, so that this comes true again
   // and again only where threads come and go all the time.
-  if (is_list_stale_ || process_cpu_ns() - listed_process_ns_ > seen_ns_ + kUnseenNs)
+  // With threads beyond the limit the clock does not tell of new ones: it is always ahead.
+  const bool has_unseen =
+      unread_ == 0 && process_cpu_ns() - listed_process_ns_ > seen_ns_ + kUnseenNs;
+  if (is_list_stale_ || has_unseen)
     list();
   const int64_t before_ns = std::exchange(end_ns_, monotonic_ns());
   ActivityRow row{before_ns, end_ns_, 0, 0, 0, 0};
