@@ -10,6 +10,7 @@
 #include "torch/calibration.cpp"
 #include "torch/compiled_kernel.cpp"
 #include "torch/emitter.cpp"
+#include "torch/find_signature.cpp"
 #include "torch/loop_watch.cpp"
 #include "torch/observer.cpp"
 #include "torch/operand_reuse.cpp"

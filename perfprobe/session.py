@@ -184,6 +184,9 @@ class Session:
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
             chosen.append(operators)
+        if self._options.has_windows and self._parents is None:
+            # Behind them: told of torch last, it switches an observer that has started.
+            chosen.append(StepFinder(self._facts, self._options))
         if self._options.gpu == "off":
             self._facts.meta("gpu", {"lack": "switched off with --gpu off"})
         else:

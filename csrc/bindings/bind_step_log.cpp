@@ -9,6 +9,7 @@
 #include "bindings/recorder_door.h"
 #include "core/live_steps.h"
 #include "core/step_log.h"
+#include "core/trigger_socket.h"
 
 namespace py = pybind11;
 
@@ -24,9 +25,20 @@ StepSchedule schedule_of(const py::dict& given) {
   set("first", schedule.first);
   set("end", schedule.end);
   set("windows", schedule.windows);
+  set("duration_ns", schedule.duration_ns);
   set("baseline", schedule.baseline);
   set("baseline_first", schedule.baseline_first);
   return schedule;
+}
+
+// Ends the program as sys.exit() would, on its main thread between two bytecodes.
+void exit_soon() {
+  Py_AddPendingCall(
+      [](void* /*argument*/) {
+        PyErr_SetNone(PyExc_SystemExit);
+        return -1;
+      },
+      nullptr);
 }
 
 // Never deleted: the writer may still call it.
@@ -34,19 +46,28 @@ class PyStepLog {
  public:
   PyStepLog(const py::capsule& recorder, const py::dict& schedule, int64_t every, int64_t warm_up)
       : log_(*new StepLog(recorder_in(recorder), schedule_of(schedule), every, warm_up)),
+        socket_(*new TriggerSocket(recorder_in(recorder), log_)),
         process_(::getpid()) {}
 
   void start() {
     const py::gil_scoped_release release;
     log_.start();
   }
+  void exit_after() { log_.set_end(&exit_soon); }
+  // The errno of what failed; else 0.
+  int listen(const std::string& path) {
+    const py::gil_scoped_release release;
+    return socket_.start(path);
+  }
   py::dict stop() {
     if (process_ == ::getpid()) {
       const py::gil_scoped_release release;
+      socket_.stop();
       log_.stop();
     }
     py::dict named;
     named["steps"] = log_.steps();
+    named["recorded"] = log_.recorded();
     named["foreign"] = log_.foreign();
     return named;
   }
@@ -54,6 +75,7 @@ class PyStepLog {
 
  private:
   StepLog& log_;
+  TriggerSocket& socket_;
   const pid_t process_;
 };
 
@@ -87,6 +109,8 @@ void bind_step_log(py::module_& module) {
       .def(py::init<py::capsule, py::dict, int64_t, int64_t>(), py::arg("recorder"),
            py::arg("schedule"), py::arg("every"), py::arg("warm_up"))
       .def("start", &PyStepLog::start)
+      .def("exit_after", &PyStepLog::exit_after)
+      .def("listen", &PyStepLog::listen, py::arg("path"))
       .def("stop", &PyStepLog::stop)
       .def("capsule", &PyStepLog::capsule);
   module.def("live_steps", &live_steps, py::arg("moments"));

@@ -22,9 +22,11 @@ const std::vector<LiveStep>& LiveSteps::see(const LoopMoment& moment) {
 
 const std::vector<LiveStep>& LiveSteps::finish() {
   ended_.clear();
+  const bool has_batch =
+      std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return run.batches > 0; });
   if (source_ == LiveSource::optimizer && updated_ns_ >= 0)
     close(updated_ns_);
-  else if (source_ == LiveSource::optimizer && number_ > 0 && !runs_.empty())
+  else if (source_ == LiveSource::optimizer && number_ > 0 && has_batch)
     ended_.push_back({.start_ns = runs_.front().start_ns,
                       .end_ns = latest_ns_,
                       .reader_ns = -1,

@@ -34,7 +34,7 @@ StepLog::StepLog(Recorder& recorder, const StepSchedule& schedule, int64_t every
 void StepLog::start() {
   const std::lock_guard lock(mutex_);
   runs_ = true;
-  is_on_ = wants();
+  follow_schedule(-1);
   line_.find_stderr();
   recorder_.set_heartbeat_alarm(&StepLog::ring, this);
   current = this;
@@ -50,7 +50,7 @@ void StepLog::stop() {
   rows_ = {};
   line_.print(std::exchange(text_, {}));
   turn_ = nullptr;
-  turned_ = nullptr;
+  over_ = nullptr;
 }
 
 void StepLog::see(const LoopMoment& moment) {
@@ -61,8 +61,7 @@ void StepLog::see(const LoopMoment& moment) {
     take(steps_.see(moment));
   } catch (const std::bad_alloc&) {  // the step has no row; the program goes on
   }
-  if (wants() != is_on_)
-    switch_to(!is_on_);
+  follow_schedule(moment.time_ns);
 }
 
 void StepLog::set_switch(void (*turn)(bool on)) {
@@ -72,36 +71,36 @@ void StepLog::set_switch(void (*turn)(bool on)) {
     turn_(false);
 }
 
-void StepLog::set_listener(void (*turned)(void* argument, bool on), void* argument) {
+void StepLog::set_end(void (*over)()) {
   const std::lock_guard lock(mutex_);
-  turned_ = turned;
-  turned_argument_ = argument;
+  over_ = over;
 }
 
-void StepLog::record_next(int64_t steps) {
+int64_t StepLog::record_next(int64_t steps) {
   const std::lock_guard lock(mutex_);
-  const int64_t first = steps_.number() + 1;
-  schedule_ = {};
-  schedule_.first = first;
-  schedule_.end = first + steps;
+  const int64_t number = steps_.number();
+  const bool is_open = schedule_.end != StepSchedule::kNoEnd && !schedule_.is_over(number);
+  const int64_t from = is_open ? schedule_.end : number + 1;
+  schedule_ = {.first = is_open ? schedule_.first : from, .end = from + steps};
+  is_over_ = false;
+  return from;
 }
 
-bool StepLog::is_over() const {
-  return has_recorded_ && schedule_.is_over(steps_.number());
-}
-
-bool StepLog::wants() const {
-  return schedule_.records(steps_.number());
-}
-
-// What began before the switch is not counted as recorded: of a step, all is recorded or nothing.
-void StepLog::switch_to(bool on) {
-  is_on_ = on;
-  has_recorded_ = has_recorded_ || on;
+void StepLog::follow_schedule(int64_t time_ns) {
+  const bool is_late = first_on_ns_ >= 0 && time_ns - first_on_ns_ >= schedule_.duration_ns;
+  if (!is_over_ && (is_late || schedule_.is_over(steps_.number()))) {
+    is_over_ = true;
+    if (over_ != nullptr)
+      over_();
+  }
+  const bool wanted = !is_over_ && schedule_.records(steps_.number());
+  if (wanted && first_on_ns_ < 0)
+    first_on_ns_ = time_ns;
+  if (wanted == is_on_)
+    return;
+  is_on_ = wanted;
   if (turn_ != nullptr)
-    turn_(on);
-  if (turned_ != nullptr)
-    turned_(turned_argument_, on);
+    turn_(wanted);
 }
 
 void StepLog::take(const std::vector<LiveStep>& ended) {
@@ -112,6 +111,7 @@ void StepLog::take(const std::vector<LiveStep>& ended) {
     }
     step.thread = thread_;
     step.is_recorded = is_on_;
+    recorded_ += is_on_ && !step.is_evaluation ? 1 : 0;
     rows_.add(step);
     line_.add(step);
     if (every_ == 0 || step.is_evaluation || line_.steps() < every_)

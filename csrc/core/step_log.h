@@ -31,10 +31,10 @@ class StepLog final : public LoopPort {
   void stop();
   void see(const LoopMoment& moment) override;
   void set_switch(void (*turn)(bool on)) override;
-  // Something else that is switched with it, also on the loop's thread.
-  void set_listener(void (*turned)(void* argument, bool on), void* argument);
-  // Another window: so many steps from the next one on. 0: no more.
-  void record_next(int64_t steps);
+  // So many more steps, behind those asked for before; from which step on.
+  int64_t record_next(int64_t steps);
+  // Called once, on the loop's thread, when no window is left. It must not wait.
+  void set_end(void (*over)());
 
   // Of the log that runs: what perfprobe.step() marks.
   static void mark(LoopEvent event);
@@ -42,17 +42,14 @@ class StepLog final : public LoopPort {
 
   [[nodiscard]] int64_t steps() const { return steps_.number(); }
   [[nodiscard]] int64_t foreign() const { return steps_.foreign(); }
-  [[nodiscard]] bool is_recording() const { return is_on_; }
-  // Whether a step was recorded, and no window is left.
-  [[nodiscard]] bool is_over() const;
+  [[nodiscard]] int64_t recorded() const { return recorded_; }
 
  private:
   static void ring(void* self);
   static void ring_line(void* self);
   void beat();
   void take(const std::vector<LiveStep>& ended);
-  [[nodiscard]] bool wants() const;
-  void switch_to(bool on);
+  void follow_schedule(int64_t time_ns);
   void write_line();
 
   Recorder& recorder_;
@@ -62,10 +59,11 @@ class StepLog final : public LoopPort {
   StepSchedule schedule_;
   bool runs_ = false;
   std::atomic<bool> is_on_{true};
-  bool has_recorded_ = false;
+  bool is_over_ = false;
+  int64_t first_on_ns_ = -1;
+  int64_t recorded_ = 0;  // steps
   void (*turn_)(bool) = nullptr;
-  void (*turned_)(void*, bool) = nullptr;
-  void* turned_argument_ = nullptr;
+  void (*over_)() = nullptr;
   LiveSteps steps_;
   int64_t os_thread_ = 0;
   int32_t thread_ = kNone;

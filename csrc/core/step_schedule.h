@@ -15,6 +15,7 @@ struct StepSchedule {
   int64_t first = 0;
   int64_t end = kNoEnd;
   int64_t windows = 1;
+  int64_t duration_ns = kNoEnd;  // behind the beginning of the first window
   // So many steps of the window are left out, every second one from this place in it on: what the
   // others are compared with.
   int64_t baseline = 0;

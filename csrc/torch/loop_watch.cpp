@@ -25,6 +25,7 @@ PyObject* optimizer_class = nullptr;
 std::atomic<bool> has_optimizer{false};
 std::atomic<uint32_t> batches_asked{0};
 Registration loop_registration;
+std::atomic<const at::RecordFunction*> adopted{nullptr};
 
 enum class Part : uint8_t { none, next, update, profiler };
 
@@ -111,9 +112,7 @@ void tell(LoopEvent event, uint64_t where = 0, int64_t samples = kNotKnown, bool
                .samples = samples});
 }
 
-std::unique_ptr<at::ObserverContext> part_begins(const at::RecordFunction& function) {
-  if (current_loop.load(std::memory_order_relaxed) == nullptr)
-    return nullptr;
+void begin_part(const at::RecordFunction& function) {
   switch (part_of(function.name())) {
     case Part::next: {
       const bool made = has_made_optimizer();
@@ -130,12 +129,31 @@ std::unique_ptr<at::ObserverContext> part_begins(const at::RecordFunction& funct
     case Part::none:
       break;
   }
+}
+
+std::unique_ptr<at::ObserverContext> part_begins(const at::RecordFunction& function) {
+  if (current_loop.load(std::memory_order_relaxed) == nullptr)
+    return nullptr;
+  const bool was_on = is_switched_on();
+  begin_part(function);
+  if (is_switched_on() == was_on)
+    return nullptr;
+  if (was_on) {
+    drop_open(function);
+  } else {
+    adopted = &function;
+    adopt(function);
+  }
   return nullptr;
 }
 
 void part_ends(const at::RecordFunction& function, at::ObserverContext* /*context*/) {
   if (current_loop.load(std::memory_order_relaxed) == nullptr)
     return;
+  if (adopted.load(std::memory_order_relaxed) == &function) {
+    adopted = nullptr;
+    end_adopted(function);
+  }
   switch (part_of(function.name())) {
     case Part::next:
       tell(LoopEvent::next_end, 0, samples_of_batch());

@@ -9,6 +9,7 @@
 #include <ATen/record_function.h>
 
 #include "core/clock.h"
+#include "torch/find_signature.h"
 #include "torch/operand_reuse.h"
 #include "torch/operator_ranges.h"
 #include "torch/own_time.h"
@@ -34,6 +35,8 @@ OperandReuse& reuse = *new OperandReuse();  // never destroyed: threads may outl
 Threads recorded_threads = Threads::all;
 Registration registration;
 std::atomic<bool> is_switched_off{false};
+// Whose end is not to be recorded: see `drop_open`.
+std::atomic<const at::RecordFunction*> unrecorded{nullptr};
 
 // initial-exec: one instruction per access instead of a call; takes eight bytes of static TLS.
 [[gnu::tls_model("initial-exec")]] thread_local ThreadState* thread_state = nullptr;
@@ -65,63 +68,6 @@ ThreadState& state_of_thread(uint32_t generation) {
 }
 
 using Inputs = c10::ArrayRef<const c10::IValue>;
-
-[[gnu::noinline]] int32_t add_signature(ThreadState& state, const at::RecordFunction& function,
-                                        const NameSlot& slot, Inputs inputs, Hash128 hash,
-                                        uint64_t seed) {
-  Integers integers = slot.integers;
-  const Hash128 typed = hash_inputs(inputs, Integers::by_type, seed);
-  if (state.names.varies_without_end(slot, typed)) {
-    state.names.set_by_type(slot);
-    integers = Integers::by_type;
-    hash = typed;
-  }
-  const SignatureDescription described = describe_inputs(function, inputs, integers);
-  const char* example = described.example == described.text ? nullptr : described.example.c_str();
-  // Beyond the limit every call comes here, and its signature is the row "(other)".
-  const bool is_kept = state.signatures.size() < ThreadState::kCachedIds;
-  const std::string values = is_kept ? describe_values(inputs) : "";
-  const int32_t id = state.port->add_signature(
-      hash, {described.text.c_str(), example, values.empty() ? nullptr : values.c_str(),
-             described.grad_mask, slot.name, slot.overload});
-  if (is_kept)
-    state.signatures.insert(hash, id);
-  return id;
-}
-
-// Values that were zero at first may change, such as an optimizer's state, and tensors of one
-// signature may differ. So they are read at calls 4, 7, 11, 17, 26, ...: not all even, and not
-// multiples of one number.
-void read_values_again(ThreadState& state, int32_t signature, Inputs inputs) {
-  const auto place = static_cast<size_t>(signature);
-  if (place >= state.value_reads.size())
-    state.value_reads.resize(std::max<size_t>(256, 2 * place));
-  ValueReads& reads = state.value_reads[place];
-  if (++reads.calls != reads.next)
-    return;
-  reads.next += reads.next / 2 + 1;
-  const std::string values = describe_values(inputs);
-  if (!values.empty())
-    state.port->add_values(signature, values.c_str());
-}
-
-int32_t find_signature(ThreadState& state, const at::RecordFunction& function,
-                       const NameSlot& slot) {
-  const Inputs inputs =
-      inputs_of(function, static_cast<size_t>(slot.arguments));  // kNone: very large
-  if (inputs.empty())
-    return kNone;
-  const uint64_t seed = static_cast<uint64_t>(static_cast<uint32_t>(slot.name)) << 33 |
-                        static_cast<uint64_t>(static_cast<uint32_t>(slot.overload)) << 1 |
-                        static_cast<uint64_t>(slot.integers);
-  const Hash128 hash = hash_inputs(inputs, slot.integers, seed);
-  const int32_t known = state.signatures.find(hash);
-  if (known == InternTable::kAbsent)
-    return add_signature(state, function, slot, inputs, hash, seed | 1);
-  if (is_thorough) [[unlikely]]
-    read_values_again(state, known, inputs);
-  return known;
-}
 
 // Sets the backward node that `open` runs in: its own, or that of its parent.
 // perfprobe/models/nodes.py has the same rules.
@@ -161,7 +107,7 @@ void set_node(OpenOperator* parent, OpenOperator& open, bool is_node) {
 std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& function) {
   std::unique_ptr<at::ObserverContext> context;
   const uint32_t generation = current_generation.load(std::memory_order_acquire);
-  if (generation == 0)
+  if (generation == 0 || is_switched_off.load(std::memory_order_relaxed))
     return context;
   ThreadState& state = state_of_thread(generation);
   const int64_t begin_ticks = state.begin_own_time();
@@ -181,7 +127,7 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
   const uint64_t forward_thread = function.forwardThreadId();
   open.forward_thread = forward_thread == 0 ? kNone : static_cast<int32_t>(forward_thread);
   set_node(parent, open, is_node);
-  open.signature = find_signature(state, function, slot);
+  open.signature = find_signature(state, function, slot, is_thorough);
   if (slot.accumulates && is_node) [[unlikely]]
     set_holder(state, parent, open);
   open.stack = find_stack(state, parent, open);
@@ -221,7 +167,9 @@ std::unique_ptr<at::ObserverContext> on_start(const at::RecordFunction& function
   while (depth > 0 && state.open[depth - 1].function != &function)
     --depth;
   if (depth == 0) {
-    state.port->count_dropped(Dropped::foreign_end);
+    const at::RecordFunction* expected = &function;
+    if (!unrecorded.compare_exchange_strong(expected, nullptr))
+      state.port->count_dropped(Dropped::foreign_end);
     return false;
   }
   drop_above(state, depth);
@@ -349,6 +297,25 @@ void switch_observer(bool on) {
     put_callbacks();
   else
     registration.remove();
+}
+
+bool is_switched_on() {
+  return !is_switched_off;
+}
+
+void adopt(const at::RecordFunction& function) {
+  on_start(function);
+}
+
+void end_adopted(const at::RecordFunction& function) {
+  on_end(function, nullptr);
+}
+
+void drop_open(const at::RecordFunction& function) {
+  ThreadState* state = thread_state;
+  unrecorded = &function;
+  if (state != nullptr && !state->open.empty() && state->open.top().function == &function)
+    state->unwind(state->open.size() - 1);
 }
 
 void hand_on_ids(const ExternalIdPort* ids) {

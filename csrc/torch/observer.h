@@ -28,6 +28,12 @@ void hand_on_ids(const ExternalIdPort* ids);
 // Takes the callbacks off for a while, and puts them back. Operators that are open then are
 // recorded when they end. Called before the observer starts, it says how that starts.
 void switch_observer(bool on);
+[[nodiscard]] bool is_switched_on();
+// The range at whose beginning it was switched belongs to the new side of the switch: `adopt`
+// records a range that the callbacks missed, until `end_adopted`; `drop_open` records it no more.
+void adopt(const at::RecordFunction& function);
+void end_adopted(const at::RecordFunction& function);
+void drop_open(const at::RecordFunction& function);
 // Removes the callbacks. Operators that end later are not recorded.
 void stop_observer();
 // Of the latest recording. Empty unless all operators had CPU time.

@@ -23,6 +23,7 @@ COMMANDS = {
     "graph": ("perfprobe.cli.graph", "draw the call graph of a recording: Python functions and operators"),
     "bench": ("perfprobe.cli.bench", "measure whether operators run as fast as they can here"),
     "threads": ("perfprobe.cli.threads", "say whether threads are a problem, and measure settings"),
+    "trigger": ("perfprobe.cli.trigger", "have a program that was started with --wait record its next steps"),
     "machine": ("perfprobe.cli.machine", "measure what this machine can do at most"),
     "doctor": ("perfprobe.cli.doctor", "say what works here; for what does not: why, and what fixes it"),
     "build": ("perfprobe.cli.build", "build the operator observer for the torch that is here"),

@@ -186,6 +186,8 @@ def size(text: str) -> int:
 _KINDS = {
     "rows": (rows, "N"),
     "steps": (steps, "N"),
+    "window": (str, "A:B"),
+    "seconds": (seconds, "TIME"),
     "size": (size, "SIZE"),
     "percent": (float, "PERCENT"),
     "pattern": (str, "REGEX"),

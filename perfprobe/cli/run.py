@@ -38,6 +38,7 @@ perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe graph [FILE] [OPTIONS]
        perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
        perfprobe threads [FILE] [OPTIONS] | --sweep LIST -- PROGRAM [ARGS]
+       perfprobe trigger PID [OPTIONS]
        perfprobe machine [OPTIONS]
        perfprobe doctor | build | explain WORD | completion SHELL"""
 

@@ -7,12 +7,13 @@ ranges alone sees them, and operators cost what they cost without it. `perfprobe
 from __future__ import annotations
 
 import sys
-from os import getpid
+from os import getpid, strerror
 
 from perfprobe import native
 from perfprobe.collect.base import Collector
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.runtime_folder import made, socket_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.options import Options
 
 _NEVER = {"first": (1 << 63) - 1}
+_SECOND_NS = 1_000_000_000
 
 
 class StepFinder(Collector):
@@ -45,8 +47,14 @@ class StepFinder(Collector):
         """Wait for torch; `perfprobe.step()` counts from now on."""
         every = self._options.every_step_line or 0
         capsule = self._facts.recorder.capsule()
-        self._log = native.core().StepLog(capsule, _NEVER, every, self._options.warmup)
+        options = self._options
+        schedule = _NEVER if options.benchmark or options.wait else _schedule(options)
+        self._log = native.core().StepLog(capsule, schedule, every, self._options.warmup)
+        if self._options.exit_after:
+            self._log.exit_after()
         self._log.start()
+        if self._options.wait:
+            self._facts.guarded(self.name, self._listen)
         self._watch.start()
 
     def stop(self) -> None:
@@ -58,11 +66,28 @@ class StepFinder(Collector):
             return
         figures = self._log.stop()
         self._facts.meta("live_steps", figures)
+        outside = figures["steps"] - figures["recorded"]
+        if self._options.has_windows and outside > 0:
+            reason = f"operators of steps outside of the windows asked for ({_asked(self._options)})"
+            self._facts.loss(self.name, reason, outside, "nothing to do")
         if "torch" not in sys.modules:
             self._facts.loss(self.name, "the program never imported torch")
         if figures["foreign"]:
             reason = "loaders, optimizers and marks of threads other than the loop's"
             self._facts.loss(self.name, reason, figures["foreign"], "run one loop at a time")
+
+    def _listen(self) -> None:
+        try:
+            made()
+            path = socket_of(self._process)
+            error = self._log.listen(path) if self._log is not None else 0
+            if error:
+                raise EnvironmentLack("nothing can be triggered", f"{path}: {strerror(error)}")
+        except EnvironmentLack as missing:
+            self._facts.tell(str(missing))
+            self._facts.loss(self.name, f"{missing.what}: {missing.where}", 1, missing.remedy)
+        else:
+            self._facts.tell(f"waits for `perfprobe trigger {self._process}`")
 
     def _torch_ready(self, torch: Any) -> None:
         if getpid() != self._process or self._log is None:
@@ -76,3 +101,20 @@ class StepFinder(Collector):
             self._facts.tell(str(missing))
             reason = f"only perfprobe.step() marks steps: {missing.where}"
             self._facts.loss(self.name, reason, 1, missing.remedy)
+
+
+def _schedule(options: Options) -> dict[str, int]:
+    first, end = options.window
+    schedule = {"first": first, "windows": options.repeat}
+    if end is not None:
+        schedule["end"] = end
+    if options.duration is not None:
+        schedule["duration_ns"] = round(options.duration * _SECOND_NS)
+    return schedule
+
+
+def _asked(options: Options) -> str:
+    """The option that says which steps are recorded."""
+    if options.wait:
+        return "--wait"
+    return "--duration" if options.steps is None else f"--steps {options.steps}"

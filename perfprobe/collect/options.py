@@ -12,12 +12,13 @@ if TYPE_CHECKING:
 BUFFER_BYTES = 32 << 20
 SMALLEST_BUFFER_BYTES = 4 << 20
 _OF_STEPS = (COMMAND_LINE, PYTHON, RECORDING)  # of this process alone
+_OF_WINDOWS = (COMMAND_LINE, RECORDING)  # of a program as a whole
 
 
 class Options(Chosen):
     """What to record.
 
-    A benchmark switches off all other sources.
+    A benchmark switches off all other sources; windows of steps those that cannot follow them.
 
     Raises:
         UsageError: a value that does not exist, or options that exclude each other: memory without the
@@ -93,6 +94,30 @@ class Options(Chosen):
         False,
         "record the program's arguments as they are; else tokens, keys and passwords among them are ***",
     )
+    steps: str | None = option(
+        None,
+        "record operators in these steps alone, from 0, the last one not included: 10:30, 10: or :30",
+        kind="window",
+        places=_OF_WINDOWS,
+    )
+    repeat: int = option(
+        1,
+        "record so many windows: behind --steps 10:30 come 40:60, 70:90 (default: %(default)s)",
+        kind="steps",
+        places=_OF_WINDOWS,
+    )
+    duration: float | None = option(
+        None,
+        "record no operators any more when this time has passed since the first recorded step, as 30s or 5m",
+        kind="seconds",
+        places=_OF_WINDOWS,
+    )
+    exit_after: bool = option(
+        False, "end the program, as sys.exit() does, when the last window is over", places=_OF_WINDOWS
+    )
+    wait: bool = option(
+        False, "record no operators until `perfprobe trigger PID` asks for the next steps", places=_OF_WINDOWS
+    )
     benchmark: bool = option(
         False,
         "record nothing but when steps begin and end and how long they wait for data: the speed of the "
@@ -118,6 +143,19 @@ class Options(Chosen):
         if self.benchmark:
             self.python = self.operators = self.gpu = "off"
             self.memory = self.ranges = self.children = False
+        if self.has_windows:
+            self.python, self.children = "off", False
+
+    @property
+    def has_windows(self) -> bool:
+        """Whether operators are recorded in some steps only."""
+        return self.steps is not None or self.duration is not None or self.wait
+
+    @property
+    def window(self) -> tuple[int, int | None]:
+        """The first step to record, and the one after the last; None for no end."""
+        first, _, end = (self.steps or ":").partition(":")
+        return int(first or 0), int(end) if end else None
 
     @property
     def cpu_timed(self) -> str:
@@ -148,7 +186,25 @@ class Options(Chosen):
         """The meta value `recording`."""
         return {**self.of(RECORDING), "cpu_time": self.cpu_timed}
 
+    def _check_windows(self) -> None:
+        is_window = self.steps is None or (":" in self.steps and self.steps.replace(":", "", 1).isdecimal())
+        first, end = self.window if is_window else (0, 0)
+        if not is_window or (end is not None and end <= first):
+            remedy = "give the first step and the one after the last: --steps 10:30"
+            raise UsageError("there is no such window of steps", str(self.steps), remedy)
+        if self.repeat > 1 and end is None:
+            raise UsageError("a window without an end cannot be repeated", "", "give --steps an end: 10:30")
+        if self.exit_after and end is None and self.duration is None:
+            raise UsageError("there is no window after which to end", "", "add --steps 10:30 or --duration")
+        if self.wait and (self.steps is not None or self.duration is not None or self.exit_after):
+            what = "a program that waits to be triggered has no windows of its own"
+            raise UsageError(what, "", "leave out --wait, or --steps, --duration and --exit-after")
+        if self.has_windows and (self.benchmark or self.operators != "observer"):
+            what = "windows of steps are recorded by the observer alone"
+            raise UsageError(what, "", "leave out --benchmark and --operators")
+
     def _check_together(self) -> None:
+        self._check_windows()
         if self.every_step_line is not None and not self.benchmark:
             raise UsageError("lines of steps are printed by --benchmark alone", "", "add --benchmark")
         if self.benchmark and (self.emit is not None or self.memory or self.detail is not None):

@@ -29,7 +29,8 @@ class Option:
         values: the allowed values; empty if `kind` says what is allowed.
         called: what one of `values` is called in an error.
         kind: what the command line accepts besides `values`: "rows" or "steps" (integers from
-            0 or from 1), "size" (bytes), "percent", "pattern" (a regular expression), "names" or "folder".
+            0 or from 1), "window" (of steps, `10:30`), "seconds" (`90s`, `3m`), "size" (bytes), "percent",
+            "pattern" (a regular expression), "names" or "folder".
         flag: its name on the command line; "" for the attribute's name.
         alone: the value if the flag has no word on the command line, and for True in Python.
         without: another flag that stands for a value: flag, value and help.

@@ -40,8 +40,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "completed"),
     [
         (["rep"], "report"),
-        ([""], "run report export graph bench threads machine doctor build explain completion"),
-        (["tr"], ""),  # shtab completes no script in place of a command
+        ([""], "run report export graph bench threads trigger machine doctor build explain completion"),
+        (["tra"], ""),  # shtab completes no script in place of a command
         (["report", "--sor"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95 gpu"),
         (["report", "t"], "tall.perfprobe told.pstats tree"),

@@ -57,6 +57,11 @@ def test_a_step_reaches_from_one_batch_to_the_next_and_the_last_one_to_its_optim
     assert {row.source for row in rows} == {StepSource.OPTIMIZER}
 
 
+def test_that_the_loader_has_no_more_is_no_evaluation() -> None:
+    rows = found(batch(0), update(8), batch(10, samples=NO_BATCH))
+    assert [(row.start_ns, row.end_ns, row.is_evaluation) for row in rows] == [(0, 10, False)]
+
+
 def test_micro_batches_are_one_step_from_the_first_one_on() -> None:
     rows = found(*(batch(at) + batch(at + 4) + update(at + 9) for at in (0, 10, 20)))
     assert steps(rows) == [(0, 10), (10, 20), (20, 29)]

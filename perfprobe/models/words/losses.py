@@ -22,6 +22,8 @@ SOURCES: dict[str, str] = {
 
 # The beginning of a loss, and what it means.
 REASONS: dict[str, str] = {
+    "operators of steps outside of the windows": "`--steps` or `--duration` asked for it: figures are of the "
+    "recorded steps alone, wall and CPU time are of the whole program.",
     "counting took more than 10 % of a second": "cProfile slows programs with many small calls, so it was "
     "switched off: **ncalls** covers the first part of the run (`1,234+`), times by samples cover all of "
     "it. `--python cprofile` counts to the end.",

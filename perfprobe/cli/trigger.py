@@ -1,0 +1,67 @@
+"""`perfprobe trigger`: has a program that runs with `--wait` record its next steps."""
+
+from __future__ import annotations
+
+import socket
+
+from perfprobe.cli.options import Parser, rows, steps
+from perfprobe.cli.report import write
+from perfprobe.support.errors import EnvironmentLack, InputError
+from perfprobe.support.runtime_folder import socket_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+_PATIENCE_S = 10.0
+_STEPS = 20
+_DESCRIPTION = """\
+Have a program record its next steps. It was started with `perfprobe run --wait`,
+by this user, and records no operators until it is asked to. The recording is
+whole when the program has ended; it can be read before."""
+_EXAMPLES = """\
+examples:
+  perfprobe run --wait train.py              says its number when it begins
+  perfprobe trigger 4711                     20 steps from the next one on
+  perfprobe trigger 4711 --steps 100
+
+Exit code: 0 when the program will record, 3 it refuses, 4 it does not listen.
+"""
+
+
+def parser() -> Parser:
+    """The options of `trigger`."""
+    parser = Parser("trigger", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument("pid", metavar="PID", type=rows, help="the number of the program's process")
+    parser.add_argument(
+        "--steps", metavar="N", type=steps, default=_STEPS, help="how many (default: %(default)s)"
+    )
+    return parser
+
+
+def prepare(words: Sequence[str]) -> Callable[[], int]:
+    """Ask; the call that is returned prints what the program answered."""
+    given = parser().parse_args(words)
+    answer = _asked(given.pid, given.steps).split()
+    if answer[:1] != ["ok"] or len(answer) != 3:
+        raise InputError("the program refuses", " ".join(answer[1:]) or "no answer")
+    first, end = answer[1:]
+    return lambda: write(f"Process {given.pid} records the steps {first}:{end}.\n") or 0
+
+
+def _asked(pid: int, count: int) -> str:
+    path = socket_of(pid)
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(_PATIENCE_S)
+        try:
+            client.connect(path)
+            client.sendall(f"record {count}\n".encode())
+            return client.recv(256).decode(errors="replace")
+        except FileNotFoundError as error:
+            remedy = "start it with `perfprobe run --wait`, and ask as the same user"
+            raise EnvironmentLack("this process does not wait to be triggered", str(pid), remedy) from error
+        except OSError as error:
+            where = f"{path}: {error.strerror or error}"
+            raise EnvironmentLack(
+                "the process cannot be asked", where, "ask as the user who runs it"
+            ) from error

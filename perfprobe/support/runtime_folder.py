@@ -1,0 +1,43 @@
+"""The folder with the sockets of programs that wait for `perfprobe trigger`: of this user alone."""
+
+from __future__ import annotations
+
+import os
+from os import geteuid, lstat, mkdir
+
+from perfprobe.support.errors import EnvironmentLack
+
+_DIRECTORY = 0o040000
+_KIND_AND_RIGHTS = 0o170777
+_PRIVATE = _DIRECTORY | 0o700
+
+
+def folder() -> str:
+    """`$XDG_RUNTIME_DIR/perfprobe`, or `/tmp/perfprobe-UID`; it need not exist."""
+    home = os.environ.get("XDG_RUNTIME_DIR", "")
+    return os.path.join(home, "perfprobe") if os.path.isabs(home) else f"/tmp/perfprobe-{geteuid()}"
+
+
+def socket_of(pid: int) -> str:
+    """Where the program of this number listens, if it does."""
+    return os.path.join(folder(), f"{pid}.socket")
+
+
+def made() -> str:
+    """The folder, which is there now and which no other user can enter.
+
+    Raises:
+        EnvironmentLack: it cannot be made, or is another user's.
+    """
+    path = folder()
+    try:
+        mkdir(path, 0o700)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise EnvironmentLack("nothing can be triggered", f"{path}: {error.strerror}") from error
+    found = lstat(path)
+    if found.st_uid != geteuid() or found.st_mode & _KIND_AND_RIGHTS != _PRIVATE:
+        where = f"{path} is no folder of this user alone"
+        raise EnvironmentLack("nothing can be triggered", where, "remove it, or set XDG_RUNTIME_DIR")
+    return path

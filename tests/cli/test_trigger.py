@@ -1,0 +1,167 @@
+"""`perfprobe trigger`, from other processes, while a program with `--wait` runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from perfprobe.collect.options import Options
+from perfprobe.support import runtime_folder
+from perfprobe.support.errors import EnvironmentLack, UsageError
+from perfprobe.tables import storage
+from perfprobe.tables.events import Losses
+from perfprobe.tables.live_steps import LiveSteps
+from tests.collect import recorded
+
+# Step n multiplies by a matrix of n + 1 columns; it ends when it is told to.
+PROGRAM = """
+import os, time, torch
+import perfprobe
+
+number = 0
+while not os.path.exists("end"):
+    torch.ones(2, 2).mm(torch.ones(2, number + 1))
+    time.sleep(0.02)
+    number += 1
+    perfprobe.step()
+    with open("at", "w") as file:
+        file.write(str(number))
+"""
+LIMIT_S = 120
+NOBODY = 65534
+
+
+@dataclass
+class Running:
+    process: subprocess.Popen[str]
+    folder: Path
+
+    def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
+        asked = [sys.executable, "-m", "perfprobe", "trigger", str(self.process.pid), *words]
+        return subprocess.run(asked, capture_output=True, text=True, check=False)
+
+    def window(self, steps: int) -> list[int]:
+        """The steps that the program says it will record."""
+        asked = self.ask("--steps", str(steps))
+        assert asked.returncode == 0, asked.stderr
+        found = re.fullmatch(rf"Process {self.process.pid} records the steps (\d+):(\d+)\.\n", asked.stdout)
+        assert found is not None
+        return list(range(int(found[1]), int(found[2])))
+
+    def wait_for(self, step: int) -> None:
+        until = time.monotonic() + LIMIT_S
+        while int((self.folder / "at").read_text() or 0) <= step:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+
+    def end(self) -> None:
+        (self.folder / "end").touch()
+        self.process.communicate(timeout=LIMIT_S)
+
+
+@pytest.fixture
+def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "at").write_text("0")
+    words = ["-m", "perfprobe", "run", "-q", "--wait", "-o", "run.perfprobe", "program.py"]
+    process = subprocess.Popen([sys.executable, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    assert process.stderr.readline() == f"perfprobe: waits for `perfprobe trigger {process.pid}`\n"
+    yield Running(process, tmp_path)
+    process.kill()
+    process.wait()
+    process.stderr.close()
+
+
+def test_steps_asked_for_twice_are_recorded_and_no_others(running: Running) -> None:
+    running.wait_for(2)
+    first = running.window(3)
+    running.wait_for(first[-1] + 3)
+    second = running.window(2)
+    both = [*second, *running.window(2)]  # behind those that are under way
+    running.wait_for(both[-1] + 3)
+    cut = storage.read(running.folder / "run.perfprobe")  # while it runs
+    assert not cut.complete
+    running.end()
+    assert not list((running.folder / "perfprobe").iterdir())
+    recording = storage.read(running.folder / "run.perfprobe")
+    rows = recording[LiveSteps]
+    assert rows.number[rows.is_recorded > 0].tolist() == [*first, *both]
+    columns = [
+        row.sizes[1][1] for row in recorded.rows(running.folder / "run.perfprobe") if row.name == "aten::mm"
+    ]
+    assert columns == [step + 1 for step in (*first, *both)]
+    assert recording[Losses].source.tolist() == ["steps"]
+
+
+def test_another_user_is_refused(running: Running) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can act as another user")
+    child = os.fork()
+    if child == 0:
+        os.setuid(NOBODY)
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(f"{running.folder}/perfprobe/{running.process.pid}.socket")
+            except PermissionError:
+                os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_a_peer_of_another_user_is_refused_where_the_folder_lets_it_in(running: Running) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can act as another user")
+    path = f"{running.folder}/perfprobe/{running.process.pid}.socket"
+    client = socket.socket(socket.AF_UNIX)
+    child = os.fork()
+    if child == 0:
+        os.chdir(f"{running.folder}/perfprobe")  # from within, rights of the folders above do not matter
+        os.chmod(".", 0o755)
+        os.chmod(path, 0o666)
+        os.setuid(NOBODY)
+        client.connect(os.path.basename(path))
+        client.sendall(b"record 3\n")
+        os._exit(7 if client.recv(100).startswith(b"refused: the program belongs to another user") else 0)
+    client.close()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def test_what_is_no_request_is_refused_and_the_next_one_is_heard(running: Running) -> None:
+    for text in (b"hello\n", b"record -3\n", b"record many\n"):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(f"{running.folder}/perfprobe/{running.process.pid}.socket")
+            client.sendall(text)
+            assert client.recv(100).startswith(b"refused")
+    assert len(running.window(4)) == 4
+    running.end()
+
+
+def test_a_process_that_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    asked = [sys.executable, "-m", "perfprobe", "trigger", str(os.getpid())]
+    found = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert found.returncode == 4
+    assert "does not wait to be triggered" in found.stderr
+
+
+def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    (tmp_path / "perfprobe").mkdir(mode=0o755)
+    with pytest.raises(EnvironmentLack, match="no folder of this user alone"):
+        runtime_folder.made()
+
+
+def test_waiting_excludes_windows() -> None:
+    with pytest.raises(UsageError, match="has no windows of its own"):
+        Options(wait=True, steps="1:2")

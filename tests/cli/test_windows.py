@@ -1,0 +1,124 @@
+"""`--steps 3:6` and the like, against a recording of the whole program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perfprobe.collect.options import Options
+from perfprobe.support.errors import UsageError
+from perfprobe.tables import storage
+from perfprobe.tables.events import Losses
+from perfprobe.tables.live_steps import LiveSteps
+from perfprobe.tables.recording import Recording
+from tests.collect import recorded
+
+# Step n multiplies by a matrix of n + 1 columns: which step an operator is of can be read from its inputs.
+PROGRAM = """
+import torch
+from torch.utils.data import DataLoader
+
+if __name__ == "__main__":
+    weight = torch.nn.Parameter(torch.ones(1))
+    optimizer = torch.optim.SGD([weight], 0.1)
+    for number in DataLoader(range(10), batch_size=None):
+        with torch.profiler.record_function("all of it"):
+            (torch.ones(4, 4).mm(torch.ones(4, int(number) + 1)).sum() * weight).backward()
+            optimizer.step()
+    print("ended")
+"""
+Rows = list[tuple[str, str]]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Rows]:
+    """The rows of each step of the program, recorded from its beginning to its end."""
+    folder = tmp_path_factory.mktemp("whole")
+    record(folder)
+    found: list[Rows] = []
+    for name, signature in rows(folder):
+        if name.startswith("enumerate(DataLoader)"):
+            found.append([])
+        if found:
+            found[-1].append((name, signature))
+    assert len(found) == 11  # the last time there is no batch
+    return found
+
+
+def record(folder: Path, *options: str, source: str = PROGRAM) -> tuple[str, Recording]:
+    (folder / "train.py").write_text(source)
+    words = ["-m", "perfprobe", "run", "-q", "-o", "run.perfprobe", *options, "train.py"]
+    ran = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=True)
+    return ran.stdout, storage.read(folder / "run.perfprobe")
+
+
+def rows(folder: Path) -> Rows:
+    return [(row.name, row.signature) for row in recorded.rows(folder / "run.perfprobe")]
+
+
+def together(steps: list[Rows]) -> Rows:
+    return [row for step in steps for row in step]
+
+
+def test_a_window_holds_exactly_the_operators_of_its_steps(tmp_path: Path, whole: list[Rows]) -> None:
+    out, recording = record(tmp_path, "--steps", "3:6")
+    assert rows(tmp_path) == together(whole[3:6])
+    assert out == "ended\n"
+    assert recording[LiveSteps].is_recorded.tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 0, 0]
+    losses = recording[Losses]
+    assert losses.source.tolist() == ["steps"]
+    assert losses.count.tolist() == [7]
+
+
+def test_repeated_windows_have_the_same_number_of_steps_between_them(
+    tmp_path: Path, whole: list[Rows]
+) -> None:
+    record(tmp_path, "--steps", "2:3", "--repeat", "3")
+    assert rows(tmp_path) == together([whole[2], whole[5], whole[8]])
+
+
+def test_a_window_with_one_end(tmp_path: Path, whole: list[Rows]) -> None:
+    (tmp_path / "late").mkdir()
+    record(tmp_path / "late", "--steps", "8:")
+    assert rows(tmp_path / "late") == together(whole[8:])
+    _, recording = record(tmp_path, "--steps", ":2")
+    assert recording[LiveSteps].is_recorded.tolist() == [1, 1, *[0] * 8]
+    assert rows(tmp_path)[-len(together(whole[:2])) :] == together(whole[:2])
+
+
+def test_the_program_ends_after_the_last_window(tmp_path: Path) -> None:
+    source = PROGRAM.replace("optimizer.step()", "optimizer.step(); print(int(number), flush=True)")
+    out, recording = record(tmp_path, "--steps", "1:3", "--exit-after", source=source)
+    assert out.split()[:3] == ["0", "1", "2"]
+    assert "ended" not in out
+    assert recording.text("stop", "exit") == "exit 0"
+
+
+def test_no_step_is_recorded_when_the_time_is_over(tmp_path: Path) -> None:
+    source = PROGRAM.replace(
+        "optimizer.step()", "optimizer.step(); __import__('time').sleep(0.25 * (number == 4))"
+    )
+    _, recording = record(tmp_path, "--steps", "3:", "--duration", "0.2s", source=source)
+    taken = recording[LiveSteps].is_recorded.tolist()
+    assert taken[:4] == [0, 0, 0, 1]
+    assert taken[5:] == [0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"steps": "5"}, "there is no such window"),
+        ({"steps": "6:6"}, "there is no such window"),
+        ({"steps": "a:b"}, "there is no such window"),
+        ({"steps": "6:", "repeat": 2}, "without an end"),
+        ({"exit_after": True}, "no window after which"),
+        ({"steps": "1:2", "operators": "both"}, "by the observer alone"),
+        ({"steps": "1:2", "benchmark": True}, "by the observer alone"),
+    ],
+)
+def test_windows_that_make_no_sense(given: dict[str, object], said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        Options(**given)
