@@ -1,7 +1,7 @@
-"""What our own Chrome traces hold beside what those of Kineto do, so that all of it can be read back.
+"""What perfprobe adds to the Chrome traces that it writes, so that it can read everything back.
 
-The file has an entry of ours with the tables that others refer to; each event that is a row of a recorded
-table has a list: the number of that table, then its columns. Other readers see neither.
+The file has an additional entry with the tables that other tables refer to. Each event that stands for a row
+of a recorded table has a list: the number of that table, then its columns. Other readers ignore both.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
-ENTRY = "perfprobe"  # of the file, and of an event's args
+ENTRY = "perfprobe"  # key in the file, and in the args of an event
 FORMAT = 1
 
-# Written whole.
+# Tables that are written whole, into the entry.
 HELD: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, Threads, Launches, KinetoLaunches, ExternalIds, Losses),
 )
-# Their rows are events; the number of a table is its place.
+# Tables whose rows are events. The number of a table is its index in this tuple.
 EVENTS: tuple[type[Table], ...] = (
     *(Operators, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, Ranges, Samples),
 )
-_ENDS_APART = (Ranges, Samples)  # what is open, a mark or a moment has no duration as an event
-MOST_EXTERNAL = 1 << 20
+_ENDS_APART = (Ranges, Samples)  # some of their events have no duration: open ranges, marks, moments
+MOST_EXTERNAL = 1 << 20  # rows of ExternalIds; a larger table is not written
 
-# Facts about a device: our names, and those of `deviceProperties` in Kineto's traces.
+# Facts about a device: perfprobe's names, and the names in `deviceProperties` of Kineto's traces.
 DEVICE_FACTS = {
     **{"name": "name", "memory_bytes": "totalGlobalMem"},
     **{"compute_major": "computeMajor", "compute_minor": "computeMinor", "warp_threads": "warpSize"},
@@ -48,9 +48,10 @@ DEVICE_FACTS = {
 
 
 def columns(kind: type[Table]) -> tuple[str, ...]:
-    """What the list of an event has of a table; start, and mostly end, are the event's own times.
+    """Returns the columns that the list of an event holds for a row of this table.
 
-    Where the end is in it, it counts from the same moment as those; -1 is none.
+    The start is left out, and for most tables the end, because the event itself has both. An end in the list
+    counts from the same moment as the times of the event; it is -1 if there is no end.
     """
     apart = () if kind in _ENDS_APART else ("end_ns",)
     return tuple(name for name in kind.dtypes if name not in ("start_ns", *apart))

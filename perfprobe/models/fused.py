@@ -1,4 +1,4 @@
-"""Kernels that torch.compile generated: which operators inductor made them from, by their names."""
+"""Finds from the name of a kernel that torch.compile generated which operators inductor made it from."""
 
 from __future__ import annotations
 
@@ -8,22 +8,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-# In traces with the number of the graph: graph_0_cpp_fused_add_1.
+# Traces put the number of the graph before the name: graph_0_cpp_fused_add_1.
 _MOST_WORDS = 256
 _NUMBERED = re.compile(r"(?:graph_\d+_)?(?:cpp|triton_[a-z]+)_fused_(.+)_\d+")
 
 
 def operators(kernel: str, known: Collection[str]) -> list[str]:
-    """The operators that a kernel was made from: `cpp_fused_gelu_gelu_backward_0` of gelu, gelu_backward.
+    """Returns the operators that a kernel was made from.
 
-    Inductor sorts their names, leaves out doubles and joins them with "_", which many of them contain: of all
-    ways to read the name as `known` operators in this order, the one with the fewest; [] if none fits.
+    For `cpp_fused_gelu_gelu_backward_0` these are gelu and gelu_backward. Inductor sorts the names of the
+    operators, removes duplicates and joins them with "_", which many names contain. So a kernel's name can
+    often be split into sorted names of `known` operators in several ways; the one with the fewest operators
+    is returned, or [] if there is none.
     """
     match = _NUMBERED.fullmatch(kernel)
     words = match.group(1).split("_") if match is not None else []
     if len(words) > _MOST_WORDS:
         return []
-    read: list[list[str]] = [[]]  # by how many of the words
+    read: list[list[str]] = [[]]  # at index n: the operators in the first n words, [] if they cannot be split
     for end in range(1, len(words) + 1):
         found: list[list[str]] = []
         for start in range(end):
@@ -35,5 +37,5 @@ def operators(kernel: str, known: Collection[str]) -> list[str]:
 
 
 def is_generated(kernel: str) -> bool:
-    """Whether a kernel has the name of one that inductor generated."""
+    """Returns whether inductor generated a kernel, by its name."""
     return _NUMBERED.fullmatch(kernel) is not None

@@ -1,4 +1,4 @@
-"""Where a kernel comes from, by its name: the library or the compiler that made it."""
+"""Finds from the name of a kernel the library or compiler that it comes from."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from perfprobe.models.fused import is_generated
 
-NCCL = "NCCL"  # AMD's RCCL has the same names
-# Words by which kernels are named, the first that fits counts. Of inductor's: models/fused.py.
+NCCL = "NCCL"  # AMD's RCCL uses the same names
+# Patterns of kernel names; the first that matches counts. For inductor's kernels see models/fused.py.
 _NAMES = (
     (NCCL, r"^(?:void )?nccl"),
     ("NVSHMEM", r"nvshmem"),
@@ -29,7 +29,7 @@ _FAMILIES = tuple((family, re.compile(words)) for family, words in _NAMES)
 
 
 def family(kernel: str) -> str | None:
-    """The family of a kernel of this name; None where it does not tell: the program's own, Triton's..."""
+    """Returns the family of a kernel, None if its name does not tell: the program's own, Triton's."""
     if is_generated(kernel):
         return "inductor"
     return next((name for name, words in _FAMILIES if words.search(kernel)), None)

@@ -1,7 +1,7 @@
-"""Names of the operators that a kernel of torch.compile may be made from: of torch 2.13.0.
+"""Names of the operators in torch 2.13.0 that torch.compile may make a kernel from.
 
-For traces, which are read without torch; `collect/generated.py` asks the torch that runs the program, and
-`tests/models/test_fused.py` says how this text is made.
+They are needed to read traces, which is done without torch. While a program runs, `collect/generated.py`
+asks its torch instead. `tests/models/test_fused.py` says how this list is made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The critical path: the longest chain of work that had to wait for one another. -1 is "none"."""
+"""The critical path: the longest chain of work in which each part waited for the one before. -1 is "none"."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from perfprobe.tables.strings import Strings
 
 
 class Bound(IntEnum):
-    """What a stretch of the path is limited by.
+    """What limits a stretch of the path.
 
-    As HolisticTraceAnalysis has them (`critical_path_analysis.py`, `bound_by`), except that copies are apart
-    from kernels that compute, and that it has no time between operators: PYTHON and DATA there are ours.
+    The values are those of HolisticTraceAnalysis (`critical_path_analysis.py`, `bound_by`), with two
+    differences. It counts copies as kernels that compute. It leaves out the time between operators, for which
+    perfprobe has PYTHON and DATA.
     """
 
     CPU = 0  # operators and calls of CUDA's API
@@ -22,33 +23,38 @@ class Bound(IntEnum):
     COMMUNICATION = 2
     COPY = 3
     KERNEL_GAP = 4  # between two kernels of a stream: gpu_kernel_kernel_overhead
-    LAUNCH = 5  # from the start of the call to that of its kernel: gpu_kernel_launch_overhead
+    LAUNCH = 5  # from the start of the call to the start of its kernel: gpu_kernel_launch_overhead
     PYTHON = 6  # between operators
-    DATA = 7  # the same where the program waits for data or makes a batch, and operators that do
+    DATA = 7  # time, also of operators, in which the program waits for data or makes a batch
 
 
 class CriticalRows(Table):
-    """Stretches of the path by what bounds them and where they come from, most time first."""
+    """Stretches of the path, grouped by what limits them and where they come from, most time first."""
 
     bound: Int8 = column("a `Bound`")
-    name: Int32 = column("of the kernel or call of CUDA's API, -1 of others", Strings)
-    operator: Int32 = column("innermost one, of a kernel that which launched it; -1 outside of all", Strings)
+    name: Int32 = column("name of the kernel or call of CUDA's API, -1 for others", Strings)
+    operator: Int32 = column(
+        "innermost operator; for a kernel, the one that launched it; -1 if none", Strings
+    )
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     phase: Int8 = column("a `Phase`")
     gap: Int8 = column("a `Gap`: why there is no line")
     linked: Int8 = column("always 1")
-    stretches: Int64 = column("how many", combine=Combine.SUM)
-    total_ns: Int64 = column("on the path: what removing it could save at most", combine=Combine.SUM)
-    longest_ns: Int64 = column("the longest", combine=Combine.MOST)
+    stretches: Int64 = column("number of stretches", combine=Combine.SUM)
+    total_ns: Int64 = column("time on the path: the most that removing it could save", combine=Combine.SUM)
+    longest_ns: Int64 = column("time of the longest stretch", combine=Combine.MOST)
 
 
 @frozen
 class CriticalPath:
-    """The path through the steady steps of the leading loop, or without steps through all that was recorded.
+    """The critical path through the steady steps of the leading loop, or through everything without steps.
 
-    wall_ns: of that time. hta_ns: the length as HolisticTraceAnalysis defines it, without time between
-    outermost operators and without other threads' work that a thread waits for. steps: 0 where none.
+    Attributes:
+        hta_ns: the length as HolisticTraceAnalysis defines it: without the time between outermost operators,
+            and without the work of other threads that a thread waits for.
+        wall_ns: the wall time that the path covers.
+        steps: number of steps, 0 if no steps were found.
     """
 
     rows: CriticalRows

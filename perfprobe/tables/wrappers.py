@@ -1,4 +1,4 @@
-"""Parts of the program's time that torch's wrappers for several GPUs took: DDP and FSDP."""
+"""When the code of torch's wrappers for several GPUs ran: DDP and FSDP."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from perfprobe.tables.events import Threads
 
 
 class Wrapper(IntEnum):
-    """Whose communication it is."""
+    """The wrapper that a kernel communicates for."""
 
-    NONE = 0  # the program's own, or not known
+    NONE = 0  # communication of the program itself, or not known
     DDP = 1
     FSDP = 2
 
@@ -20,14 +20,15 @@ WRAPPER_TEXTS: dict[int, str] = {Wrapper.DDP: "DDP", Wrapper.FSDP: "FSDP"}
 
 
 class WrapperSpans(Table):
-    """When a wrapper's own code ran; by thread and time, those of one kind and thread not within each other.
+    """When the code of a wrapper ran, sorted by wrapper, kind, thread and time.
 
-    Of FSDP its ranges (`FSDP::all_gather`, `FullyShardedDataParallel._pre_forward`), of DDP the operators
-    that reduce gradients; and DDP's forward, in which broadcasts of buffers are its own.
+    For FSDP these are its ranges (`FSDP::all_gather`, `FullyShardedDataParallel._pre_forward`). For DDP they
+    are the operators that reduce gradients, and whole forwards, in which only broadcasts belong to DDP: it
+    broadcasts buffers there. Spans of one kind in one thread do not contain each other.
     """
 
     wrapper: Int8 = column("a `Wrapper`")
-    is_forward: Int8 = column("1: a whole forward of DDP")
-    thread: Int32 = column("which thread ran it", Threads)
-    start_ns: Int64 = column("when it began")
+    is_forward: Int8 = column("the kind: 1 for a whole forward of DDP, 0 for others")
+    thread: Int32 = column("the thread that ran it", Threads)
+    start_ns: Int64 = column("when it started")
     end_ns: Int64 = column("when it ended")
