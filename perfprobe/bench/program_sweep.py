@@ -1,8 +1,8 @@
-"""Settings of a sweep, the order of its runs, and what their times say.
+"""Reads the settings of a sweep, chooses the order of its runs, and evaluates their times.
 
-A gain is a ratio of two runs of one round, so that a machine whose load drifts disturbs both alike. Its
-interval is that of the median by order statistics, which assumes nothing of the distribution (Conover,
-Practical Nonparametric Statistics, section 3.2).
+A gain is the ratio of the times of two runs of the same round, so that a drifting load on the machine affects
+both. Its interval is the confidence interval of the median by order statistics, which assumes nothing about
+the distribution (Conover, Practical Nonparametric Statistics, section 3.2).
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ _WORDS = {
 }
 _COVERAGE = 0.95
 AS_IT_IS = SweepSetting("as it is")
-WORKERS = "{workers}"  # in a word of the program: its number of workers
+WORKERS = "{workers}"  # stands for the number of workers in the arguments of the program
 
 
 def settings(threads: str, workers: str | None = None) -> tuple[SweepSetting, ...]:
-    """The program as it is, and each of `1,2,2+passive`, with each number of workers.
+    """Returns the program as it is, then each setting of `threads` with each number of `workers`.
+
+    Args:
+        threads: settings as in `1,2,2+passive`.
+        workers: numbers of workers as in `0,2,4`; None to leave them as they are.
 
     Raises:
-        UsageError: a word that is no setting.
+        UsageError: a word is not a setting.
     """
     words = [] if workers is None else workers.split(",")
     numbers: list[int | None] = [*(_whole(word, 0) for word in words)] or [None]
@@ -45,7 +49,9 @@ def _setting(text: str, workers: int | None) -> SweepSetting:
     variables = {"OMP_NUM_THREADS": number, "MKL_NUM_THREADS": number}
     for word in words:
         if word not in _WORDS:
-            raise UsageError("no setting of threads", word, f"known: {', '.join(_WORDS)}, as in 2+passive")
+            raise UsageError(
+                "unknown setting of threads", word, f"known: {', '.join(_WORDS)}, as in 2+passive"
+            )
         variables |= [_WORDS[word]]
     how = "".join(f" {word}" for word in words)
     many = "" if workers is None else f", {workers} workers"
@@ -60,14 +66,14 @@ def _whole(text: str, least: int) -> int:
 
 
 def order(number: int, round_: int) -> list[int]:
-    """The settings of a round, each once, in an order of its own."""
+    """Returns the indices of all settings, shuffled differently for each round."""
     found = list(range(number))
     random.Random(round_).shuffle(found)
     return found
 
 
 def rows(sweep: Sweep) -> list[SweepRow]:
-    """A row for each setting that ran beside the program as it is, that one first."""
+    """Returns a row for each setting that ran in a round with the program as it is, which comes first."""
     times = {(run.setting, run.round): run for run in sweep.runs}
     found = []
     for at, setting in enumerate(sweep.settings):
@@ -94,9 +100,10 @@ def rows(sweep: Sweep) -> list[SweepRow]:
 
 
 def interval(ordered: Sequence[float]) -> tuple[float, float, float]:
-    """Low and high of the median of these values, and how certain: as near to 95 % as their number allows.
+    """Returns a confidence interval of the median of sorted values: low, high, and its coverage.
 
-    With fewer than six, lowest and highest are not that certain.
+    It is the narrowest interval with a coverage of at least 95 %. With fewer than six values there is none:
+    the interval then reaches from the lowest to the highest, with a smaller coverage.
     """
     number = len(ordered)
     best = (ordered[0], ordered[-1], 1 - 2 * 0.5**number)
@@ -109,13 +116,13 @@ def interval(ordered: Sequence[float]) -> tuple[float, float, float]:
 
 
 def best(found: Sequence[SweepRow]) -> SweepRow | None:
-    """The setting with the largest gain of those that are faster for certain; None where none is."""
+    """Returns the setting with the largest gain whose interval lies above 1, None if there is none."""
     faster = [row for row in found[1:] if row.low > 1]
     return max(faster, key=lambda row: row.gain, default=None)
 
 
 def ignored(found: Sequence[SweepRow]) -> bool:
-    """Whether the program had another number of threads than it was asked to have."""
+    """Returns whether the program had another number of threads than the setting asked for."""
     return any(row.asked is not None and row.threads not in (None, row.asked) for row in found)
 
 

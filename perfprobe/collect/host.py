@@ -69,8 +69,8 @@ def moment() -> dict[str, int]:
 def host(root: str = "/") -> dict[str, object]:
     """Returns name, CPU model, cores (all, allowed by affinity, by the cgroup's quota), memory, kernel.
 
-    physical_cores: the cores that the allowed processors belong to, fewer if two share one (SMT).
-    numa_nodes: the memory nodes that they belong to.
+    Also the numbers of physical cores and of NUMA nodes that the allowed processors belong to. There are
+    fewer physical cores than processors if two of them share a core (SMT).
     """
     system = os.uname()
     facts: dict[str, object | None] = {
@@ -223,14 +223,14 @@ def _ancestors(path: str) -> list[str]:
 
 
 def _physical_cores(root: str) -> int | None:
-    """How many different sets of siblings the allowed processors belong to; None where one is not told."""
+    """Returns the number of physical cores of the allowed processors, None if the kernel does not tell."""
     folder = f"{root}/sys/devices/system/cpu"
     found = {_text(f"{folder}/cpu{at}/topology/thread_siblings_list") for at in os.sched_getaffinity(0)}
     return None if None in found or not found else len(found)
 
 
 def _numa_nodes(root: str) -> int | None:
-    """How many memory nodes the allowed processors belong to; None where no node is told."""
+    """Returns the number of NUMA nodes of the allowed processors, None if the kernel does not tell."""
     folder, allowed = f"{root}/sys/devices/system/node", os.sched_getaffinity(0)
     try:
         nodes = [name for name in os.listdir(folder) if name.startswith("node")]
@@ -241,7 +241,7 @@ def _numa_nodes(root: str) -> int | None:
 
 
 def _listed(text: str) -> set[int]:
-    """The numbers of a list of the kernel: `0-3,8` is 0, 1, 2, 3 and 8."""
+    """Returns the numbers in a list as the kernel writes it: `0-3,8` is 0, 1, 2, 3 and 8."""
     found: set[int] = set()
     for part in text.strip().split(","):
         first, _, last = part.partition("-")

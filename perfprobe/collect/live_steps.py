@@ -1,7 +1,8 @@
 """Finds the program's steps while it runs, by the ranges that torch sets around the parts of a loop.
 
-A loader's `next`, an optimizer's step and a step of torch.profiler are ranges of torch's own: a callback for
-ranges alone sees them, and operators cost what they cost without it. `perfprobe.step()` marks steps too.
+Torch itself sets ranges around a loader's `next`, an optimizer's step and a step of torch.profiler. A
+callback that torch calls only for ranges sees them, so that operators take no longer. `perfprobe.step()`
+marks steps too.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _SECOND_NS = 1_000_000_000
 
 
 class StepFinder(Collector):
-    """Writes the table `live_steps`; begins when the program's own `import torch` completes."""
+    """Writes the table `live_steps`. It starts when the program's `import torch` has finished."""
 
     name = "steps"
 
@@ -40,11 +41,11 @@ class StepFinder(Collector):
         self._observer: Any = None
 
     def available(self) -> EnvironmentLack | None:
-        """Always None: whether torch can be watched is only known once the program has chosen it."""
+        """Returns None: whether torch can be watched is only known after the program has imported it."""
         return None
 
     def start(self) -> None:
-        """Wait for torch; `perfprobe.step()` counts from now on."""
+        """Waits for the import of torch. Calls of `perfprobe.step()` count from now on."""
         every = self._options.every_step_line or 0
         capsule = self._facts.recorder.capsule()
         options = self._options
@@ -58,7 +59,7 @@ class StepFinder(Collector):
         self._watch.start()
 
     def stop(self) -> None:
-        """Write the last steps, and what was not seen."""
+        """Writes the last steps, and losses for what was not seen."""
         self._watch.stop()
         if self._observer is not None:
             self._observer.unwatch_loop()
@@ -73,7 +74,7 @@ class StepFinder(Collector):
         if "torch" not in sys.modules:
             self._facts.loss(self.name, "the program never imported torch")
         if figures["foreign"]:
-            reason = "loaders, optimizers and marks of threads other than the loop's"
+            reason = "loaders, optimizers and marks of steps in other threads than the loop"
             self._facts.loss(self.name, reason, figures["foreign"], "run one loop at a time")
 
     def _listen(self) -> None:

@@ -1,4 +1,4 @@
-"""Steps as they were found while the program ran, and what a benchmark makes of them."""
+"""Steps that were found while the program ran, and the figures of a benchmark."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from perfprobe.tables.steps import StepSource
 
 
 class LiveSteps(Table, name="live_steps", most_rows=MOST_EVENTS):
-    """A step, or an evaluation between steps, found by the ranges that torch sets, without operators.
+    """Steps, and evaluations between steps, found by the ranges that torch sets, without recording operators.
 
-    A step reaches from the loader's `next` to that of the next step; with no loader, from one optimizer's end
-    to the next.
+    A step reaches from a call of the loader's `next` to the `next` of the following step. Without a loader it
+    reaches from the end of one optimizer's step to the end of the next.
     """
 
-    start_ns: Int64 = column("when it began")
+    start_ns: Int64 = column("when it started")
     end_ns: Int64 = column("when it ended")
-    thread: Int32 = column("where it ran", Threads)
-    number: Int32 = column("of the step, from 0 by source; -1 of an evaluation")
-    source: Int8 = column("a `StepSource`; the lowest of a recording counts")
-    is_evaluation: Int8 = column("1 where batches came that no optimizer's step followed")
-    reader_ns: Int64 = column("of it in the loader's `next`", optional=True)
-    batches: Int32 = column("how many batches came, -1 not known")
+    thread: Int32 = column("the thread that ran it", Threads)
+    number: Int32 = column("number of the step, from 0 for each source; -1 for an evaluation")
+    source: Int8 = column("a `StepSource`; only steps of the lowest one in a recording count")
+    is_evaluation: Int8 = column("1 if no optimizer's step followed the batches")
+    reader_ns: Int64 = column("the part of its time in the loader's `next`", optional=True)
+    batches: Int32 = column("number of batches, -1 if not known")
     samples: Int64 = column(
-        "the first dimension of its batches together, where all their tensors agree on it", optional=True
+        "number of samples: sum of the first dimension of its batches, if all tensors of a batch agree on it",
+        optional=True,
     )
-    is_recorded: Int8 = column("1 where operators were recorded in it")
+    is_recorded: Int8 = column("1 if operators were recorded during it")
 
 
 @frozen
 class Figures:
-    """Of one measure over the steps; percentiles by nearest rank."""
+    """Statistics of one measure over the steps. Percentiles are by nearest rank."""
 
     average: float
     median: float
@@ -42,10 +43,12 @@ class Figures:
 
 @frozen
 class Benchmark:
-    """What steps took when nothing was recorded but their ends; of steps that were not left out.
+    """How long steps took while nothing was recorded except their times, without the steps left out.
 
-    batch_ns: of whole steps; reader_ns: of it in the loader's `next`, None without a loader; ips: samples a
-    second, or steps a second where `has_samples` is false; all figures None without a step.
+    Attributes:
+        batch_ns: time of whole steps; None without steps, as the next two.
+        reader_ns: time in the loader's `next`; also None without a loader.
+        ips: samples per second, or steps per second if not `has_samples`.
     """
 
     source: StepSource | None

@@ -20,7 +20,7 @@ class ThreadTimes(Table, name="thread_times", most_rows=MOST_EVENTS):
     wait_ns: Int64 = column("time in which it was ready to run and did not, -1 if not known")
     voluntary: Int64 = column("how often it gave up the processor to wait; read once a second", optional=True)
     involuntary: Int64 = column("how often the processor was taken from it", optional=True)
-    processor: Int32 = column("where it ran last, by the kernel's number of it; read with the two")
+    processor: Int32 = column("number of the processor that it ran on last; read once a second")
 
 
 class ProcessorTimes(Table, name="processor_times", most_rows=MOST_EVENTS):

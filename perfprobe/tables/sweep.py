@@ -11,7 +11,12 @@ from perfprobe.tables.measurements import Estimate
 
 @frozen
 class SweepSetting:
-    """A setting to try. name: as it was asked for; variables: of the environment; workers: of the loader."""
+    """A setting to try.
+
+    Attributes:
+        variables: environment variables to set.
+        workers: number of the loader's workers, None to leave it as it is.
+    """
 
     name: str
     variables: Mapping[str, str] = field(default_factory=dict)
@@ -19,7 +24,7 @@ class SweepSetting:
 
     @property
     def to_paste(self) -> str:
-        """What a user would type: `export OMP_NUM_THREADS=1`."""
+        """What a user types for this setting, as in `export OMP_NUM_THREADS=1`."""
         set_ = " ".join(f"{name}={value}" for name, value in self.variables.items())
         loader = "" if self.workers is None else f"num_workers={self.workers}"
         return ", ".join(filter(None, [f"export {set_}" if set_ else "", loader]))
@@ -27,7 +32,13 @@ class SweepSetting:
 
 @frozen
 class SweepRun:
-    """A run. time_ns: the median of its steady steps, or all of it; threads: of torch, None not known."""
+    """A run with a setting.
+
+    Attributes:
+        setting: index of the setting in `Sweep.settings`.
+        time_ns: median time of the steady steps; time of the whole run if it had no steps.
+        threads: number of torch's threads, None if not known.
+    """
 
     setting: int
     round: int
@@ -38,7 +49,12 @@ class SweepRun:
 
 @frozen
 class Sweep:
-    """All runs. settings: the first one is the program as it is. stopped: why it ended early, or ""."""
+    """All runs of a sweep.
+
+    Attributes:
+        settings: the first one is the program as it is.
+        stopped: why the sweep ended early, "" if it did not.
+    """
 
     program: str
     settings: tuple[SweepSetting, ...]
@@ -47,15 +63,21 @@ class Sweep:
 
     @property
     def by_steps(self) -> bool:
-        """Whether all times are of steps."""
+        """Whether the times of all runs are times of steps."""
         return all(run.steps > 0 for run in self.runs)
 
 
 @frozen(kw_only=True)
 class SweepRow:
-    """What runs of a setting took. gain: time of the program as it is in that of this setting, both of one
-    round: median of all pairs, with interval; coverage: how certain the interval is. asked, threads: the
-    number of torch's threads that was asked for, and that of the last run.
+    """The result of all runs with one setting.
+
+    Attributes:
+        time_ns: median over the runs.
+        pairs: number of rounds in which this setting and the program as it is both ran.
+        gain: time of the program as it is divided by the time with this setting in the same round; median.
+        low, high, coverage: confidence interval of the gain.
+        asked: number of torch's threads that was asked for, None if none was.
+        threads: number of torch's threads in the last run, None if not known.
     """
 
     setting: str

@@ -1,4 +1,4 @@
-"""Threads together: what they did at a time, what kind each is, and whether their number is a problem."""
+"""All threads of a process: how many ran at a time, their kinds, and problems with their number."""
 
 from __future__ import annotations
 
@@ -11,29 +11,30 @@ from perfprobe.tables.stacks import Frames
 
 
 class ThreadActivity(Table, name="thread_activity", most_rows=MOST_EVENTS):
-    """What the process's threads ran between two ticks of the sampler, without perfprobe's own.
+    """CPU time of the process's threads between two ticks of the sampler, without perfprobe's threads.
 
-    Callers have Python; helpers are all others: teams of OpenMP, threads of libraries. A thread counts from
-    the tick at which it was first seen, which is when known threads do not explain the process's CPU time.
+    Callers are threads that run Python. Helpers are all others: teams of OpenMP, threads of libraries. A
+    thread counts from the tick at which it was first seen. The sampler looks for new threads when those it
+    knows do not explain the CPU time of the process.
     """
 
-    start_ns: Int64 = column("the tick before")
-    end_ns: Int64 = column("this tick")
-    callers_ns: Int64 = column("CPU time of threads that have Python", combine=Combine.SUM)
-    helpers_ns: Int64 = column("CPU time of the others", combine=Combine.SUM)
-    most_ns: Int64 = column("of the helper that ran most")
-    helpers: Int32 = column("how many of them ran")
+    start_ns: Int64 = column("time of the tick before")
+    end_ns: Int64 = column("time of this tick")
+    callers_ns: Int64 = column("CPU time of callers", combine=Combine.SUM)
+    helpers_ns: Int64 = column("CPU time of helpers", combine=Combine.SUM)
+    most_ns: Int64 = column("CPU time of the helper that ran most")
+    helpers: Int32 = column("number of helpers that ran")
 
 
 class ThreadKind(IntEnum):
-    """What a thread is for, by its Python, its name, and the process's libraries."""
+    """What a thread is for. It is known from its Python code, its name and the libraries of the process."""
 
     OTHER = 0
     MAIN = 1
     PYTHON = 2
-    AUTOGRAD = 3  # of torch's engine, for a device
-    OPENMP = 4  # without a name of its own: a member of a team
-    INTEROP = 5  # of torch's pool for independent operators
+    AUTOGRAD = 3  # of torch's autograd engine, one for each device
+    OPENMP = 4  # a member of a team: it has no name of its own
+    INTEROP = 5  # of torch's pool that runs independent operators
     PIN_MEMORY = 6
     CUDA = 7
     PERFPROBE = 8
@@ -53,21 +54,21 @@ KIND_TEXTS = {
 
 
 class ThreadInventory(Table):
-    """Threads that ran, as in `ThreadWaits`; switches since the recording began, -1 where not read."""
+    """Threads that ran, as in `ThreadWaits`. Switches count from the recording's start, -1 if not read."""
 
-    thread: Int32 = column("which", Threads)
+    thread: Int32 = column("the thread", Threads)
     kind: Int8 = column("a `ThreadKind`")
     voluntary: Int64 = column("how often it gave up the processor to wait", optional=True)
     involuntary: Int64 = column("how often the processor was taken from it", optional=True)
-    processors: Int32 = column("on how many processors it was seen", optional=True)
-    processor: Int32 = column("where it ran last, -1 not known")
+    processors: Int32 = column("number of processors that it was seen on", optional=True)
+    processor: Int32 = column("number of the processor that it ran on last, -1 if not known")
 
 
 class Utilisation(IntEnum):
-    """VTune's effective CPU utilisation: working threads by the processors that the process may use.
+    """VTune's effective CPU utilisation: working threads divided by the processors that the process may use.
 
-    Idle: less than half a processor. Poor: up to half of them; ok: up to 85 %; ideal: more. Over: as many
-    worked, and more threads of this program wanted to.
+    Idle is less than half a processor, poor up to half of the processors, ok up to 85 % of them, ideal more.
+    Over means that all of them worked and that more threads of this program were ready to run.
     """
 
     IDLE = 0
@@ -78,86 +79,89 @@ class Utilisation(IntEnum):
 
 
 class ActiveThreads(Table):
-    """How many threads ran at a time: mean between two ticks of the sampler, or between two readings."""
+    """Mean number of threads that ran between two ticks of the sampler, or between two readings."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
     active_ppm: Int64 = column("mean number of threads that ran", unit="millionths")
-    helpers_ppm: Int64 = column("of them without Python", unit="millionths", optional=True)
+    helpers_ppm: Int64 = column("mean number of helpers among them", unit="millionths", optional=True)
     utilisation: Int8 = column("a `Utilisation`")
 
 
 class UtilisationTimes(Table):
-    """VTune's histogram: a row for each `Utilisation`."""
+    """VTune's histogram of the utilisation: a row for each `Utilisation`."""
 
     utilisation: Int8 = column("a `Utilisation`")
-    time_ns: Int64 = column("wall time in which it was so", combine=Combine.SUM)
+    time_ns: Int64 = column("wall time with this utilisation", combine=Combine.SUM)
 
 
 class ThreadProblem(IntEnum):
     """What is wrong with the number of threads, or with what they do."""
 
-    OVERSUBSCRIPTION = 0  # torch has more threads than the process may use processors
-    AFFINITY = 1  # the same, as the affinity mask is smaller
-    QUOTA = 2  # the same, as the cgroup has a quota
-    NESTED = 3  # several threads of Python have a team each
+    OVERSUBSCRIPTION = 0  # torch has more threads than the machine has processors
+    AFFINITY = 1  # torch has more threads than the affinity mask allows processors
+    QUOTA = 2  # torch has more threads than the quota of the cgroup allows processors
+    NESTED = 3  # several threads that run Python have a team each
     WORKERS = 4  # child processes have a team each
-    SPINNING = 5  # members of a team run while nobody has work for them
+    SPINNING = 5  # members of a team run while there is no work for them
     SERIAL = 6  # an operator that leaves its team idle
-    NEIGHBOURS = 7  # other processes have the processors: no fault of the program
+    NEIGHBOURS = 7  # other processes use the processors; the program is not the cause
 
 
 class ThreadProblems(Table):
-    """Problems, the costliest first."""
+    """Problems with threads, the costliest first."""
 
     problem: Int8 = column("a `ThreadProblem`")
-    threads: Int32 = column("how many there are of what it is about")
+    threads: Int32 = column("number of threads or processes that the problem is about")
     allowed_ppm: Int64 = column("processors that the process may use", unit="millionths", optional=True)
-    cost_ns: Int64 = column("time of threads lost to it: waited, spun or idle")
-    frame: Int32 = column("the user's line where it shows most", Frames)
-    name: Text = column("the operator, the setting or whatever else explains it")
+    cost_ns: Int64 = column("time that threads lost: they waited, spun or were idle")
+    frame: Int32 = column("the user's line with most of the problem", Frames)
+    name: Text = column("what explains the problem: the operator, the setting or something else")
 
 
 class WorkerTeams(Table):
     """Teams of DataLoader's workers that have recordings of their own."""
 
     process: Int32 = column("the worker's number")
-    threads: Int32 = column("of torch's team there")
-    ran: Int32 = column("members of teams that ran")
+    threads: Int32 = column("number of threads in torch's team there")
+    ran: Int32 = column("number of members of teams that ran")
     run_ns: Int64 = column("CPU time of its threads", combine=Combine.SUM)
     waited_ns: Int64 = column(
-        "how long they were ready and had no processor", combine=Combine.SUM, optional=True
+        "time in which its threads were ready to run but had no processor", combine=Combine.SUM, optional=True
     )
-    file: Text = column("of the user's line with most of its time")
-    line: Int32 = column("its number, -1 none")
-    function: Text = column("its function")
+    file: Text = column("file of the user's line with most of its time")
+    line: Int32 = column("number of that line, -1 if none")
+    function: Text = column("function of that line")
 
 
 class OperatorTeams(Table):
-    """How many threads ran while an operator did, from ticks between which it alone ran.
+    """How many threads ran while an operator ran, from pairs of ticks between which no other operator ran.
 
-    Whatever a team's members do counts: those that spin too.
+    Members of a team count whatever they do, even if they spin.
     """
 
     name: Int32 = column("the operator")
-    signature: Int32 = column("its inputs")
+    signature: Int32 = column("signature of its inputs")
     frame: Int32 = column("the user's line", Frames)
     phase: Int8 = column("a `Phase`")
-    self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
-    seen_ns: Int64 = column("time between such ticks", combine=Combine.SUM)
-    looks: Int64 = column("how many such ticks", combine=Combine.SUM)
-    callers_ppm: Int64 = column("mean number of threads with Python that ran", unit="millionths")
-    helpers_ppm: Int64 = column("mean number of others that ran", unit="millionths")
+    self_ns: Int64 = column("self time of its calls", combine=Combine.SUM)
+    seen_ns: Int64 = column("time between these pairs of ticks", combine=Combine.SUM)
+    looks: Int64 = column("number of these pairs", combine=Combine.SUM)
+    callers_ppm: Int64 = column("mean number of callers that ran", unit="millionths")
+    helpers_ppm: Int64 = column("mean number of helpers that ran", unit="millionths")
     error_ppm: Int64 = column("two standard errors of the sum of both", unit="millionths")
 
 
 @frozen
 class Teams:
-    """What is known of threads together.
+    """All that is known about the threads of a process.
 
-    threads: of torch's team, None not known. by_ticks: whether activity is from the sampler's ticks.
-    spun_ns: CPU time of helpers while no operator ran; None not known. team_threads: members of teams that
-    ran; torch keeps one team for each thread that calls operators.
+    Attributes:
+        threads: number of threads in torch's team, None if not known.
+        by_ticks: whether the activity was read at the sampler's ticks.
+        spun_ns: CPU time of helpers while no operator ran, None if not known.
+        team_threads: number of members of teams that ran. Torch keeps a team for each thread that calls
+            operators.
     """
 
     inventory: ThreadInventory

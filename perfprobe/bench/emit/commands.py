@@ -192,6 +192,11 @@ _WHOLE = (
 
 
 def whole_program(words: str, stem: str) -> tuple[Command, ...]:
-    """Those for a whole program, with perfprobe's ranges for tools that show some. words: of the shell."""
+    """Returns commands that run a whole program in other tools, with perfprobe's ranges if they show ranges.
+
+    Args:
+        words: the program and its arguments, quoted for the shell.
+        stem: the beginning of the names of the tools' outputs.
+    """
     given = {"words": words, "stem": stem}
     return tuple(Command(tool, line.format(**given), answers, check) for tool, line, answers, check in _WHOLE)

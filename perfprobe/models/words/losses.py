@@ -13,7 +13,7 @@ SOURCES: dict[str, str] = {
     "gpu": "Work of a GPU was not recorded, or only some of it. Sums that are too small have a +.",
     "ranges": "Named ranges are missing.",
     "emit": "Ranges for another tool (`--emit`) were not set.",
-    "steps": "Steps were not found while the program ran, or only in part.",
+    "steps": "Steps were not found while the program ran, or only some of them.",
     "processes": "Child processes are not in the report. Their CPU time may be most of the work.",
     "processors": "It is not known how long threads waited for a processor, or what other processes used.",
     "garbage collections": "Python's garbage collections were not recorded: their time counts elsewhere.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 _LINE = "Line of the program."
 _OPERATOR = "Operator that launched it."
-_OPERATOR_ALONE = "Operator with long enough calls to fill the time between two samples."
+_OPERATOR_ALONE = "Operator whose calls are long enough to fill the time between two samples."
 _MEAN = "Mean duration."
 _LONGEST = "Longest duration."
 
@@ -26,14 +26,14 @@ FUNCTIONS: dict[str, str] = {
 }
 
 BENCHMARK: dict[str, str] = {
-    "measure": "**batch_cost**: time of a whole step. **reader_cost**: time of it in the loader's `next`. "
-    "**ips**: samples a second, or steps a second where the size of a batch cannot be read.",
-    "average": "Mean over the steps; of ips all samples by all the time.",
-    "median": "Half of the steps have at most this.",
-    "p95": "95 % of the steps have at most this.",
-    "min": "The smallest of a step.",
-    "max": "The largest of a step.",
-    "unit": "Of ips.",
+    "measure": "**batch_cost**: time of a whole step. **reader_cost**: the part of it in the loader's "
+    "`next`. **ips**: samples per second, or steps per second if the size of a batch cannot be read.",
+    "average": "Mean over the steps. For ips: all samples divided by the total time.",
+    "median": "Half of the steps have at most this value.",
+    "p95": "95 % of the steps have at most this value.",
+    "min": "Smallest value of a step.",
+    "max": "Largest value of a step.",
+    "unit": "Unit of ips.",
 }
 
 THREADS: dict[str, str] = {
@@ -43,25 +43,25 @@ THREADS: dict[str, str] = {
     "of wall": "waited as a part of the wall time.",
     "voluntary": "How often the thread gave up its processor to wait, for data, a lock or other threads.",
     "involuntary": "How often the processor was taken from the thread, for another one.",
-    "cores": "On how many processors the thread was seen, looking once a second.",
-    "kind": "main, Python, autograd, team (a member of a team of OpenMP or another library, without a name "
-    "of its own), inter-op, pin memory, CUDA, perfprobe or other.",
+    "cores": "On how many processors the thread was seen, by a look once a second.",
+    "kind": "main, Python, autograd, team (a thread without a name that works for OpenMP or another "
+    "library), inter-op, pin memory, CUDA, perfprobe or other.",
     "thread": "Name of the thread.",
-    "active": "Threads that ran while only this operator did, on average, with two standard errors. Members "
-    "of a team that spin count too.",
-    "of team": "active as a part of torch's threads: the operator's parallel efficiency at most.",
+    "active": "Mean number of threads that ran while only this operator ran, with two standard errors. "
+    "Members of a team that spin count too.",
+    "of team": "active as a part of torch's threads: an upper bound of the operator's parallel efficiency.",
     "idle": "CPU time that other members of the team did not use while the caller of the operator ran: "
     "imbalance, or parts of the operator that are serial.",
     "not running": "CPU time that the team did not use while the caller itself had no processor.",
-    "setting": "What `perfprobe threads --sweep` set; `as it is`: nothing.",
-    "gain": "How many times faster than the program as it is: median of all pairs of runs.",
-    "interval": "Interval of that median, by order statistics.",
-    "torch threads": "What torch.get_num_threads() was at the end of the last run.",
-    "best": "The fewest threads than which no other number that was measured is faster for certain, by at "
-    "least a twentieth.",
-    "speed-up": "How much faster the best number of threads is than the fewest.",
+    "setting": "What `perfprobe threads --sweep` set; with `as it is` it set nothing.",
+    "gain": "How many times as fast as the program as it is: median over all pairs of runs.",
+    "interval": "Confidence interval of that median, by order statistics.",
+    "torch threads": "What torch.get_num_threads() returned at the end of the last run.",
+    "best": "The smallest number of threads for which no other number that was measured is certainly "
+    "faster by at least 5 %.",
+    "speed-up": "How many times as fast the best number of threads is as the smallest one.",
     "inputs": "Inputs of the operator.",
-    "looks": "Times between two samples that this operator filled.",
+    "looks": "How often this operator filled the time between two samples.",
     "operator": _OPERATOR_ALONE,
     "line": _LINE,
 }

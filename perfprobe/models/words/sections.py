@@ -13,7 +13,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "benchmark": (
         ("Benchmark",),
         "benchmark",
-        "What steps took when nothing was recorded but their ends (`--benchmark`).",
+        "How long steps took while nothing was recorded except their times (`--benchmark`).",
     ),
     "operators": (
         ("Hot operators",),
@@ -123,8 +123,8 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "threads": (
         ("Threads", "Teams"),
         "threads",
-        "Whether the number of threads is a problem, and which; CPU time of each thread, how long it waited "
-        "for a processor, what other processes used; operators that leave their team idle.",
+        "Whether the number of threads is a problem, and why. CPU time of each thread, how long it waited "
+        "for a processor, what other processes used. Operators that leave their team idle.",
     ),
     "sources": (
         ("Sources",),
