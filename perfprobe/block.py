@@ -77,11 +77,12 @@ class Profile:
                 None for those of the model's classes, and only where one line of the program has most time.
             full: all sections; the first screen alone is printed otherwise, unless one of the above is given.
             view: one section alone: "summary", "benchmark", "operators", "efficiency", "steps", "phases",
-                "start-up", "lines", "modules", "gpus", "gpu-use", "kernels", "copies", "waits", "cuda-calls",
-                "functions", "between", "ranges", "workers", "threads", "sources", "environment", "losses" or
-                "children"; or a table as another profiler has it: "paddle.perf", "paddle.overview",
-                "paddle.model", "paddle.operator", "paddle.userdefined", "paddle.device", "tb.overview",
-                "tb.operator" or "tb.module".
+                "start-up", "lines", "modules", "gpus", "gpu-use", "idle", "overlap", "kernels", "copies",
+                "waits", "cuda-calls", "launches", "sequences", "critical-path", "functions", "between",
+                "ranges", "ranks", "workers", "threads", "sources", "environment", "losses" or "children"; or
+                a table as another profiler has it: "paddle.perf", "paddle.overview", "paddle.model",
+                "paddle.operator", "paddle.userdefined", "paddle.device", "tb.overview", "tb.operator" or
+                "tb.module".
             brief: 40 lines of Markdown.
 
         Raises:
