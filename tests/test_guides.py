@@ -58,7 +58,7 @@ _OF_ITS_OWN = (
     "bench",
     "doctor",
 )  # commands that need their own process; `run` if no command is named
-_SHORT = {"bench": ["--quick", "--time", "1s"]}
+_SHORT = {"bench": ["--quick", "--time", "1s"], "threads": ["--rounds", "1", "--time", "1s"]}
 _PROGRAM = """\
 import torch
 
@@ -131,7 +131,8 @@ def test_commands_of_a_page_work(
     if "run.perfprobe" in given and given[0] != "run":
         (at / "made.perfprobe").rename(at / "run.perfprobe")
     name = given[0] if given[0] in COMMANDS else "run"
-    given += _SHORT.get(name, []) if "--emit" not in given else []
+    if name == "bench" or "--sweep" in given:
+        given[1:1] = _SHORT[name] if "--emit" not in given else []
     monkeypatch.chdir(at)
     if name in _HEAVY:
         module(name).prepare(given[1:])
