@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import cProfile
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 
 import pytest
@@ -99,16 +101,27 @@ def folder(at: Path) -> Path:
     shutil.copy(at / "old.prof", at / "out.pstats")
     facts = {"Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]}
     event = {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": 5, "dur": 100}
-    (at / "trace.json").write_text(json.dumps({"traceEvents": [{**event, "args": facts}]}))
+    trace = {"traceEvents": [{**event, "args": facts}]}
+    (at / "trace.json").write_text(json.dumps(trace))
+    (at / "log/resnet18").mkdir(parents=True)
+    for rank in range(2):
+        of_rank = {**trace, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}}
+        (at / f"log/resnet18/{rank}.pt.trace.json").write_text(json.dumps(of_rank))
+        record(at, f"train-{rank}.perfprobe", {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"})
+    record(at, "made.perfprobe", {})
+    return at
+
+
+def record(at: Path, name: str, environment: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "perfprobe", "-q", "-o", "made.perfprobe", "train.py"],
+        [sys.executable, "-m", "perfprobe", "-q", "-o", name, "train.py"],
         cwd=at,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return at
 
 
 @pytest.fixture(scope="session")
@@ -130,12 +143,15 @@ def test_commands_of_a_page_work(
     given = shlex.split(command)[1:]
     if "run.perfprobe" in given and given[0] != "run":
         (at / "made.perfprobe").rename(at / "run.perfprobe")
+    given = [word for each in given for word in sorted(glob(each, root_dir=at)) or [each]]
     name = given[0] if given[0] in COMMANDS else "run"
     if name == "bench" or "--sweep" in given:
         given[1:1] = _SHORT[name] if "--emit" not in given else []
     monkeypatch.chdir(at)
     if name in _HEAVY:
         module(name).prepare(given[1:])
+    elif name == "trigger":  # tests/cli/test_trigger.py has a program that waits for it
+        module(name).parser().parse_args(given[1:])
     elif name in _OF_ITS_OWN:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "perfprobe", *given], capture_output=True, text=True, check=False
