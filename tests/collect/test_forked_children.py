@@ -32,7 +32,7 @@ def transform(image):
 
 class Images(Dataset):
     def __len__(self):
-        return 96
+        return 384
 
     def __getitem__(self, index):
         global spent_s, read_s
@@ -75,7 +75,7 @@ def test_a_workers_recorded_time_equals_its_own_clock(tmp_path: Path, method: st
     facts = [(row["kind"], row["method"], row["is_whole"]) for row in workers]
     assert facts == [("loader", method, True)] * 2
     (loader,) = tables["loaders"]
-    assert (loader["name"], loader["workers"], loader["batches"]) == ("Images", 2, 12)
+    assert (loader["name"], loader["workers"], loader["batches"]) == ("Images", 2, 48)
     assert loader["dataset_ns"] / 1e9 == pytest.approx(sum(spent_s), rel=0.03)
     assert loader["reading_ns"] / loader["dataset_ns"] == pytest.approx(sum(read_s) / sum(spent_s), abs=0.2)
     assert 0 < loader["most_gain_ns"] <= loader["waited_ns"] <= loader["span_ns"]

@@ -49,7 +49,8 @@ def test_text_and_json_have_the_tables_columns(tmp_path: Path, monkeypatch: pyte
     section = described("Longest calls", "longest_calls")
     monkeypatch.setitem(passes.PASSES, Longest, passes.Pass(longest))
     monkeypatch.setitem(passes._NAMED, "longest_calls", Longest)
-    monkeypatch.setattr(listed, "SECTIONS", (section,))
+    for module in (listed, json):
+        monkeypatch.setattr(module, "SECTIONS", (section,))
     found = find(link(training().recording(tmp_path)), *section.requires)
 
     assert [re.split(" {2,}", line) for line in text.render(found).splitlines()] == [
