@@ -60,7 +60,7 @@ _OF_ITS_OWN = (
     "bench",
     "doctor",
 )  # commands that need their own process; `run` if no command is named
-_SHORT = {"bench": ["--quick", "--time", "1s"], "threads": ["--rounds", "1", "--time", "1s"]}
+_SHORT = {"bench": ["--quick", "--time", "1s"]}
 _PROGRAM = """\
 import torch
 
@@ -145,13 +145,12 @@ def test_commands_of_a_page_work(
         (at / "made.perfprobe").rename(at / "run.perfprobe")
     given = [word for each in given for word in sorted(glob(each, root_dir=at)) or [each]]
     name = given[0] if given[0] in COMMANDS else "run"
-    if name == "bench" or "--sweep" in given:
-        given[1:1] = _SHORT[name] if "--emit" not in given else []
+    given += _SHORT.get(name, []) if "--emit" not in given else []
     monkeypatch.chdir(at)
     if name in _HEAVY:
         module(name).prepare(given[1:])
-    elif name == "trigger":  # tests/cli/test_trigger.py has a program that waits for it
-        module(name).parser().parse_args(given[1:])
+    elif name == "trigger" or "--sweep" in given:  # tests/cli/ runs these on programs for it
+        module(name).parser().parse_args(given[1 : given.index("--") if "--" in given else None])
     elif name in _OF_ITS_OWN:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "perfprobe", *given], capture_output=True, text=True, check=False
