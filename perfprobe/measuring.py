@@ -335,7 +335,7 @@ def draw_roofline(machine: Machine, output: str, measurements: Measurements | No
 
 def require_matplotlib() -> None:
     """Raises EnvironmentLack where nothing can be drawn: checked before minutes of measuring."""
-    from perfprobe.report.picture.roofline import matplotlib
+    from perfprobe.report.picture.figure import matplotlib
 
     matplotlib()
 

@@ -94,7 +94,7 @@ def roofline() -> Part:
     """Checks the library that draws the roofline."""
     from importlib.metadata import version
 
-    from perfprobe.report.picture.roofline import matplotlib
+    from perfprobe.report.picture.figure import matplotlib
 
     try:
         matplotlib()

@@ -9,17 +9,15 @@ make them: `copy_` has no FLOPs, and no place in the first panel.
 from __future__ import annotations
 
 import importlib
-import io
-import os
 from collections.abc import Callable, Iterable
 from math import atan2, degrees
 from typing import Any, TypeAlias
 
+from perfprobe.report.picture.figure import drawn
 from perfprobe.report.picture.roofline_labels import apart, place
 from perfprobe.report.picture.roofline_points import Point, points
 from perfprobe.report.picture.roofline_roofs import MIXES, Roofs, roofs
-from perfprobe.support import files, units
-from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import Measurements
@@ -51,20 +49,11 @@ def draw(machine: Machine, measurements: Measurements | None, path: str) -> None
     Raises:
         EnvironmentLack: matplotlib is missing, or the file cannot be written.
     """
-    figure_type, style = matplotlib()
     shown = () if measurements is None else points(measurements)
     roof = roofs(machine, shown)
-    with style({"svg.fonttype": "none", "text.parse_math": False, "font.size": 9}):
-        figure = figure_type(figsize=(15, 6.6), dpi=120, layout="constrained")
+    with drawn(path, 15, 6.6) as figure:
         _fill(figure, roof, shown, with_operators=measurements is not None)
         figure.suptitle(_title(machine, roof, measurements))
-        picture = io.BytesIO()
-        figure.savefig(picture, format=os.path.splitext(path)[1][1:])
-        try:
-            files.write(path, picture.getvalue())
-        except OSError as error:
-            what = f"the picture cannot be written ({error.strerror})"
-            raise EnvironmentLack(what, path, "name another") from error
 
 
 def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators: bool) -> None:
@@ -82,20 +71,6 @@ def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators:
     apart(left, margin)
     _scatter(left, calculating, [(point.intensity or 1.0, point.flop_rate or 1.0) for point in calculating])
     _scatter(right, moving, [(float(point.moved_bytes), point.byte_rate) for point in moving])
-
-
-def matplotlib() -> tuple[Any, Any]:
-    """A figure's type and its style; without pyplot, so without windows or global state.
-
-    Raises EnvironmentLack where it is missing.
-    """
-    try:
-        figure: Any = importlib.import_module("matplotlib.figure")
-        library: Any = importlib.import_module("matplotlib")
-    except ImportError as error:
-        remedy = "install it with `python -m pip install matplotlib`"
-        raise EnvironmentLack("pictures like this are drawn by matplotlib", str(error), remedy) from error
-    return figure.Figure, library.rc_context
 
 
 def _title(machine: Machine, roof: Roofs, measurements: Measurements | None) -> str:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import os
 from typing import Any
 
 import numpy as np
 
-from perfprobe.report.picture.roofline import matplotlib
+from perfprobe.report.picture.figure import drawn
 from perfprobe.report.picture.step_axes import Shown, durations, phases, shares
 from perfprobe.report.section.program import program
-from perfprobe.support import files, units
-from perfprobe.support.errors import EnvironmentLack, InputError
+from perfprobe.support import units
+from perfprobe.support.errors import InputError
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.findings import Findings
@@ -32,20 +30,11 @@ def draw(findings: Findings, path: str) -> None:
     if times is None or len(times.loops) == 0:
         where = findings.trace.recording.path
         raise InputError("there are no steps to draw", where, "`perfprobe graph` draws calls")
-    figure_type, style = matplotlib()
-    with style({"svg.fonttype": "none", "text.parse_math": False, "font.size": 9}):
-        figure = figure_type(figsize=(13, 7.5), dpi=120, layout="constrained")
+    with drawn(path, 13, 7.5) as figure:
         shown = shown_of(times)
         fill(figure, times, shown)
         name = printable(program(findings.trace))[:_LONGEST_TITLE]
         figure.suptitle(f"{name}: {said(times, shown.word)}")
-        picture = io.BytesIO()
-        figure.savefig(picture, format=os.path.splitext(path)[1][1:])
-    try:
-        files.write(path, picture.getvalue())
-    except OSError as error:
-        what = f"the picture cannot be written ({error.strerror})"
-        raise EnvironmentLack(what, path, "name another") from error
 
 
 def shown_of(times: StepTimes) -> Shown:

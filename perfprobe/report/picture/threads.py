@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
-import os
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.report.picture.roofline import matplotlib
+from perfprobe.report.picture.figure import drawn
 from perfprobe.report.section.program import program
-from perfprobe.support import files, units
-from perfprobe.support.errors import EnvironmentLack, InputError
+from perfprobe.support import units
+from perfprobe.support.errors import InputError
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings
@@ -44,20 +42,11 @@ def draw(findings: Findings, path: str) -> None:
     if teams is None or len(teams.active) == 0:
         where = findings.trace.recording.path
         raise InputError("threads were not read", where, "record more than 0.5 s on Linux")
-    figure_type, style = matplotlib()
-    with style({"svg.fonttype": "none", "text.parse_math": False, "font.size": 9}):
-        figure = figure_type(figsize=(13, 5), dpi=120, layout="constrained")
+    with drawn(path, 13, 5) as figure:
         grid = figure.add_gridspec(1, 2, width_ratios=(4, 1))
         over_time(figure.add_subplot(grid[0, 0]), teams, findings[Processors])
         histogram(figure.add_subplot(grid[0, 1]), teams)
         figure.suptitle(printable(program(findings.trace))[:_LONGEST_TITLE])
-        picture = io.BytesIO()
-        figure.savefig(picture, format=os.path.splitext(path)[1][1:])
-    try:
-        files.write(path, picture.getvalue())
-    except OSError as error:
-        what = f"the picture cannot be written ({error.strerror})"
-        raise EnvironmentLack(what, path, "name another") from error
 
 
 def over_time(axes: Any, teams: Teams, found: Processors) -> None:
