@@ -7,15 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import pytest
 
-import perfprobe
 from perfprobe.collect.options import Options
-from perfprobe.results import Results
 from perfprobe.support.errors import UsageError
-from perfprobe.support.view import View
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
@@ -129,35 +125,30 @@ def test_a_program_without_steps_is_told_what_would_be_found(tmp_path: Path) -> 
     assert "the program never imported torch" in recording[Losses].reason.tolist()
 
 
-def batches(*given: Any) -> Any:
-    yield from given
-
-
 def test_sizes_of_batches_of_all_kinds(tmp_path: Path) -> None:
-    torch = pytest.importorskip("torch")
-    from collections import UserDict, namedtuple
+    # In a process of its own: after a test that made an optimizer, batches alone would not be steps.
+    source = """
+        from collections import UserDict, namedtuple
+        import torch
 
-    Pair = namedtuple("Pair", "x y")
-    five, three = torch.ones(5, 2), torch.ones(3)
-    made = {
-        "tensor": (five, 5),
-        "list": ([five, torch.ones(5)], 5),
-        "dict": ({"x": five, "n": torch.tensor(3), "text": "abc"}, 5),
-        "named": (Pair(five, [five]), 5),
-        "user dict": (UserDict(x=five), 5),
-        "different": ((five, three), -1),
-        "no tensor": ([1, 2], -1),
-    }
-    with perfprobe.profile(tmp_path / "run.perfprobe", benchmark=True):
-        for value, _ in made.values():
-            for _ in torch.utils.data.DataLoader(
-                [0], batch_size=None, collate_fn=lambda _, value=value: value
-            ):
+        Pair = namedtuple("Pair", "x y")
+        five, three = torch.ones(5, 2), torch.ones(3)
+        batches = [
+            five,
+            [five, torch.ones(5)],
+            {"x": five, "n": torch.tensor(3), "text": "abc"},
+            Pair(five, [five]),
+            UserDict(x=five),
+            (five, three),
+            [1, 2],
+        ]
+        for batch in batches:
+            for _ in torch.utils.data.DataLoader([0], batch_size=None, collate_fn=lambda _: batch):
                 pass
-    rows = storage.read(tmp_path / "run.perfprobe")[LiveSteps]
-    assert rows.samples.tolist() == [size for _, size in made.values()]
-    text = Results(str(tmp_path / "run.perfprobe")).text(View())
-    assert "All 7 steps were warm-up" in text
+    """
+    _, err, recording = run(tmp_path, source, "--benchmark")
+    assert recording[LiveSteps].samples.tolist() == [5, 5, 5, 5, 5, -1, -1]
+    assert "All 7 steps were warm-up" in err
 
 
 def test_options_that_a_benchmark_excludes() -> None:
