@@ -10,7 +10,7 @@ from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from perfprobe.analyse.findings import Analysis
@@ -34,7 +34,7 @@ class Results:
 
     def __init__(self, path: str, others: Sequence[str] = ()) -> None:
         self._path = path
-        self._others = others
+        self._others = [Results(other) for other in others]
 
     @cached_property
     def _analysis(self) -> Analysis:
@@ -66,7 +66,7 @@ class Results:
         beside = self._files_beside if is_beside else ()
         if Feeding in wanted:
             beside = (*beside, *self._feeding)
-        if Ranks in wanted and view.view == "ranks":
+        if Ranks in wanted and (view.view == "ranks" or self._others):
             beside = (*beside, self._ranks)
         return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
 
@@ -255,12 +255,17 @@ class Results:
         from perfprobe.tables.ranks import RankParts
         from perfprobe.tables.steps import StepTimes
 
-        opened = [self, *map(Results, self._others)]
+        opened = [self, *self._others]
         for results in opened:
             if results._is_profile:
                 remedy = "name recordings, or traces of torch.profiler"
                 raise InputError("a profile of cProfile does not have ranks", results._path, remedy)
         return compared([results.findings(View(), (RankParts, StepTimes)) for results in opened])
+
+    @property
+    def _rank(self) -> tuple[int | None, int | None]:
+        recording = self._analysis.trace.recording
+        return recording.rank_fact("rank"), recording.rank_fact("world_size")
 
     @cached_property
     def _feeding(self) -> tuple[object, ...]:
@@ -285,6 +290,33 @@ class Results:
             return (Losses.one("processes", f"{error.what}: {error.where}", 1, error.remedy),)
         waits = self._analysis.find((LoaderWaits,)).get(LoaderWaits) if len(workers) else None
         return feeding(trace, workers, waits, parts), worker_teams(of_workers)
+
+
+def several(paths: Sequence[str]) -> Iterator[Results]:
+    """Opens recordings one by one. If they are ranks of one run, each is compared with the others."""
+    opened = [Results(path) for path in paths]
+    if not _are_ranks(opened):
+        return map(Results, paths)  # so that one at a time is in memory
+    for each in opened:
+        each._others = [other for other in opened if other is not each]
+    return iter(opened)
+
+
+def _are_ranks(opened: Sequence[Results]) -> bool:
+    """Whether these are different ranks of a run, as far as they can be read."""
+    from perfprobe.support.errors import InputError
+
+    ranks, sizes = set(), set()
+    for results in opened:
+        try:
+            rank, size = results._rank
+        except InputError:  # said when its report is made
+            return False
+        if rank is None or size is None:
+            return False
+        ranks.add(rank)
+        sizes.add(size)
+    return len(ranks) == len(opened) > 1 == len(sizes)
 
 
 def source_rule(recording: Recording, source: str | None) -> SourceRule:

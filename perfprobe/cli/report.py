@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
+    from perfprobe.results import Results
+
 _ALLOCATIONS = 100_000  # allocations between two garbage collections: python's default is 700
 
 _PICTURES = (".png", ".svg", ".pdf")
@@ -72,6 +74,7 @@ def parser() -> Parser:
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and build the report; the call that is returned prints it."""
     from perfprobe.cli import guarded
+    from perfprobe.results import Results, several
 
     given = parser().parse_args(words)
     collect_garbage_seldom()
@@ -82,12 +85,12 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     if wanted.view == "ranks":
         return _ranks(paths, wanted, as_json=given.json)
     if given.json:
-        documents = [_document(path, wanted, given.calls) for path in paths]
+        documents = [_document(results, wanted, given.calls) for results in several(paths)]
         shown = documents if len(paths) > 1 else documents[0]
         text = json.dumps(shown, indent=1, allow_nan=False) + "\n"
         return lambda: write(text)
     if len(paths) == 1:
-        text = _text(paths[0], wanted, given.calls)
+        text = _text(Results(paths[0]), wanted, given.calls)
         return lambda: write(text)
     return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted, given.calls)))
 
@@ -127,17 +130,12 @@ def _plot(paths: Sequence[str], output: str) -> Callable[[], int]:
     return lambda: write(f"the picture is {printable(path)}\n")
 
 
-def _document(path: str, wanted: View, calls: str | None) -> dict[str, Any]:
-    from perfprobe.results import Results
-
-    results = Results(path)
+def _document(results: Results, wanted: View, calls: str | None) -> dict[str, Any]:
     return results.document(wanted) if calls is None else results.calls_document(calls, wanted)
 
 
-def _text(path: str, wanted: View, calls: str | None) -> str:
-    from perfprobe.results import Results
-
-    results, letters, color = Results(path), width(), colored()
+def _text(results: Results, wanted: View, calls: str | None) -> str:
+    letters, color = width(), colored()
     if calls is None:
         return results.text(wanted, width=letters, color=color)
     return results.calls_text(calls, wanted, width=letters, color=color)
@@ -145,8 +143,11 @@ def _text(path: str, wanted: View, calls: str | None) -> str:
 
 def _texts(paths: Sequence[str], wanted: View, calls: str | None) -> Iterator[str]:
     """The reports one by one: the first is read while the next is made."""
-    for number, path in enumerate(paths):
-        text = _text(path, wanted, calls)
+    from perfprobe.results import Results, several
+
+    opened = several(paths) if (wanted.is_screen or wanted.full) and calls is None else map(Results, paths)
+    for number, (path, results) in enumerate(zip(paths, opened, strict=True)):
+        text = _text(results, wanted, calls)
         yield f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64, Table, column
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line
 
 
 class Collectives(Table):
@@ -28,8 +29,8 @@ class RankParts:
         computing_ns: time in operators, or on GPUs in kernels, without communication.
         communicating_ns: time in collectives.
         overlapped_ns: the part of both in which the other one ran too.
-        lines: time of the steps' thread by line, `train.py:12`, outside of collectives; by samples, so empty
-            without them.
+        lines: time of the steps' thread by line, outside of collectives; by samples, or without them by
+            operators.
     """
 
     collectives: Collectives
@@ -40,7 +41,7 @@ class RankParts:
     communicating_ns: int
     overlapped_ns: int
     on_gpu: bool
-    lines: Mapping[str, int]
+    lines: Mapping[Line, int]
 
 
 @frozen
@@ -56,8 +57,8 @@ class Rank:
         lost_ns: by how much it was the last to begin collectives, summed.
         phase: the phase in which its steps take most longer than those of the others; "" if it has no steps.
         phase_ns: by how much, for each step.
-        line: the line in which it spends most more than the others outside of collectives, `train.py:12`; ""
-            if none is known.
+        line: the line in which it spends most more than the others outside of collectives; None if none is
+            known.
         line_ns: by how much, for each step.
     """
 
@@ -73,7 +74,7 @@ class Rank:
     lost_ns: int = 0
     phase: str = ""
     phase_ns: int = 0
-    line: str = ""
+    line: Line | None = None
     line_ns: int = 0
 
 

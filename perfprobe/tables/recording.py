@@ -101,6 +101,12 @@ class Recording:
             value = value.get(key)
         return value
 
+    def rank_fact(self, name: str) -> int | None:
+        """Returns what torchrun, or a trace, says of this rank: `rank`, `world_size`; None if nothing."""
+        told = self.fact("rank", name)
+        told = self.fact("trace", name) if told is None else told
+        return told if type(told) is int and told >= 0 else None
+
     def number(self, *keys: str) -> int | float | None:
         """Returns the meta value at this path if it is a number of plausible size, else None."""
         value = self.fact(*keys)

@@ -29,7 +29,7 @@ ASKS_NS = (20 * MS, 70 * MS)
 END_NS = 90 * MS
 
 
-def rank(number: int, clock_ns: int = 0, host: str = "node") -> Program:
+def rank(number: int, clock_ns: int = 0, host: str = "node", *, sampled: bool = True) -> Program:
     """Operators until it asks for an all_reduce of 4 MB, which ends at 90 ms of each step."""
     whole_ns = STEPS * STEP_NS
     program = Program(
@@ -47,8 +47,9 @@ def rank(number: int, clock_ns: int = 0, host: str = "node") -> Program:
         at_ns = clock_ns + step * STEP_NS
         asks_ns = at_ns + ASKS_NS[number]
         sort = op("aten::sort", at_ns + MS, asks_ns, stack=slow)
-        program.sample(at_ns, asks_ns, "/p/train.py:20 main", "/p/data.py:7 load")
-        program.sample(asks_ns, at_ns + STEP_NS, "/p/train.py:21 main")
+        if sampled:
+            program.sample(at_ns, asks_ns, "/p/train.py:20 main", "/p/data.py:7 load")
+            program.sample(asks_ns, at_ns + STEP_NS, "/p/train.py:21 main")
         program.run(op(f"ProfilerStep#{step}", at_ns, at_ns + STEP_NS, sort, scope=USER_SCOPE))
         program.run(
             op("gloo:all_reduce", asks_ns, at_ns + END_NS, scope=USER_SCOPE, signature=inputs), thread=1
@@ -95,6 +96,27 @@ def test_the_same_in_words(tmp_path: Path) -> None:
     assert "Straggler: rank 1 began collectives 200 ms = 50.0 % later" in text
     assert "/p/data.py:7" in text
     assert "Rank 1: the same clock; ends of collectives differ by 0 ns" in text
+
+
+def test_the_first_screen_of_each_names_the_straggler(tmp_path: Path) -> None:
+    compared([rank(0), rank(1)], tmp_path)
+    text = perfprobe(["report", "r0.perfprobe", "r1.perfprobe"], tmp_path).out.decode()
+    assert text.count("RANKS   straggler: rank 1 at data.py:7 in load") == 2
+    assert text.count("the others waited 200 ms = 50 % of the time; 50.0 ms more a step there") == 2
+    alone = perfprobe(["report", "r0.perfprobe"], tmp_path).out.decode()
+    assert "RANKS   rank 0 of 2" in alone
+
+
+def test_without_samples_the_line_is_that_of_operators(tmp_path: Path) -> None:
+    """As in traces. The operator at the line ends when the collective is asked for, 50 ms later in rank 1."""
+    second = compared([rank(number, sampled=False) for number in (0, 1)], tmp_path)["ranks"][1]
+    assert (second["line"], second["line_ns"]) == ("/p/data.py:7", 50 * MS)
+
+
+def test_files_that_are_not_ranks_of_one_run_are_not_compared(tmp_path: Path) -> None:
+    compared([rank(0), rank(0)], tmp_path)  # the same rank twice: of two runs
+    text = perfprobe(["report", "r0.perfprobe", "r1.perfprobe"], tmp_path).out.decode()
+    assert "straggler" not in text
 
 
 def test_one_rank_says_that_others_are_missing(tmp_path: Path) -> None:
@@ -195,3 +217,5 @@ def test_a_planted_straggler_under_torchrun(tmp_path: Path) -> None:
     planted = next(at for at, text in enumerate(PLANTED.splitlines(), 1) if "# planted" in text)
     assert (Path(file).name, int(line)) == ("train.py", planted)
     assert first["waited_ns"] > 3 * second["waited_ns"]
+    screens = perfprobe(["report", "."], tmp_path).out.decode()
+    assert screens.count(f"RANKS   straggler: rank 1 at train.py:{planted} in load") == 2

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -70,11 +71,7 @@ def _rank(findings: Findings) -> Rank:
 
 
 def _fact(findings: Findings, name: str) -> int | None:
-    """Returns what torchrun, or a trace, says of the rank; None if nothing."""
-    recording = findings.trace.recording
-    told = recording.fact("rank", name)
-    told = recording.fact("trace", name) if told is None else told
-    return told if type(told) is int and told >= 0 else None
+    return findings.trace.recording.rank_fact(name)
 
 
 def _matched(found: Sequence[Findings]) -> tuple[Mapping[str, list[Int64]], int]:
@@ -167,21 +164,23 @@ def _with_phases(ranks: Sequence[Rank], found: Sequence[Findings]) -> list[Rank]
         phase, phase_ns = _longest(phases, at)
         line, line_ns = _longest(lines, at)
         if phase_ns * max(rank.parts.steps, 1) < rank.lost_ns * _MOST_OF_IT:  # all ranks wait in this phase
-            phase, phase_ns = "", 0
-        made.append(replace(rank, phase=phase, phase_ns=phase_ns, line=line, line_ns=line_ns))
+            phase, phase_ns = None, 0
+        made.append(replace(rank, phase=phase or "", phase_ns=phase_ns, line=line, line_ns=line_ns))
     return made
 
 
-def _longest(per_step: Sequence[Mapping[str, float]], at: int) -> tuple[str, int]:
-    """Returns where one rank takes most longer than the others, and by how much; "" and 0 if nowhere."""
+def _longest(per_step: Sequence[Mapping[Any, float]], at: int) -> tuple[Any, int]:
+    """Returns where one rank takes most longer than the others, and by how much; None and 0 if nowhere."""
     others = [one for number, one in enumerate(per_step) if number != at]
     longer = {
         name: own_ns - sum(one.get(name, 0) for one in others) / len(others)
         for name, own_ns in per_step[at].items()
         if others
     }
-    name = max(longer, key=lambda key: longer[key], default="")
-    return (name, round(longer[name])) if name and longer[name] > 0 else ("", 0)
+    if not longer:
+        return None, 0
+    name = max(longer, key=lambda key: longer[key])
+    return (name, round(longer[name])) if longer[name] > 0 else (None, 0)
 
 
 def _phases_ns(findings: Findings) -> dict[str, float]:

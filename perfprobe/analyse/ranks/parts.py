@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 import numpy as np
+import numpy.typing as npt
 
 from perfprobe.models.dtypes import ITEM_BYTES, torch_name
 from perfprobe.models.signature import parse, tensors
@@ -15,9 +16,10 @@ from perfprobe.tables.gpu import ApiCalls, Kernels
 from perfprobe.tables.python import Samples
 from perfprobe.tables.ranks import Collectives, RankParts
 from perfprobe.tables.scopes import FUNCTION
+from perfprobe.tables.stacks import Frames
 from perfprobe.tables.steps import StepKind, StepTimes
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Line, Trace
 
 _COLLECTIVE = re.compile(r"(nccl|gloo|mpi|ucc|xccl|hccl):\w+")
 _OF_NCCL = re.compile(r"nccl(Dev)?Kernel")
@@ -35,6 +37,8 @@ class RankWatch:
         self._ranges: list[tuple[Int64, ...]] = []
         self._computing = np.empty((2, 0), np.int64)
         self._bytes = lru_cache(1 << 14)(self._size_bytes)
+        self._os_thread = trace.recording.os_threads()
+        self._self_ns = np.zeros(len(trace.recording[Frames]) + 1)  # by frame + 1
 
     def add(self, batch: LinkedOperators) -> None:
         """Adds the next batch."""
@@ -46,6 +50,18 @@ class RankWatch:
         computes = (batch.scope == FUNCTION) & ~self._is_collective[batch.name]
         spans = np.stack([batch.start_ns[computes], batch.end_ns[computes]])
         self._computing = union(np.concatenate([self._computing, spans], axis=1))
+        self._add_lines(batch)
+
+    def _add_lines(self, batch: LinkedOperators) -> None:
+        """Adds the self time of what the steps' thread ran, by frame."""
+        loops, steps = self._times.loops, self._times.steps
+        if len(loops) == 0 or len(steps) == 0:
+            return
+        own = (batch.start_ns >= steps.start_ns.min()) & (batch.start_ns < steps.end_ns.max())
+        own &= self._os_thread[batch.thread] == self._os_thread[loops.thread[0]]
+        own &= ~self._is_collective[batch.name]
+        frames, self_ns = batch.frame[own], batch.self_ns[own]
+        self._self_ns += np.bincount(frames + 1, self_ns, len(self._self_ns))
 
     def result(self) -> RankParts:
         """Returns the parts of this rank."""
@@ -77,23 +93,27 @@ class RankWatch:
             return start_ns, max(start_ns, end_ns), 0
         return int(steps.start_ns[rows].min()), int(steps.end_ns[rows].max()), len(rows)
 
-    def _lines(self, communicating: Int64, start_ns: int, end_ns: int) -> dict[str, int]:
+    def _lines(self, communicating: Int64, start_ns: int, end_ns: int) -> dict[Line, int]:
         """Returns the time of the steps' thread by the user's line, without that in collectives."""
-        recording, loops = self._trace.recording, self._times.loops
-        samples, os_thread = recording[Samples], recording.os_threads()
+        samples, loops = self._trace.recording[Samples], self._times.loops
         if len(samples) == 0 or len(loops) == 0:
-            return {}
+            return self._by_line(self._self_ns)
+        os_thread = self._os_thread
         own = np.flatnonzero((os_thread[samples.thread] == os_thread[loops.thread[0]]) & (samples.stack >= 0))
         spans = np.clip(np.stack([samples.start_ns[own], samples.end_ns[own]]), start_ns, end_ns)
         taken_ns = np.diff(spans, axis=0)[0] - np.diff(_covered_ns(communicating, spans), axis=0)[0]
         frames = self._trace.sites.frame[samples.stack[own]]
-        summed = np.bincount(frames + 1, taken_ns, 1)
-        found: dict[str, int] = {}
+        return self._by_line(np.bincount(frames + 1, taken_ns, 1).astype(np.float64))
+
+    def _by_line(self, summed: npt.NDArray[np.float64]) -> dict[Line, int]:
+        """Returns times by frame + 1 as times by line, under the first function that is there."""
+        places: dict[tuple[str, int], Line] = {}
+        found: dict[Line, int] = {}
         for frame in np.flatnonzero(summed[1:] > 0).tolist():
             line = self._trace.line(frame)
             if line is not None:
-                place = f"{line.file}:{line.line}"
-                found[place] = found.get(place, 0) + round(summed[frame + 1])
+                line = places.setdefault(line[:2], line)
+                found[line] = found.get(line, 0) + round(summed[frame + 1])
         return found
 
     def _collectives(self) -> tuple[Collectives, bool]:

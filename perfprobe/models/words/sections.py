@@ -165,6 +165,7 @@ FIRST_SCREEN: dict[str, str] = {
     "CHECKED": "If nothing stands out: what was checked.",
     "UNKNOWN": "If nothing stands out: what was not recorded or measured, and the option for it.",
     "BLIND": "The smallest gain that could have been seen in these steps, given how much they vary.",
+    "RANKS": "Of several ranks of one run: the one that the others waited for, with line and phase.",
     "CPU": "Cores used of cores allowed, what other processes used (neighbours), and waiting for a "
     "processor.",
     "GPU": "How much of the time between its first and last work the busiest GPU was busy, what follows, and "

@@ -51,6 +51,16 @@ def rank_rows(findings: Findings) -> list[RankRow]:
     return [_row(found, at, rank) for at, rank in enumerate(found.ranks)]
 
 
+def world_size(findings: Findings) -> int | None:
+    """Returns how many ranks the run of this recording had; None if it does not say."""
+    return findings.trace.recording.rank_fact("world_size")
+
+
+def rank_number(findings: Findings) -> int | None:
+    """Returns which of them it is; None if it does not say."""
+    return findings.trace.recording.rank_fact("rank")
+
+
 def _row(found: Ranks, at: int, rank: Rank) -> RankRow:
     parts, several = rank.parts, len(found.ranks) > 1
     together_ns = parts.computing_ns + parts.communicating_ns - parts.overlapped_ns
@@ -73,7 +83,7 @@ def _row(found: Ranks, at: int, rank: Rank) -> RankRow:
         is_straggler=at == found.straggler,
         phase=rank.phase or None,
         phase_ns=rank.phase_ns if rank.phase else None,
-        line=rank.line or None,
+        line=f"{rank.line.file}:{rank.line.line}" if rank.line else None,
         line_ns=rank.line_ns if rank.line else None,
     )
 

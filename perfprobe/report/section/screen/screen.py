@@ -13,6 +13,7 @@ from perfprobe.report.section.block import Blank, Block, Said
 from perfprobe.report.section.screen.gpu_bound import is_gpu_bound
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.next_command import script_command, steps_command
+from perfprobe.report.section.screen.ranks import ranks_lines
 from perfprobe.report.section.screen.script import script_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import checked_lines, slow_lines
@@ -28,6 +29,7 @@ from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
+from perfprobe.tables.ranks import Ranks
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
@@ -37,7 +39,7 @@ LINES = 12
 ALL = 24
 ROWS = 10
 _OF_MACHINE = (GpuFindings, IdleTimes, Processors, Teams)
-KINDS = (StepTimes, Hotspots, Calling, Measurements, Children, Feeding, *_OF_MACHINE)
+KINDS = (StepTimes, Hotspots, Calling, Measurements, Children, Feeding, Ranks, *_OF_MACHINE)
 STEP_KINDS = (StepHotspots,)  # only with steps: the operators are read once more for them
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # Labels that are dropped where there are too many lines, in this order.
@@ -69,6 +71,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     else:
         yield from script_lines(findings)
         command = script_command(findings)
+    yield from ranks_lines(findings)
     yield from cpu_line(findings)
     yield from gpu_line(findings)
     yield from incomplete_lines(findings)

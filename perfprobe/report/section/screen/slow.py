@@ -34,7 +34,7 @@ _ENGINE = "autograd::engine"  # its calls of nodes, which are not the program's 
 _FEW = 5  # with fewer steps their spread means nothing
 _LEAST_BLIND = 0.01
 _LINE = 0.25  # of the step: an operator with more of it stands out wherever it is
-_TEXTS = {
+LONG_TEXTS = {
     StepPhase.OTHER: "Python outside of model and loader",
     StepPhase.DATA: "data loading",
     StepPhase.COPY: "copies to the device",
@@ -127,8 +127,8 @@ def _threads_text(known: Threads) -> str:
 
 def _text(findings: Findings, phase: StepPhase) -> str:
     if is_inference(findings[StepTimes]):
-        return {StepPhase.DATA: "input", StepPhase.FORWARD: "model"}.get(phase, _TEXTS[phase])
-    return _TEXTS[phase]
+        return {StepPhase.DATA: "input", StepPhase.FORWARD: "model"}.get(phase, LONG_TEXTS[phase])
+    return LONG_TEXTS[phase]
 
 
 def _made_of(findings: Findings, first: Candidate) -> list[str]:
