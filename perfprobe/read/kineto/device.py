@@ -77,7 +77,9 @@ class DeviceReader:
             return False
         name = str(event.name)
         self.graph_launches += name.startswith(_GRAPH_LAUNCHES)
-        thread, correlation = self._names.thread(event.tid), number((event.args or NO_FACTS).correlation)
+        correlation = (event.args or NO_FACTS).correlation
+        thread = self._names.thread(event.tid)
+        correlation = -1 if correlation is None else number(correlation)
         self.calls.add(*span, thread, self._names.text(name), correlation, -1, -1)
         return True
 
@@ -114,10 +116,13 @@ class DeviceReader:
         return True
 
     def _origin(self, facts: Facts) -> tuple[int, int, int]:
+        correlation = number(facts.correlation)
+        if facts.graph is None and facts.graph_node is None:
+            return correlation, -1, -1
         graph = number(facts.graph)
         graph = graph if graph > 0 else -1
         self.of_graphs += graph > 0
-        return number(facts.correlation), graph, number(facts.graph_node)
+        return correlation, graph, number(facts.graph_node)
 
     def _launch(self, facts: Facts) -> int:
         """The row of `Launches`. A trace has shared memory only as one sum."""

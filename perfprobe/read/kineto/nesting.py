@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perfprobe.models.nodes import ACCUMULATE, ENGINE, Call
+from perfprobe.models.nodes import ACCUMULATE, ENGINE, NOT_IN_BACKWARD, Call
 from perfprobe.read.kineto.names import Names
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.events import Operators
@@ -60,43 +60,73 @@ class NestedThread:
     ) -> None:
         self._taken, self._python, self._names = taken, python, names
         self._allocations = allocations
-        self._allocated_ns = [] if allocations is None else [*allocations[0].tolist(), _NEVER_NS]
+        self._allocated_ns = [_NEVER_NS] if allocations is None else [*allocations[0].tolist(), _NEVER_NS]
         self._around: list[int] = []  # the operator of each allocation, -1 none
         self._ends = taken.end_ns.tolist()
         self._open: list[int] = []
         self._calls: list[tuple[int, int]] = []  # open Python calls: end, stack
         self._next_call = 0
+        self._calls_of_nodes = self._special()
+        self._nodes = [NOT_IN_BACKWARD]
+        self._node: list[int] = []  # of each operator, its place in `_nodes`
 
     def table(self, thread: int) -> Operators:
         """Returns the operators in the order in which they ended."""
-        taken, open_rows = self._taken, self._open
-        calls = self._called()
-        stacks, ended = taken.stack.tolist(), []
-        allocated_ns = self._allocated_ns
-        for at, (start_ns, end_ns) in enumerate(zip(taken.start_ns.tolist(), self._ends, strict=True)):
-            if allocated_ns and allocated_ns[len(self._around)] < start_ns:
+        taken, open_rows, ends, around = self._taken, self._open, self._ends, self._around
+        stacks, ended, depths = taken.stack.tolist(), [], []
+        needs_stack = (taken.stack < 0) if self._python else (taken.stack < -1)
+        for at, (start_ns, end_ns, needs) in enumerate(
+            zip(taken.start_ns.tolist(), ends, needs_stack.tolist(), strict=True)
+        ):
+            if self._allocated_ns[len(around)] < start_ns:
                 self._allocate(start_ns)
-            while open_rows and _has_ended(self._ends[open_rows[-1]], start_ns, end_ns):
+            # The outer one ended before. Not if both begin and end together.
+            while open_rows and (end_ns > (outer_ns := ends[open_rows[-1]]) or outer_ns <= start_ns < end_ns):
                 ended.append(open_rows.pop())
-            calls[at].enter(calls[open_rows[-1]] if open_rows else None, thread + 1)
-            if stacks[at] < 0:
+            self._enter(at, thread + 1)
+            if needs:
                 stacks[at] = self._python_or(stacks[at], start_ns)
+            depths.append(len(open_rows))
             open_rows.append(at)
         self._allocate(_NEVER_NS)
         ended += reversed(open_rows)
-        return self._rows(calls, stacks, ended, thread)
+        return self._rows(depths, stacks, ended, thread)
 
-    def _called(self) -> list[Call]:
+    def _special(self) -> dict[int, Call]:
+        """Returns nodes of backward and what the engine has around them, by row: few of all operators."""
         taken, names = self._taken, self._names
-        rows = zip(
-            *(column.tolist() for column in (taken.name, taken.scope, taken.sequence, taken.forward_thread)),
-            strict=True,
-        )
-        return [_call(names.name(name), scope, *origin) for name, scope, *origin in rows]
+        of_name = {row: names.name(row) for row in np.unique(taken.name).tolist()}
+        is_named = np.zeros(max(of_name, default=0) + 1, bool)
+        for row, name in of_name.items():
+            is_named[row] = name == ACCUMULATE or name.startswith(_BACKWARD)
+        rows = np.flatnonzero(is_named[taken.name] | ((taken.scope == FUNCTION) & (taken.forward_thread > 0)))
+        columns = (taken.name, taken.scope, taken.sequence, taken.forward_thread)
+        values = zip(rows.tolist(), *(column[rows].tolist() for column in columns), strict=True)
+        return {at: _call(of_name[name], scope, *origin) for at, name, scope, *origin in values}
+
+    def _enter(self, at: int, thread: int) -> None:
+        """Finds the node of an operator: its own, or that of the operator around it."""
+        nodes, around = self._node, self._open[-1] if self._open else -1
+        call = self._calls_of_nodes.get(at)
+        if call is None:
+            nodes.append(nodes[around] if around >= 0 else 0)
+            return
+        parent = self._calls_of_nodes.get(around)
+        call.enter(parent, thread)
+        nodes.append(len(self._nodes))
+        self._nodes.append(call.node)
+        if parent is not None and parent.node == call.node:  # the engine's call now belongs to it
+            nodes[around] = nodes[at]
 
     def _allocate(self, until_ns: int) -> None:
-        while self._allocated_ns and (at_ns := self._allocated_ns[len(self._around)]) < until_ns:
-            self._around.append(next((at for at in reversed(self._open) if self._ends[at] >= at_ns), -1))
+        ends, around = self._ends, self._around
+        while (at_ns := self._allocated_ns[len(around)]) < until_ns:
+            for at in reversed(self._open):
+                if ends[at] >= at_ns:
+                    around.append(at)
+                    break
+            else:
+                around.append(-1)
 
     def _sizes(self, *, freed: bool) -> Int64:
         """Bytes that each operator itself allocated or freed, without those of inner operators."""
@@ -126,25 +156,29 @@ class NestedThread:
             calls.pop()
         return calls[-1][1] if calls else -1
 
-    def _rows(self, calls: list[Call], stacks: list[int], ended: list[int], thread: int) -> Operators:
+    def _rows(self, depths: list[int], stacks: list[int], ended: list[int], thread: int) -> Operators:
         taken, rows = self._taken, np.array(ended, np.int64)
         nowhere = np.full(len(rows), -1, np.int64)
-        is_named = [call.is_node and call.forward_thread for call in calls]
+        scope, sequence, forward_thread = taken.scope.copy(), taken.sequence.copy(), nowhere.copy()
+        for at, call in self._calls_of_nodes.items():
+            scope[at], sequence[at] = call.scope, call.sequence
+            forward_thread[at] = call.forward_thread if call.is_node and call.forward_thread else -1
+        nodes = np.array(self._nodes, np.int64)[np.array(self._node, np.int64)]
         columns = {
             **{key: getattr(taken, key)[rows] for key in ("start_ns", "end_ns", "name", "signature")},
-            "depth": np.array([call.depth for call in calls])[rows],
+            "depth": np.array(depths, np.int64)[rows],
             "overload": nowhere,
-            "stack": np.array(stacks)[rows],
+            "stack": np.array(stacks, np.int64)[rows],
             "thread": np.full(len(rows), thread),
-            "scope": np.array([call.scope for call in calls])[rows],
+            "scope": scope[rows],
             "cpu_ns": nowhere,
             "faults": nowhere,
             "allocated_bytes": self._sizes(freed=False)[rows],
             "freed_bytes": self._sizes(freed=True)[rows],
-            "sequence": np.array([call.sequence for call in calls])[rows],
-            "forward_thread": np.where(is_named, [call.forward_thread for call in calls], -1)[rows],
-            "node_sequence": np.array([call.node.sequence for call in calls])[rows],
-            "node_thread": np.array([call.node.thread for call in calls])[rows],
+            "sequence": sequence[rows],
+            "forward_thread": forward_thread[rows],
+            "node_sequence": nodes[rows, 0],
+            "node_thread": nodes[rows, 1],
         }
         return Operators(**{key: columns[key].astype(kind) for key, kind in Operators.dtypes.items()})
 
@@ -153,8 +187,3 @@ def _call(name: str, scope: int, sequence: int, forward_thread: int) -> Call:
     is_node = scope == FUNCTION and (forward_thread > 0 or name == ACCUMULATE)
     is_node = is_node and not name.startswith(_BACKWARD)
     return Call(name, BACKWARD_FUNCTION if is_node else scope, sequence, max(forward_thread, 0))
-
-
-def _has_ended(outer_end_ns: int, start_ns: int, end_ns: int) -> bool:
-    """Whether an outer operator ended before an inner one began. Not if both begin and end together."""
-    return end_ns > outer_end_ns or outer_end_ns <= start_ns < end_ns

@@ -34,7 +34,7 @@ class OperatorReader:
         self._has_sequences = False
         self.generated = GeneratedKernels(names)
         self.kernel_files = 0
-        self._is_range: dict[str, bool] = {}
+        self._known: dict[tuple[str, bool], tuple[int, int, int]] = {}
         self.operators = self.with_shapes = self.with_strides = self.with_call_stack = 0
         self.python_calls = self.allocations = 0
         self.steps = False
@@ -49,28 +49,35 @@ class OperatorReader:
         if span is None or thread < 0 or not isinstance(name, str):
             return False
         facts = event.args or NO_FACTS
-        is_range = self._names_range(name) or is_range
-        scope = USER_SCOPE if is_range else FUNCTION
         stack = self._names.call_stack(facts.call_stack) if facts.call_stack else -1
-        self.operators += not is_range
+        known = self._known.get((name, is_range)) if facts.kernel_file is None else None
+        row, scope, frame = known or self._named(name, facts.kernel_file, is_range=is_range)
+        self.operators += scope == FUNCTION
         self.with_call_stack += stack >= 0
-        if not is_range:
-            frame, name = (
-                self.generated.frame(name, facts.kernel_file),
-                self.generated.name(name, facts.kernel_file),
-            )
-            if stack < 0 <= frame:
-                self.kernel_files += 1
-                stack = WITHOUT_PYTHON - self._names.stacks.row(-1, frame, -1)
+        if stack < 0 <= frame:
+            self.kernel_files += 1
+            stack = WITHOUT_PYTHON - self._names.stacks.row(-1, frame, -1)
         order = facts.external if facts.external is not None else facts.external_again
-        row = (*span, self._names.text(name), self._signature(facts) if facts.dims else -1, stack)
         rows = self._threads.get(thread)
         if rows is None:
             rows = self._threads[thread] = array("q")
-        sequence = number(facts.sequence)
+        signature = self._signature(facts) if facts.dims else -1
+        sequence = -1 if facts.sequence is None else number(facts.sequence)
         self._has_sequences |= sequence >= 0
-        rows.extend((*row, sequence, small(facts.forward_thread), scope, small(order)))
+        forward = -1 if facts.forward_thread is None else small(facts.forward_thread)
+        rows.extend((*span, row, signature, stack, sequence, forward, scope, small(order)))
         return True
+
+    def _named(self, name: str, file: object, *, is_range: bool) -> tuple[int, int, int]:
+        """Returns the row of an operator's name, its scope, and the frame of a generated kernel (or -1)."""
+        if self._names_range(name) or is_range:
+            found = self._names.text(name), USER_SCOPE, -1
+        else:
+            frame = self.generated.frame(name, file)
+            found = self._names.text(self.generated.name(name, file)), FUNCTION, frame
+        if file is None and len(self._known) < _MOST_KNOWN:
+            self._known[name, is_range] = found
+        return found
 
     def add_python(self, event: Event) -> bool:
         """Adds a Python call. Calls of C code and of modules have no line. False as for `add`."""
@@ -142,11 +149,8 @@ class OperatorReader:
         return sorted(self._python.get(thread, []), key=lambda call: (call[0], -call[1]))
 
     def _names_range(self, name: str) -> bool:
-        found = self._is_range.get(name)
-        if found is None:
-            found = self._is_range[name] = name.startswith(_RANGES)
-            self.steps |= name.startswith("ProfilerStep#")
-        return found
+        self.steps |= name.startswith("ProfilerStep#")
+        return name.startswith(_RANGES)
 
     def _signature(self, facts: Facts) -> int:
         self.with_shapes += 1

@@ -63,23 +63,26 @@ class _Reading:
         self._skipped: Counter[str] = Counter()
         self._adders: dict[str, Callable[[Event], bool | None] | None] = {}
         self._unusable = self._events = 0
-        self._processes: Counter[int] = Counter()
+        self._processes: dict[int, int] = {}  # operators of each
         self._span: tuple[int, int] | None = None  # of the profiler itself
         self._annotation: tuple[int, int] | None = None  # the first range on a stream
         for events in chunks:
-            for event in events:
-                phase = event.ph
-                if phase == "X":
-                    self._add_span(event)
-                elif phase not in _ARROWS:
-                    self._add_mark(event)
-                elif event.cat in FORWARD_TO_BACKWARD:
-                    self._operators.arrows.add(event)
+            self._add_all(events)
         if not self._events:
             what = "the trace has no events" if chunks.stopped is None else chunks.stopped
             raise InputError(
                 what, name, "write it when something was recorded: prof.export_chrome_trace(FILE)"
             )
+
+    def _add_all(self, events: list[Event]) -> None:
+        for event in events:
+            phase = event.ph
+            if phase == "X":
+                self._add_span(event)
+            elif phase not in _ARROWS:
+                self._add_mark(event)
+            elif event.cat in FORWARD_TO_BACKWARD:
+                self._operators.arrows.add(event)
 
     def _add_mark(self, event: Event) -> None:
         if event.ph == "i" and event.name == "[memory]":
@@ -88,7 +91,9 @@ class _Reading:
             self._names.name_thread(event.tid, (event.args or NO_FACTS).name)
 
     def _add_span(self, event: Event) -> None:
-        category = event.cat if isinstance(event.cat, str) else ""
+        category = event.cat
+        if not isinstance(category, str):
+            category = ""
         try:
             add = self._adders[category]
         except KeyError:
@@ -117,12 +122,11 @@ class _Reading:
         return _nothing if category in _KNOWN else self._device.adder(category)
 
     def _add_operator(self, event: Event) -> bool:
-        self._note_process(event.pid)
-        return self._operators.add(event)
-
-    def _note_process(self, process: Any) -> None:
+        process = event.pid
         if type(process) is int and 0 < process < 1 << 31:
-            self._processes[process] += 1
+            processes = self._processes
+            processes[process] = processes.get(process, 0) + 1
+        return self._operators.add(event)
 
     def _note_span(self, event: Event) -> None:
         self._span = self._span or span_ns(event)
@@ -166,8 +170,9 @@ class _Reading:
         return (min(starts), max(ends)) if starts else (0, 0)
 
     def _meta(self, start_ns: int, stop_ns: int) -> dict[str, Any]:
-        about, process = self._chunks.about, self._processes.most_common(1)
-        program = {"argv": [os.path.basename(self._name)], **({"pid": process[0][0]} if process else {})}
+        about, processes = self._chunks.about, self._processes
+        process = {"pid": max(processes, key=lambda pid: processes[pid])} if processes else {}
+        program = {"argv": [os.path.basename(self._name)], **process}
         devices = about.get("deviceProperties")
         distributed = about.get("distributedInfo")
         distributed = distributed if isinstance(distributed, dict) else {}
