@@ -1,4 +1,4 @@
-"""Reading and reporting traces of torch.profiler, beside torch-tb-profiler and HolisticTraceAnalysis, in one run.
+"""Reading and reporting traces of torch.profiler, beside the TensorBoard plugin and HTA, in one run.
 
     python -m benchmarks.overhead.traces TRACE.json.gz --times 1 14 --peer PYTHON --peer PYTHON
 
