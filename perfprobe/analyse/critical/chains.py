@@ -1,7 +1,7 @@
-"""Chains: what one thread, or one stream, did one after the other, as nodes with the time between them.
+"""Chains: the events of one thread or one stream in their order, as nodes with the time between them.
 
-A node is the begin or the end of an event; the edge to the next node of its chain has the time between them
-as its weight, or none. Edges between chains are in `edges`.
+A node is the begin or the end of an event. Each node has an edge to the next one of its chain, whose weight
+is the time between the two, or 0. Edges between chains are `Edges` (`longest.py`).
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from perfprobe.tables.strings import Strings
 
 
 class Events(Table):
-    """What has a begin and an end: operators and calls of a thread, then the work of GPUs."""
+    """Operators and API calls of threads, then the work of GPUs (kernels, copies, fills)."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
-    thread: Int64 = column("the system's number of the thread, of work -1")
+    thread: Int64 = column("the system's number of the thread, -1 for work of GPUs")
     bound: Int8 = column("a `Bound`")
     name: Int32 = column("of a kernel or call", Strings)
     operator: Int32 = column("the innermost operator", Strings)
@@ -30,13 +30,13 @@ class Events(Table):
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     phase: Int8 = column("a `Phase`")
     gap: Int8 = column("a `Gap`")
-    is_blocking: Int8 = column("1: a call that may wait for a GPU: its own time is no work")
+    is_blocking: Int8 = column("1: a call that may wait for a GPU, so its own time counts as waiting")
 
 
 class Chain(NamedTuple):
-    """Nodes in their order. reached_ns: the weights up to each one.
+    """Nodes ordered by time. reached_ns: the sum of the weights up to each node.
 
-    owner, bound: the event and the `Bound` of the edge that follows each node; -1 where no event is open.
+    owner, bound: the event during which the edge after each node passes, -1 for none, and its `Bound`.
     """
 
     time_ns: Int64
@@ -46,15 +46,15 @@ class Chain(NamedTuple):
 
 
 def thread_chain(events: Events, rows: Rows) -> tuple[Chain, Rows, Rows]:
-    """The nodes of a thread's events, which nest; and the node of each one's begin and end.
+    """The chain of one thread's events, which nest; and the node of each event's begin and of its end.
 
-    Between two outermost events the weight is 0, and so it is into the end of a blocking call.
+    An edge between two outermost events has weight 0. So has the edge to the end of a blocking call.
     """
     count = len(rows)
     start_ns, end_ns = events.start_ns[rows], events.end_ns[rows]
     time_ns, is_begin = np.concatenate([start_ns, end_ns]), np.arange(2 * count) < count
     event = np.concatenate([np.arange(count), np.arange(count)])
-    # Of begins at one moment the outer event's first, of ends the inner one's.
+    # Several begins at one time: the outer event first. Several ends: the inner event first.
     other_ns = np.concatenate([-end_ns, -start_ns])
     order = np.lexsort((event * np.where(is_begin, 1, -1), other_ns, is_begin, time_ns))
     time_ns, is_begin, event = time_ns[order], is_begin[order], event[order]
@@ -71,7 +71,7 @@ def thread_chain(events: Events, rows: Rows) -> tuple[Chain, Rows, Rows]:
 
 
 def _innermost(is_begin: Mask, event: Rows) -> Rows:
-    """The innermost event that is open after each node, -1 none: the last to begin at that depth."""
+    """The innermost event that is open after each node, -1 none: the last that began at that depth."""
     depth = np.cumsum(np.where(is_begin, 1, -1))
     owner = np.full(len(event), -1, np.intp)
     order, codes = sort_codes(np.maximum(depth, 0).astype(np.int64))
@@ -85,9 +85,13 @@ def _innermost(is_begin: Mask, event: Rows) -> Rows:
 
 
 def work_chains(events: Events, rows: Rows, first: Rows) -> list[tuple[Rows, Chain, Rows, Rows]]:
-    """Work in runs, each piece waiting for the one before: rows, chain, and nodes of begins and ends.
+    """One chain for each run of work, in which each piece waits for the one before.
 
-    first: the places in `rows` at which runs begin.
+    Args:
+        first: the places in `rows` at which runs begin.
+
+    Returns:
+        For each run: its events, its chain, and the nodes of their begins and of their ends.
     """
     time_ns = np.stack([events.start_ns[rows], events.end_ns[rows]], axis=1).reshape(-1)
     weight_ns = np.maximum(np.diff(time_ns, prepend=time_ns[:1]), 0)

@@ -1,4 +1,4 @@
-"""The events of the critical path: operators, calls of CUDA's API, kernels and copies, in one table."""
+"""The events of the critical path in one table: operators, calls of CUDA's API, kernels and copies."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Phase, Trace
 
-# HolisticTraceAnalysis' `BLOCKING_SYNC_CALLS`; the same of AMD's API.
+# As in HolisticTraceAnalysis (`BLOCKING_SYNC_CALLS`), without the prefix: AMD's API has the same names.
 _BLOCKING = (
     *("DeviceSynchronize", "StreamSynchronize", "EventQuery", "EventSynchronize", "Memcpy", "MemcpyAsync"),
     *("CtxSynchronize", "MemcpyWithStream"),
@@ -28,9 +28,10 @@ _BOUNDS = {COMPUTE: Bound.COMPUTE, COMMUNICATION: Bound.COMMUNICATION}
 
 @frozen
 class AllEvents:
-    """events: operators, then calls, then work; call, work: the event of each row of `ApiCalls` and `Work`.
+    """The events, and where calls and work are among them.
 
-    -1 for calls that are left out. pieces: the work itself, in the order of its events, None without a GPU.
+    events: operators, then calls, then work. call: the event of each row of `ApiCalls`, -1 for one left out.
+    work: the event of each row of `pieces`. pieces: the work of GPUs, None without a GPU.
     """
 
     events: Events
@@ -40,7 +41,7 @@ class AllEvents:
 
 
 def all_events(trace: Trace, operators: list[LinkedOperators], first_ns: int, last_ns: int) -> AllEvents:
-    """What began from first_ns on and before last_ns, work when it was launched; nothing of no length."""
+    """The events that began in [first_ns, last_ns). Work counts by its launch. Empty events are left out."""
     os_threads = trace.recording.os_threads()
     parts = [of_operators(rows, os_threads[rows.thread]) for rows in operators]
     host = Events.concat(parts)
@@ -60,7 +61,7 @@ def all_events(trace: Trace, operators: list[LinkedOperators], first_ns: int, la
 
 
 def of_operators(rows: LinkedOperators, thread: Int64) -> Events:
-    """Operators as events."""
+    """Operators as events. thread: the system's number of each row's thread."""
     same = {
         name: getattr(rows, name) for name in ("start_ns", "end_ns", "frame", "forward_frame", "phase", "gap")
     }

@@ -1,10 +1,13 @@
 """The chains of streams, and the edges from launches to work and from work to what waits for it.
 
-By the rules of HolisticTraceAnalysis (`CPGraph._construct_graph_from_kernels`): work waits for its launch
-where nothing else was queued and the work before had ended when it was launched, else for the work before on
-its stream. The end of a call that waits for a stream depends on the last work that began there before it, of
-one that waits for a device on the last work of every stream. Which event a wait for an event is about is not
-recorded: here it is the latest work that was launched before the wait and had ended.
+The rules are those of HolisticTraceAnalysis (`CPGraph._construct_graph_from_kernels`):
+
+- Work waits for its launch if nothing else was queued and the work before it had ended when it was
+  launched. Otherwise it waits for the work before it on its stream.
+- The end of a call that waits for a stream depends on the last work that began there before that end.
+- The end of a call that waits for a device depends on the last work of every stream.
+- Recordings do not say which event a call waits for. We take the latest work that was launched before the
+  wait and had ended by its end.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from perfprobe.tables.strings import Strings
 
 
 class Links(NamedTuple):
-    """Edges as events: from the begin or end of one to the begin or end of another."""
+    """Edges between events: from the begin or end of `source` to the begin or end of `target`."""
 
     source: Rows
     from_end: Mask
@@ -33,11 +36,17 @@ class Links(NamedTuple):
 
 
 def runs(work: Work, waits_for: Rows, *, as_hta: bool) -> tuple[Rows, Mask]:
-    """Where the work of each stream begins, and where it is cut, which is where it waits for its
-    launch or for other work instead of its stream.
+    """Divide each stream's work into runs, in which each piece waits for the one before.
 
-    waits_for: for each piece of work the other that it waits for, -1 none. as_hta: also where more was queued
-    before it began, work does not wait for its launch. Also returned: which work waits for its launch.
+    A run begins at the first work of a stream, and at work that waits for its launch or for work of another
+    stream.
+
+    Args:
+        waits_for: for each piece of work, the one of another stream that it waits for, -1 none.
+        as_hta: as in HolisticTraceAnalysis, work does not wait for its launch if more was queued meanwhile.
+
+    Returns:
+        The rows of `work` at which runs begin, and a mask of the work that waits for its launch.
     """
     if len(work.row) == 0:
         return np.empty(0, np.intp), np.empty(0, np.bool_)
@@ -54,7 +63,7 @@ def runs(work: Work, waits_for: Rows, *, as_hta: bool) -> tuple[Rows, Mask]:
 
 
 def _queued(work: Work, key: Int64) -> tuple[Int64, Int64]:
-    """The length of the stream's queue after each launch, and when its work has begun."""
+    """The length of the stream's queue after each launch, and after its work has begun; -1 if not known."""
     known = np.flatnonzero(work.call >= 0)
     count = len(known)
     time_ns = np.concatenate([work.launch_ns[known], work.start_ns[known]])
@@ -68,7 +77,7 @@ def _queued(work: Work, key: Int64) -> tuple[Int64, Int64]:
 
 
 def launch_links(all_: AllEvents, work: Work, launched: Mask) -> Links:
-    """From the begin of each launch to that of its work."""
+    """Edges from the begin of each launch to the begin of its work. launched: which work has one."""
     rows = np.flatnonzero(launched)
     call = all_.call[work.call[rows]]
     rows, call = rows[call >= 0], call[call >= 0]
@@ -80,9 +89,13 @@ def launch_links(all_: AllEvents, work: Work, launched: Mask) -> Links:
 def wait_links(
     recording: Recording, links: GpuLinks, all_: AllEvents, work: Work, *, by_name: bool
 ) -> tuple[Links, Rows]:
-    """From the end of work to that of calls that wait for it; and for each work the one that it waits for.
+    """Edges from the end of work to the end of calls that wait for it.
 
-    by_name: where no waits were recorded, calls that wait by their name are waits for all streams.
+    Args:
+        by_name: if no waits were recorded, calls named `...Synchronize` count as waits for all streams.
+
+    Returns:
+        The edges; and for each piece of work the one of another stream that it waits for, -1 none.
     """
     waits, call = _waits(recording, links, by_name=by_name)
     dependent = np.full(len(work.row), -1, np.intp)
@@ -117,7 +130,7 @@ def wait_links(
 
 
 def _waits(recording: Recording, links: GpuLinks, *, by_name: bool) -> tuple[GpuWaits, Rows]:
-    """The recorded waits with their calls; without any, the calls that wait by their name for a device."""
+    """The recorded waits with the rows of their calls; if there are none, calls named `...Synchronize`."""
     if len(recording[GpuWaits]) or not by_name:
         waits = recording[GpuWaits]
         order = np.argsort(waits.end_ns, kind="stable")
@@ -132,7 +145,7 @@ def _waits(recording: Recording, links: GpuLinks, *, by_name: bool) -> tuple[Gpu
 
 
 class _Streams:
-    """Finds work of streams by time: by when it began, and of what has a launch by when that was."""
+    """Finds the work of each stream by the time it began and, if its launch is known, by that time."""
 
     def __init__(self, work: Work) -> None:
         self._end_ns = work.end_ns
@@ -157,11 +170,11 @@ class _Streams:
         return int(rows[at]) if at >= 0 else -1
 
     def all_begun(self, time_ns: int) -> list[int]:
-        """The same of every stream."""
+        """The last work of each stream that began by then."""
         return [self.last_begun(stream, time_ns) for stream in self._begun]
 
     def next_launched(self, stream: int, time_ns: int) -> int:
-        """The work that was launched next to a stream, -1 none."""
+        """The first work launched to a stream at that time or later, -1 none."""
         if stream not in self._launched:
             return -1
         rows, launched_ns = self._launched[stream]
@@ -169,7 +182,11 @@ class _Streams:
         return int(rows[at]) if at < len(rows) else -1
 
     def latest_launched(self, launched_ns: int, ended_ns: int, without: int = -1) -> int:
-        """Of the last work launched to each other stream before, that which ended last by then; -1 none."""
+        """The work another stream waited for, -1 none.
+
+        Of the last work launched to each stream but `without` before `launched_ns`, the one that ended last,
+        but not after `ended_ns`.
+        """
         found, latest_ns = -1, -1
         for stream, (rows, times_ns) in self._launched.items():
             at = int(np.searchsorted(times_ns, launched_ns)) - 1

@@ -1,4 +1,4 @@
-"""Builds the chains and edges, and finds the path: as HolisticTraceAnalysis has it, and ours."""
+"""Builds the chains and edges, by the rules of HolisticTraceAnalysis or ours, and finds the path."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Trace
 
-_Built = tuple[Rows, Chain, Rows, Rows]  # events, their chain, its nodes of their begins and ends
+_Built = tuple[Rows, Chain, Rows, Rows]  # events, their chain, the nodes of their begins, and of their ends
 
 
 @frozen
 class Graph:
-    """chains: those of threads first, in the order of `threads`."""
+    """Chains and the edges between them. The chains of threads come first, in the order of `threads`."""
 
     chains: list[Chain]
     threads: list[int]
@@ -30,7 +30,7 @@ class Graph:
 
 
 def host_chains(all_: AllEvents) -> list[tuple[int, _Built]]:
-    """Those of threads, with their numbers."""
+    """The chain of each thread, with the system's number of the thread."""
     events = all_.events
     host = np.flatnonzero(events.thread != -1) if all_.pieces is not None else np.arange(len(events))
     parts = [(thread, host[own]) for thread, own in each_thread(events.thread[host])]
@@ -40,7 +40,8 @@ def host_chains(all_: AllEvents) -> list[tuple[int, _Built]]:
 def graph(trace: Trace, all_: AllEvents, host: list[tuple[int, _Built]], *, as_hta: bool) -> Graph:
     """The chains and the edges between them.
 
-    as_hta: as HolisticTraceAnalysis has them, which knows waits only from records of them, and see `runs`.
+    Args:
+        as_hta: by the rules of HolisticTraceAnalysis: only recorded waits are waits, and see `runs`.
     """
     events, work = all_.events, all_.pieces
     built = [each for _, each in host]
@@ -63,12 +64,17 @@ def graph(trace: Trace, all_: AllEvents, host: list[tuple[int, _Built]], *, as_h
 
 
 def path_of(found: Graph) -> Path | None:
-    """The longest path, None where nothing is in the graph."""
+    """The longest path; None if the graph is empty."""
     return longest_path(found.chains, found.edges) if found.chains else None
 
 
 def with_threads(found: Graph, all_: AllEvents, leading: int, stood_still: Mask) -> tuple[Graph, Handoffs]:
-    """The same with the time between events of the leading thread, and what it waits for on others."""
+    """The graph with the leading thread's time between events, and edges to the threads it waits for.
+
+    Args:
+        leading: the chain of the leading thread.
+        stood_still: for each gap of the leading thread, whether its samples show that it waited.
+    """
     events, chains = all_.events, list(found.chains)
     own = handoffs(events, chains, leading, len(found.threads), stood_still)
     chains[leading] = with_python(chains[leading], own.gap)
@@ -81,7 +87,7 @@ def with_threads(found: Graph, all_: AllEvents, leading: int, stood_still: Mask)
 
 
 def _edges(links: Links, chain: Rows, begin: Rows, end: Rows) -> Edges:
-    """Between nodes of chains; of events that are in none there is no edge."""
+    """The links as edges between nodes of chains, without those whose events are in no chain."""
     known = (chain[links.source] >= 0) & (chain[links.target] >= 0)
     columns: list[Any] = [column[known] for column in links]
     links = Links(*columns)

@@ -1,9 +1,9 @@
-"""Where a thread does nothing known while another one works for it: what it hands over, and waits for.
+"""Work that the leading thread handed to another thread, and waited for.
 
-Between two of its outermost events the leading thread runs Python, which is time on the path. Where another
-thread ran backward meanwhile, or it stood still by its samples, it waited for that thread: the path may go
-over there when that thread begins and comes back when it has ended. This is ours: HolisticTraceAnalysis
-has no edges between threads.
+Between two outermost events the leading thread runs Python, and that time is on the path. It waited instead
+if another thread ran backward meanwhile, or if its samples show that it stood still while another thread
+worked. The path may then change to the other thread when that begins, and come back when it has ended.
+HolisticTraceAnalysis has no edges between threads.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.critical import Bound
 from perfprobe.tables.trace import Phase
 
-_MOST = 0.5  # of a gap in which another thread must work for it to be waited for
+_MOST = 0.5  # the leading thread waits for a thread that works for at least this share of the gap
 
 
 class Handoffs(NamedTuple):
-    """Edges from and to nodes of the leading thread. gap: the node before each gap of it; weights around.
+    """Gaps of the leading thread in which it waits for another thread.
 
-    chain: the other thread's; begin, end: its nodes.
+    gap: the node of the leading thread before the gap. chain: the other thread's chain. begin, end: its nodes
+    between which the leading thread waits. before_ns, after_ns: time of the gap before begin and after end.
     """
 
     gap: Rows
@@ -35,12 +36,12 @@ class Handoffs(NamedTuple):
 
 
 def gaps_of(chain: Chain) -> Rows:
-    """The nodes of a thread that are followed by no event until the next node."""
+    """The nodes of a thread after which no event is open until the next node."""
     return np.flatnonzero(chain.owner[:-1] < 0)
 
 
 def with_python(chain: Chain, but: Rows) -> Chain:
-    """The chain with the time between outermost events, except of the gaps after these nodes."""
+    """The chain with the time between outermost events as weights, except in the gaps after these nodes."""
     weight_ns, gaps = np.diff(chain.reached_ns), gaps_of(chain)
     weight_ns[gaps] = np.diff(chain.time_ns)[gaps]
     weight_ns[but] = 0
@@ -48,9 +49,11 @@ def with_python(chain: Chain, but: Rows) -> Chain:
 
 
 def handoffs(events: Events, chains: list[Chain], leading: int, threads: int, stood_still: Mask) -> Handoffs:
-    """What the leading thread waits for. threads: the first chains, which are those of threads.
+    """The gaps in which the leading thread waits for another thread.
 
-    stood_still: for each gap of the leading thread, whether its samples show that it waited.
+    Args:
+        threads: how many of the chains, from the first on, are those of threads.
+        stood_still: for each gap of the leading thread, whether its samples show that it waited.
     """
     own = chains[leading]
     gaps = gaps_of(own)
@@ -80,7 +83,7 @@ def handoffs(events: Events, chains: list[Chain], leading: int, threads: int, st
 
 
 def working(chain: Chain, own: Handoffs, at: int) -> Chain:
-    """The chain of another thread, with the time between its events while the leading thread waits for it."""
+    """The chain of another thread. While the leading thread waits for it, time between its events counts."""
     weight_ns, gaps = np.diff(chain.reached_ns), gaps_of(chain)
     marks = np.zeros(len(chain.time_ns) + 1, np.int64)
     mine = own.chain == at

@@ -1,8 +1,8 @@
 """The longest path over chains: where it enters and leaves each of them.
 
-Chains are paths already, so only the edges between them are looked at, in the order of time: each is reached
-over the best edge into its chain before it. The path may begin and end anywhere, as in
-HolisticTraceAnalysis (`networkx.dag_longest_path`).
+A chain is a path already, so only the edges between chains are examined, ordered by time. The longest path to
+the source of an edge comes over the best earlier edge into its chain, or from the start of that chain. The
+path may begin and end anywhere, as in HolisticTraceAnalysis (`networkx.dag_longest_path`).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from perfprobe.analyse.critical.chains import Chain
 from perfprobe.tables.columns import Int64, Rows
 
-_BASE = -1  # instead of an edge: the beginning of the chain
+_START = -1  # in place of an edge: the path begins with this chain
 
 
 class Edges(NamedTuple):
-    """Edges between chains, from node to node of each. owner: whose time the weight is, an event."""
+    """Edges between nodes of different chains. owner: the event that has the weight as its time, -1 none."""
 
     source: Rows
     source_node: Rows
@@ -30,7 +30,7 @@ class Edges(NamedTuple):
 
 
 class Path(NamedTuple):
-    """Stretches of chains, each from one node to another, and the edges between them."""
+    """The path. stretches: (chain, first node, last node) of each part. edges: those between the parts."""
 
     length_ns: int
     stretches: list[tuple[int, int, int]]
@@ -38,10 +38,14 @@ class Path(NamedTuple):
 
 
 class _Reached:
-    """The best edge into a chain up to the node that was asked for last; those ahead are pending."""
+    """The best edge into a chain at or before the node that was last passed to `advance`.
+
+    offset_ns: by how much the path over that edge is longer than the chain from its start. Edges into later
+    nodes are pending.
+    """
 
     def __init__(self) -> None:
-        self.offset_ns, self.edge = 0, _BASE
+        self.offset_ns, self.edge = 0, _START
         self._pending: list[tuple[int, int, int]] = []
 
     def enter(self, node: int, offset_ns: int, edge: int) -> None:
@@ -55,9 +59,9 @@ class _Reached:
 
 
 def longest_path(chains: list[Chain], edges: Edges) -> Path:
-    """The path with most weight."""
+    """The path with the largest sum of weights. There must be at least one chain."""
     reached = [_Reached() for _ in chains]
-    came_over = [_BASE] * len(edges.source)
+    came_over = [_START] * len(edges.source)
     at_source, at_target = _reached_ns(chains, edges)
     columns = (edges.source, edges.source_node, edges.target, edges.target_node, edges.weight_ns)
     order = np.argsort(_order_ns(chains, edges), kind="stable")
@@ -79,10 +83,10 @@ def longest_path(chains: list[Chain], edges: Edges) -> Path:
 def _back(
     chains: list[Chain], edges: Edges, came_over: list[int], chain: int, edge: int, length_ns: int
 ) -> Path:
-    """From the end to the beginning."""
+    """Follow the path back from its end."""
     stretches, crossed = [], []
     node = len(chains[chain].time_ns) - 1
-    while edge != _BASE:
+    while edge != _START:
         stretches.append((chain, int(edges.target_node[edge]), node))
         crossed.append(edge)
         chain, node = int(edges.source[edge]), int(edges.source_node[edge])
@@ -92,7 +96,7 @@ def _back(
 
 
 def _reached_ns(chains: list[Chain], edges: Edges) -> tuple[list[int], list[int]]:
-    """The weights of the chains up to source and target of each edge."""
+    """For each edge: the chain's weight up to its source, and up to its target."""
     first = np.append(0, np.cumsum([len(chain.time_ns) for chain in chains]))
     whole_ns = np.concatenate([chain.reached_ns for chain in chains])
     source_ns = whole_ns[first[edges.source] + edges.source_node]
@@ -100,7 +104,7 @@ def _reached_ns(chains: list[Chain], edges: Edges) -> tuple[list[int], list[int]
 
 
 def _order_ns(chains: list[Chain], edges: Edges) -> Int64:
-    """When each edge begins; one whose clocks disagree when it ends."""
+    """The time of each edge's source, or of its target if clocks disagree and the target is earlier."""
     first = np.append(0, np.cumsum([len(chain.time_ns) for chain in chains]))
     whole_ns = np.concatenate([chain.time_ns for chain in chains])
     source_ns = whole_ns[first[edges.source] + edges.source_node]

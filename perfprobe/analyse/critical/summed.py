@@ -1,4 +1,4 @@
-"""The stretches of the critical path by what bounds them and where they come from."""
+"""The critical path as a table: its stretches grouped by what bounds them and where they come from."""
 
 from __future__ import annotations
 
@@ -40,7 +40,11 @@ class _Stretch(Table):
 def critical_rows(
     trace: Trace, all_: AllEvents, found: Graph, path: Path, python: tuple[int, Doing, Spans]
 ) -> CriticalRows:
-    """python: the chain of the leading thread, its samples, and its waits for a loader."""
+    """The stretches in groups, most time first.
+
+    Args:
+        python: the chain of the leading thread, its samples, and its waits for a DataLoader.
+    """
     leading, samples, data = python
     on_path = _on_path(found, path)
     parts = [_of_chain(chain, on_path[at]) for at, chain in enumerate(found.chains) if at in on_path]
@@ -55,7 +59,7 @@ def critical_rows(
 
 
 def _on_path(found: Graph, path: Path) -> dict[int, Rows]:
-    """For each chain that the path goes along, the nodes after which it does."""
+    """For each chain on the path, the nodes whose next edge is on it."""
     by_chain: dict[int, list[npt.NDArray[np.intp]]] = {}
     for chain, first, last in path.stretches:
         by_chain.setdefault(chain, []).append(np.arange(first, last))
@@ -63,7 +67,7 @@ def _on_path(found: Graph, path: Path) -> dict[int, Rows]:
 
 
 def _of_chain(chain: Chain, nodes: Rows) -> _Stretch:
-    """Without gaps of the leading thread, which have no owner: samples say more of them."""
+    """The stretches along one chain. Gaps of the leading thread are left out: `_of_python` has them."""
     took_ns = np.diff(chain.reached_ns)[nodes]
     kept = (chain.owner[nodes] >= 0) | (chain.bound[nodes] != Bound.PYTHON)
     nodes, took_ns = nodes[kept], took_ns[kept]
@@ -72,7 +76,7 @@ def _of_chain(chain: Chain, nodes: Rows) -> _Stretch:
 
 
 def _of_edges(found: Graph, path: Path) -> _Stretch:
-    """Launches, and what lies around work that was handed to another thread."""
+    """The edges between chains: launches, and the time around work handed to another thread."""
     edges = np.array(path.edges, np.intp)
     owner, took_ns = found.edges.owner[edges].astype(np.int64), found.edges.weight_ns[edges]
     bound = np.where(owner >= 0, np.int8(Bound.LAUNCH), np.int8(Bound.CPU)).astype(np.int8)
@@ -89,7 +93,7 @@ def _gaps(chain: Chain, nodes: Rows | None) -> Rows:
 
 
 def _placed(events: Events, rows: _Stretch) -> _Columns:
-    """Each stretch with the place of its event; the operator of work that it was launched by."""
+    """Each stretch with the place of its event. For work of a GPU that is the place of its launch."""
     owner = rows.owner
     columns: _Columns = {
         name: np.append(getattr(events, name), getattr(events, name).dtype.type(_NO_PLACE.get(name, -1)))[
@@ -97,7 +101,7 @@ def _placed(events: Events, rows: _Stretch) -> _Columns:
         ]
         for name in ("name", "operator", *_PLACE)
     }
-    for name in ("name", "operator"):  # the GPU's own time: no matter between what
+    for name in ("name", "operator"):  # gaps between kernels are one row for each line, whatever the kernel
         columns[name] = np.where(rows.bound == Bound.KERNEL_GAP, np.int32(-1), columns[name])
     return {**columns, "bound": rows.bound, "took_ns": rows.took_ns}
 
@@ -105,7 +109,10 @@ def _placed(events: Events, rows: _Stretch) -> _Columns:
 def _of_python(
     trace: Trace, events: Events, chain: Chain, gaps: Rows, samples: Doing, data: Spans
 ) -> list[_Columns]:
-    """Python between outermost events by samples; the rest at the line of the next event, or the loader's."""
+    """Python between outermost events: first where samples show it, then what has no samples.
+
+    What has no samples counts at the line of the next event, or at that of a wait for a DataLoader.
+    """
     start_ns, end_ns = chain.time_ns[gaps], chain.time_ns[gaps + 1]
     seen_ns = Covered(start_ns, end_ns).within(samples.start_ns, samples.end_ns)
     is_data = samples.cause == IdleCause.DATA

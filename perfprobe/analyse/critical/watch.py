@@ -26,7 +26,7 @@ _COLUMNS = ("start_ns", "end_ns", "thread", "name", "frame", "forward_frame", "p
 
 
 class CriticalWatch:
-    """Takes the operators of a trace batch by batch: all of them, without ranges, and those of loaders."""
+    """Keeps all operators of a trace but ranges, and the ranges of DataLoaders."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -40,12 +40,15 @@ class CriticalWatch:
         self.operators.append(LinkedOperators.part({name: getattr(batch, name)[rows] for name in _COLUMNS}))
 
     def result(self) -> CriticalWatch:
-        """Itself: the path depends on the steps."""
+        """Itself, because the path depends on the steps, which another pass finds (see `critical_path`)."""
         return self
 
 
 def critical_path(watch: CriticalWatch, times: StepTimes) -> CriticalPath | None:
-    """The path through the steady steps of the leading loop; None where nothing was recorded."""
+    """The path through the steady steps of the leading loop, in ns; None if nothing was recorded.
+
+    Without steady steps it is the path through the whole recording.
+    """
     trace, steps = watch.trace, times.steps
     steady = np.flatnonzero((steps.loop == 0) & (steps.mark == StepMark.STEADY))
     window = (0, LATEST_NS)
@@ -75,13 +78,13 @@ def critical_path(watch: CriticalWatch, times: StepTimes) -> CriticalPath | None
 
 
 def whole_graph(watch: CriticalWatch) -> Graph:
-    """That of all that was recorded, as HolisticTraceAnalysis has it."""
+    """The graph of the whole recording, by the rules of HolisticTraceAnalysis."""
     all_ = all_events(watch.trace, watch.operators, 0, LATEST_NS)
     return graph(watch.trace, all_, host_chains(all_), as_hta=True)
 
 
 def _leading(trace: Trace, times: StepTimes, found: Graph) -> int:
-    """The chain of the leading loop's thread; without a loop the main one, else that with most events."""
+    """The chain of the leading loop's thread; without a loop the main thread's, else the longest one."""
     os_threads = trace.recording.os_threads()
     if len(times.loops) and int(os_threads[times.loops.thread[0]]) in found.threads:
         return found.threads.index(int(os_threads[times.loops.thread[0]]))
@@ -95,7 +98,7 @@ def _leading(trace: Trace, times: StepTimes, found: Graph) -> int:
 def _python(trace: Trace, found: Graph, leading: int) -> tuple[Doing, Mask]:
     """The samples of the leading thread, and for each of its gaps whether it mostly stood still in it.
 
-    Without samples it may have.
+    Without samples every gap counts as standing still, because it may have.
     """
     chain, thread = found.chains[leading], found.threads[leading] if found.threads else -1
     gaps = gaps_of(chain)
