@@ -1,4 +1,4 @@
-"""Hot operators of the steps that lead the report, for shares that are of the step."""
+"""Hot operators of the leading loop's steps, for shares of the step."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from perfprobe.tables.trace import Trace
 class RowsInSteps:
     """Takes the operators of a trace batch by batch, and keeps those within the leading loop's steps.
 
-    Without steps that averages leave out, and without threads of other loops: what runs beside the
-    steps is not part of them.
+    Steps that averages leave out do not count. Neither do threads that run other loops.
     """
 
     def __init__(self, trace: Trace, times: StepTimes, totals: Totals) -> None:
@@ -50,7 +49,7 @@ class RowsInSteps:
         return np.asarray(inside & ~among(batch.thread, self._others))
 
     def result(self) -> StepHotspots | None:
-        """The rows; None where no operator ran in a step."""
+        """The rows, in ns; None if no operator ran in a step."""
         if not self._any or self._time_ns <= 0:
             return None
         rows = self._rows.result()
@@ -61,10 +60,10 @@ class RowsInSteps:
         return StepHotspots(found, modules, time_ns, len(self._start_ns))
 
     def _typical_ns(self, rows: OperatorRows) -> int:
-        """The steps' time without what calls took beyond typical ones, since rows are of typical calls too.
+        """The time of the steps if all calls had taken their typical time, as in the rows.
 
-        Waiting between operators is still included. Where several threads ran operators at once more
-        might be subtracted than there is: the result is never below the operators themselves.
+        Waiting between operators is still included. If several threads ran operators at once, too much might
+        be subtracted, so the result is at least the typical time of the operators.
         """
         typical_ns = int(rows.typical_operators_ns.sum())
         return max(self._time_ns - int(rows.operators.self_ns.sum()) + typical_ns, typical_ns)

@@ -50,7 +50,7 @@ class StepWatch:
         self._ranges.add(batch)
 
     def result(self) -> StepTimes:
-        """All steps, those of the longest loop first, evaluations last."""
+        """All loops and steps: the longest loop first, evaluations last."""
         tree, kept = StackTree(self._trace), []
         for loop in loops(self._timeline, self._ranges, tree, self._regions.caller):
             found, line = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
@@ -92,11 +92,11 @@ class StepWatch:
         )
 
     def _first_ns(self, kept: Sequence[Kept]) -> int | None:
-        """When the first step of the leading loop began, or an evaluation before it."""
+        """When the first step or evaluation of the leading loop's thread began; None without steps."""
         return min((span.start_ns for span in kept[0].spans), default=None) if kept else None
 
     def _before(self, kept: Sequence[Kept], until_ns: int | None) -> StartUp:
-        """The parts of the time before the first step; without steps, of the whole time."""
+        """The parts of the time before the first step; without steps, of the whole run."""
         until_ns = until_ns if until_ns is not None else self._trace.end_ns
         if until_ns is None:
             return StartUp.empty()
@@ -107,7 +107,7 @@ class StepWatch:
 
 
 def _by_kind(loop: ThreadLoop, found: Pieces, line: int, thread: int) -> list[Kept]:
-    """The steps of a thread and its evaluations apart."""
+    """The steps of a thread, and separately its evaluations."""
     happened = (event.kind for span in loop.spans if not span.is_evaluation for event in span.events)
     trains = any(kind in (Kind.OPTIMIZER, Kind.BACKWARD) for kind in happened)
     rows: dict[StepKind, list[int]] = {}
@@ -123,7 +123,7 @@ def _kind(span: Span, *, trains: bool) -> StepKind:
 
 
 def _beyond(loop_rows: Loops, steps: Steps, per_step: StepPhases) -> StartUp:
-    """The time of first calls beyond the median, and compiling in steps."""
+    """How much longer warm-up steps took than the median step, and the time of compiling in steps."""
     if len(loop_rows) == 0:
         return StartUp.empty()
     own = np.flatnonzero((steps.loop == 0) & (steps.mark == StepMark.WARM_UP))

@@ -1,4 +1,4 @@
-"""The number of samples in a step, where the inputs of a model's operators show it."""
+"""The number of samples in a step, if the inputs of a model's operators show it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _FIRST_IS_BATCH = ("aten::linear", "aten::conv1d", "aten::conv2d", "aten::conv3d
 
 
 class Batches:
-    """Looks at each pair of signatures once."""
+    """Finds batch sizes from signatures, and examines each pair of signatures once."""
 
     def __init__(self, trace: Trace) -> None:
         self._signatures, self._strings = trace.recording[Signatures], trace.recording[Strings]
         self._known: dict[tuple[int, int], int] = {}
 
     def samples(self, events: Sequence[Event]) -> int:
-        """The first dimension of the batches of a step together, -1 where it is not known.
+        """The number of samples in a step: the sum of the batches' first dimensions, -1 if not known.
 
-        Only calls from the line of the first one count: a step of several micro-batches.
+        Only calls from the line of the first one count, so a step of several micro-batches counts them all.
         """
         calls = [event for event in events if event.kind is Kind.CALL]
         found = [self._of_call(event) for event in calls if event.site == calls[0].site]
@@ -37,7 +37,7 @@ class Batches:
         return self._known[key]
 
     def _agreed(self, first: int, last: int) -> int:
-        """The size that first and last operator both have as the first dimension of a tensor, if one does."""
+        """The one size that is a first dimension in both the first and the last operator; -1 otherwise."""
         sizes = [self._sizes(signature) for signature in (first, last)]
         if first == last and first >= 0:
             name = self._strings[int(self._signatures.name[first])]
@@ -51,6 +51,6 @@ class Batches:
 
 
 def micro_batches(events: Sequence[Event]) -> int:
-    """How often backward was called from one line, -1 without backward."""
+    """How often backward was called from the line that called it most, -1 without backward."""
     counted = Counter(event.site for event in events if event.kind is Kind.BACKWARD)
     return max(counted.values(), default=-1)

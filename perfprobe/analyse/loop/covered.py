@@ -8,7 +8,7 @@ from perfprobe.tables.columns import Int64
 
 
 class Covered:
-    """Intervals; overlapping ones count once."""
+    """The union of intervals."""
 
     def __init__(self, start_ns: Int64, end_ns: Int64) -> None:
         order = np.argsort(start_ns, kind="stable")
@@ -19,11 +19,11 @@ class Covered:
         self._before_ns = np.append(np.int64(0), np.cumsum(self._end_ns - self._start_ns))
 
     def within(self, start_ns: Int64, end_ns: Int64) -> Int64:
-        """How much of each of these stretches at least one interval covers."""
+        """For how many ns of each stretch at least one interval is open."""
         return self._until(end_ns) - self._until(start_ns)
 
     def _until(self, time_ns: Int64) -> Int64:
-        """The same from the beginning up to each moment."""
+        """The length of the union up to each time."""
         if len(time_ns) == 0 or len(self._start_ns) == 0:
             return np.zeros(len(time_ns), np.int64)
         at = np.searchsorted(self._start_ns, time_ns, "right") - 1

@@ -1,4 +1,4 @@
-"""What happens in a loop, event by event: the loader's `next`, calls of modules, backward, optimizers."""
+"""The events of a loop: the loader's `next`, calls of modules, backward, steps of optimizers."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Kind = EventKind
 
 
 class Event(NamedTuple):
-    """Something that happens in a step. site: equal for events from the same line.
+    """An event of a step.
 
-    stack: of its caller. is_trained: whether backward refers to what the call ran. first, last: the
-    signatures of its first and its last operator.
+    site: a number that is equal for events from the same line. stack: that of its caller. is_trained: whether
+    backward refers to operators of this call. first, last: the signatures of its first and last operator.
     """
 
     kind: Kind
@@ -33,14 +33,18 @@ class Event(NamedTuple):
 
     @property
     def at_ns(self) -> int:
-        """The order of events: an optimizer's step may contain forward and backward, and ends last."""
+        """The time by which events are ordered. For an optimizer it is the end, as it may contain others."""
         return self.end_ns if self.kind is Kind.OPTIMIZER else self.start_ns
 
 
 def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: Int32) -> list[Event]:
-    """The events of a thread in their order; backward may run on other threads.
+    """The events of a thread in their order. Backward may run on other threads.
 
-    own: the segments of the thread; others: those of other threads, by time; caller: as in `Regions`.
+    Args:
+        own: the segments of the thread.
+        others: those of other threads, ordered by time.
+        ranges: the thread's ranges, by `NEXT` and `OPTIMIZER`.
+        caller: as in `Regions`.
     """
     nexts, steps = ranges[NEXT], ranges[OPTIMIZER]
     found = [*_spans(Kind.NEXT, nexts), *_spans(Kind.OPTIMIZER, steps)]
@@ -56,7 +60,7 @@ def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: In
 
 
 def _inside(rows: Segments, spans: Spans) -> Rows:
-    """Which segments lie in one of these ranges."""
+    """Which segments begin in one of these ranges, a mask."""
     if len(spans) == 0:
         return np.zeros(len(rows), np.bool_)
     at = np.searchsorted(spans.start_ns, rows.start_ns, "right") - 1
@@ -78,7 +82,7 @@ def _rows(kind: Kind, rows: Segments) -> list[Event]:
 
 
 def _calls(rows: Segments) -> list[Event]:
-    """Calls of outermost modules; of a program without modules its forward operators."""
+    """Calls of outermost modules; if the program has no modules, its forward operators."""
     forward = rows.phase == StepPhase.FORWARD
     in_module = forward & (rows.anchor > 0)
     if not bool(in_module.any()):
@@ -103,7 +107,7 @@ def _together(left: Event, right: Event) -> Event:
 
 
 def _without_repetitions(found: list[Event]) -> list[Event]:
-    """The same with runs of backward, and of forward operators of no module, as one event each."""
+    """Merge consecutive events of backward, and those of forward operators outside of modules."""
     kept = found[:1]
     for before, event in pairwise(found):
         same = (event.kind, event.site) == (before.kind, before.site)

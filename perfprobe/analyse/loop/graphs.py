@@ -1,8 +1,8 @@
 """In which steps autograd recorded a graph.
 
-torch numbers the backward nodes of a thread as it makes them, and an operator that runs while gradients are
-enabled has the number that the next node will get (torch/csrc/autograd, `sequence_number::peek`; -1 under
-`no_grad` and in inference mode). Where the number grows, nodes were made.
+torch numbers the backward nodes of each thread. An operator that runs while gradients are enabled has the
+number that the next node will get (torch/csrc/autograd, `sequence_number::peek`), and -1 under `no_grad` and
+in inference mode. If that number grows during a step, nodes were made.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NONE = 2**62
 
 
 def graphs(recording: Recording, steps: Steps) -> Int8:
-    """Whether a graph was recorded in each step, 0 or 1; -1 of training, and without operators in it."""
+    """For each step 1 if a graph was recorded, else 0; -1 for training, and for steps without operators."""
     rows = np.flatnonzero(steps.kind != StepKind.TRAINING)
     rows = rows[np.argsort(steps.start_ns[rows], kind="stable")]
     threads = recording.os_threads()
@@ -38,9 +38,9 @@ def graphs(recording: Recording, steps: Steps) -> Int8:
 
 
 class _ThreadSteps:
-    """Steps of one thread in their order, which do not overlap, and the numbers seen in each.
+    """Steps of one thread, ordered and without overlaps, and the sequence numbers seen in each.
 
-    rows: which they are of all steps.
+    rows: their rows among all steps.
     """
 
     def __init__(self, steps: Steps, rows: Rows) -> None:
@@ -51,7 +51,7 @@ class _ThreadSteps:
         self._is_any = np.zeros(len(rows), np.bool_)
 
     def add(self, batch: Operators) -> None:
-        """Takes operators of that thread."""
+        """Add operators of that thread."""
         step = np.searchsorted(self._start_ns, batch.start_ns, "right") - 1
         inside = (step >= 0) & (batch.start_ns < self._end_ns[np.maximum(step, 0)])
         self._is_any[step[inside]] = True
@@ -60,6 +60,6 @@ class _ThreadSteps:
         np.maximum.at(self._most, step[inside], batch.sequence[inside])
 
     def graphs(self) -> Int8:
-        """Of each of its steps, see `graphs`."""
+        """1, 0 or -1 for each of its steps, as in `graphs`."""
         grew = (self._most > self._least).astype(np.int8)
         return np.where(self._is_any, grew, np.int8(-1)).astype(np.int8)

@@ -1,8 +1,8 @@
-"""Steps of a program without training: a call of its modules for each batch, or each iteration of the loop.
+"""Steps of a program without training: one for each batch, or for each iteration of the loop.
 
-With a loader a step reaches from its `next` to the following one. Without, a step is a call of the outermost
-module, or several that alternate; what the loop does at later lines reads its results, what it does at
-earlier ones makes the next input.
+With a loader, a step lasts from one `next` to the following one. Without a loader, a step is one call of the
+outermost module, or one call of each of several modules that alternate. Code at later lines of the loop reads
+the results and belongs to the step. Code at earlier lines makes the next input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def inference_place(tree: StackTree, events: Sequence[Event]) -> Place:
 
 
 def inference_steps(place: Place, events: Sequence[Event], segments: Segments) -> list[Span]:
-    """The steps in their order."""
+    """The steps in their order. segments: those of the thread."""
     rounds = _rounds(events)
     spans: list[Span] = []
     for at, own in enumerate(rounds):
@@ -29,7 +29,7 @@ def inference_steps(place: Place, events: Sequence[Event], segments: Segments) -
         last = next(event for event in reversed(own) if event.kind is Kind.CALL)
         if following and following[0].kind is Kind.NEXT:
             end_ns = following[0].start_ns
-        elif own[-1].kind is Kind.NEXT:  # the loader was exhausted
+        elif own[-1].kind is Kind.NEXT:  # the loader had no more batches
             end_ns = own[-1].start_ns
         else:
             until_ns = following[0].start_ns if following else None
@@ -40,7 +40,7 @@ def inference_steps(place: Place, events: Sequence[Event], segments: Segments) -
 
 
 def _rounds(events: Sequence[Event]) -> list[list[Event]]:
-    """The events of each iteration of the loop, all with a call of a module."""
+    """The events of each iteration of the loop. Each iteration has a call of a module."""
     found: list[list[Event]] = []
     sites: set[int] = set()
     for event in events:
@@ -50,7 +50,7 @@ def _rounds(events: Sequence[Event]) -> list[list[Event]]:
             found.append([])
             sites = set()
         if event.kind is Kind.NEXT and event.site in sites:
-            found[-1] = []  # an unused batch
+            found[-1] = []  # a batch that no module used
         found[-1].append(event)
         sites.add(event.site)
     if found and not any(event.kind is Kind.CALL for event in found[-1]):
@@ -61,7 +61,7 @@ def _rounds(events: Sequence[Event]) -> list[list[Event]]:
 
 
 def _read_ns(place: Place, segments: Segments, call: Event, until_ns: int | None) -> int:
-    """The end of what the loop does after a call, at later lines."""
+    """When the code at later lines of the loop ends that runs after a call, before `until_ns`."""
     line = place.line(call.stack)
     first = int(segments.start_ns.searchsorted(call.end_ns))
     end_ns = call.end_ns

@@ -1,6 +1,7 @@
-"""The loops of a program: what runs the steps of each thread, by the first of these that is there.
+"""The loops of a program: the steps of each thread, and the function that contains their loop.
 
-`perfprobe.step()`, torch.profiler, optimizers; where nothing is trained the loader and modules.
+Steps are found by the first of these that a thread has: `perfprobe.step()`, steps of torch.profiler,
+optimizers. If nothing is trained, they are found by the loader and by calls of modules.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.steps import StepSource
 
-_FEW_CALLS = 2  # calls of modules on a thread without training, beside threads with training: not a loop
+_FEW_CALLS = 2  # a thread beside the training thread has a loop of its own from this many calls of modules on
 
 
 @frozen
@@ -35,7 +36,7 @@ class ThreadLoop:
 def loops(timeline: Timeline, ranges: NamedSpans, tree: StackTree, caller: Int32) -> list[ThreadLoop]:
     """The loops of all threads, in no order. caller: as in `Regions`."""
     threads = list({**timeline.rows, **ranges.rows})
-    stepping = [thread for thread in threads if _says_so(ranges, thread)]
+    stepping = [thread for thread in threads if _has_step_ranges(ranges, thread)]
     found = []
     for thread in threads:
         own = timeline.segments(thread)
@@ -50,19 +51,20 @@ def loops(timeline: Timeline, ranges: NamedSpans, tree: StackTree, caller: Int32
     return found
 
 
-def _says_so(ranges: NamedSpans, thread: int) -> bool:
+def _has_step_ranges(ranges: NamedSpans, thread: int) -> bool:
+    """Whether ranges show steps of a thread."""
     kinds = (PROGRAM, PROFILER, OPTIMIZER)
     return any(len(ranges.of(thread, kind)) for kind in kinds) or len(ranges.marks(thread)) > 0
 
 
 def _is_loop_beside(happened: Sequence[Event]) -> bool:
-    """Whether a thread runs a model of its own beside threads with training, not as part of their forward."""
+    """Whether a thread runs a model of its own while others train, rather than a part of their forward."""
     calls = [event for event in happened if event.kind is Kind.CALL]
     return len(calls) >= _FEW_CALLS and not any(event.is_trained for event in calls)
 
 
 def _others(timeline: Timeline, thread: int) -> Segments:
-    """The segments of all other threads by time."""
+    """The segments of all other threads, ordered by time."""
     rows = Segments.concat([timeline.segments(other) for other in timeline.threads() if other != thread])
     return rows.take(np.argsort(rows.start_ns, kind="stable"))
 
@@ -93,14 +95,14 @@ def _loop(
 
 
 def _stacks(spans: Sequence[Span]) -> set[int]:
-    """The stacks of what happened in steps; of evaluation where it follows most steps: one loop has both."""
+    """The stacks of the events in steps; also those in evaluations if one loop seems to run both."""
     evaluations = sum(span.is_evaluation for span in spans)
-    both = 3 * evaluations > len(spans)  # one after every second step, or more often
+    both = 3 * evaluations > len(spans)  # an evaluation after every second step, or more often
     return {event.stack for span in spans if both or not span.is_evaluation for event in span.events}
 
 
 def _filled(rows: Spans, happened: Sequence[Event]) -> list[Span]:
-    """Steps by ranges around them."""
+    """The steps that these ranges show, each with its events."""
     at_ns = np.array([event.at_ns for event in happened], np.int64)
     order = np.argsort(at_ns, kind="stable")
     first = np.searchsorted(at_ns[order], rows.start_ns, "left")
@@ -114,7 +116,7 @@ def _filled(rows: Spans, happened: Sequence[Event]) -> list[Span]:
 
 
 def _marked(ends_ns: Int64, own: Segments, happened: Sequence[Event]) -> list[Span]:
-    """Steps by their ends; the first begins with the first call of a module, or with its batch."""
+    """Steps of which only the ends are known. The first begins with the first event."""
     first = next((event.start_ns for event in happened), int(own.start_ns[0]))
     begins_ns = np.append(np.int64(min(first, int(ends_ns[0]))), ends_ns[:-1])
     return _filled(Spans(begins_ns, ends_ns, np.full(len(ends_ns), -1, np.int32)), happened)

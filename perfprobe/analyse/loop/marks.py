@@ -7,19 +7,23 @@ import numpy as np
 from perfprobe.tables.columns import Int8, Int64, Mask
 from perfprobe.tables.steps import StepMark
 
-_SLOWER = 1.25  # times the median: warm-up, while consecutive steps from the first on are longer
-_MOST_WARM_UP = 0.2  # of all steps
-_COMPILING = 0.1  # of a step
-_FAR_SLOWER = 3  # than the median
+_SLOWER = 1.25  # steps from the first on are warm-up as long as each takes more than this times the median
+_MOST_WARM_UP = 0.2  # at most this share of all steps is warm-up
+_COMPILING = 0.1  # a step that compiles for more than this share of its time is left out
+_FAR_SLOWER = 3  # an outlier takes more than this times the median
 _LEAST_STEPS = 5  # with fewer steps there are no outliers
-_MOST_OUTLIERS = 0.02  # of all steps, at least one; more frequent long steps are part of the program
+_MOST_OUTLIERS = 0.02  # of all steps, at least one; long steps that are more frequent belong to the program
 
 
 def marks(duration_ns: Int64, compile_ns: Int64, own_work_ns: Int64, is_cut: Mask) -> Int8:
     """A `StepMark` for each step of one loop, in their order.
 
     Args:
-        own_work_ns: their part for saving, logging and waiting for data, which recurs.
+        duration_ns: of each step.
+        compile_ns: the time each step spent compiling.
+        own_work_ns: the time each spent saving, logging and waiting for data. That recurs, so it does not
+            make a step an outlier.
+        is_cut: whether the recording ended during the step.
     """
     found = np.full(len(duration_ns), StepMark.STEADY, np.int8)
     if len(duration_ns) < 2:
@@ -40,7 +44,7 @@ def marks(duration_ns: Int64, compile_ns: Int64, own_work_ns: Int64, is_cut: Mas
 
 
 def _median(chosen: Int64, all_ns: Int64) -> int:
-    """By nearest rank; of all where none is chosen."""
+    """The median by nearest rank of the chosen durations, or of all if none is chosen."""
     ordered = np.sort(chosen if len(chosen) else all_ns)
     return int(ordered[(len(ordered) - 1) // 2])
 

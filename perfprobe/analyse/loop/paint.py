@@ -1,7 +1,7 @@
 """The phase of every moment of a thread, from operators, ranges, samples and garbage collections.
 
-Between operators the time is the region's where both are of one, a range's where one is around it, and else,
-or where it takes longer, what the samples taken there show.
+Time between two operators of one region has the phase of that region; otherwise it has the phase of a range
+around it. If there is neither, or if the gap is long, it has the phase that samples in the gap show.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from perfprobe.analyse.loop.timeline import Segments
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
 from perfprobe.tables.steps import StepPhase
 
-_SHORT_NS = 1_000_000  # between operators of one region: longer gaps are decided by samples
+_SHORT_NS = 1_000_000  # longer gaps between operators of one region have the phase that samples show
 _UNKNOWN = np.int8(-1)
 
 
 class Looks(NamedTuple):
-    """Samples of a thread by the time they were taken, and the phase that each shows.
+    """Samples of a thread ordered by the time they were taken, and the phase that each shows.
 
-    from_ns: from then on it is more likely than the sample before. frame: the user's line.
+    from_ns: the time from which a sample is more likely to be right than the one before. frame: the user
+    line.
     """
 
     from_ns: Int64
@@ -41,7 +42,7 @@ class Painted(NamedTuple):
 
 
 class Layers(NamedTuple):
-    """What is known of a thread. data, optimizer, zero_grad, collections: ranges; within: in operators."""
+    """What is known of a thread: outermost segments, segments within operators, ranges, and samples."""
 
     segments: Segments
     within: Segments
@@ -53,7 +54,7 @@ class Layers(NamedTuple):
 
 
 def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
-    """The phases from first_ns to last_ns, with a new stretch at each of `cuts`."""
+    """The phases from first_ns to last_ns. A new stretch begins at each time in `cuts`."""
     operators = (layers.segments, layers.within)
     bounds = [*_bounds(layers), *(time for rows in operators for time in (rows.start_ns, rows.end_ns))]
     time_ns = np.concatenate([[first_ns, last_ns], cuts, layers.looks.from_ns, *bounds])
@@ -71,19 +72,19 @@ def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
 
 
 def _inside(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> tuple[npt.NDArray[np.intp], Mask]:
-    """The row that begins last before each time, -1 none, and whether it has not ended yet."""
+    """For each time the row that began last, -1 none, and whether it is still open."""
     at = np.searchsorted(start_ns, time_ns, "right") - 1
     return at, np.asarray((at >= 0) & (time_ns < np.append(end_ns, np.int64(-1))[at]))
 
 
 def _bounds(layers: Layers) -> list[Int64]:
-    """When ranges begin and end: samples are not valid beyond these times."""
+    """When ranges begin and end. A sample says nothing about the time beyond the next of these."""
     spans = (layers.data, layers.optimizer, layers.zero_grad, layers.collections)
     return [time_ns for rows in spans for time_ns in (rows.start_ns, rows.end_ns)]
 
 
 def _between(layers: Layers, start_ns: Int64, at: npt.NDArray[np.intp]) -> Int8:
-    """The phase of each stretch that lies between operators. at: the segment before it, -1 none."""
+    """The phase of each stretch if it lies between operators. at: the segment before it, -1 none."""
     rows = layers.segments
     before_ns = np.append(rows.end_ns, np.int64(-1))[at]
     after_ns = np.append(rows.start_ns, np.int64(2**62))[np.minimum(at + 1, len(rows))]
@@ -106,7 +107,7 @@ def _between(layers: Layers, start_ns: Int64, at: npt.NDArray[np.intp]) -> Int8:
 
 
 def _looked(looks: Looks, start_ns: Int64, before_ns: Int64, after_ns: Int64) -> Int8:
-    """The phase of the most likely sample of the same gap; -1 without one."""
+    """The phase of the most likely sample in the same gap, -1 without one."""
     found = np.full(len(start_ns), _UNKNOWN, np.int8)
     if len(looks.time_ns) == 0:
         return found

@@ -1,4 +1,4 @@
-"""The parts of a thread's steps: its painted time, added up by step and phase."""
+"""The time of a thread's steps by phase: the stretches that `paint` finds, summed by step and phase."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ PHASES = len(StepPhase)
 
 
 class Pieces(NamedTuple):
-    """Times by step and phase: phase p of step s at s * PHASES + p. beside_ns: of them, with operators on
-    other threads at the same time; gpu_ns: with work on a GPU, children_ns: with child processes that ran;
-    None where none was recorded.
+    """Times by step and phase; phase p of step s is at s * PHASES + p.
 
-    look_...: of the samples, their step (-1 none), phase, the user's line, and the time they stand for.
+    beside_ns, gpu_ns, children_ns: the parts during which operators ran on other threads, work ran on a GPU,
+    or child processes ran; None if none was recorded. look_...: of each sample its step (-1 none), phase,
+    user line (a row of `Frames`), and the time it stands for.
     """
 
     time_ns: Int64
@@ -47,7 +47,7 @@ class Pieces(NamedTuple):
 def pieces(
     trace: Trace, loop: ThreadLoop, timeline: Timeline, ranges: NamedSpans, regions: Regions
 ) -> tuple[Pieces, int]:
-    """The parts of the steps of a thread, and the line at which the loop asks for its next item, -1 none."""
+    """The steps of a thread by phase, and the line where the loop asks for its next item, -1 if unknown."""
     own = timeline.segments(loop.thread)
     looks, stack = _looks(trace, loop.thread, regions)
     line = _next_line(loop, own, looks, stack)
@@ -72,9 +72,10 @@ def pieces(
 
 
 def _with_backward(own: Segments, others: Segments) -> Segments:
-    """Also backward on autograd's threads, where this one does nothing that is known: it waits for it there.
+    """Add backward on autograd's threads to the time in which this thread does nothing known, as it waits.
 
-    Samples would show it; without any, nothing else does. What is of no phase is left to ranges around it.
+    This is only needed without samples, which would show the waiting. Segments without a phase are removed,
+    so that ranges around them count.
     """
     backward = _disjoint(others.take(others.phase == StepPhase.BACKWARD))
     own = own.take((own.phase != StepPhase.OTHER) | (own.anchor > 0))
@@ -83,7 +84,7 @@ def _with_backward(own: Segments, others: Segments) -> Segments:
 
 
 def _disjoint(rows: Segments) -> Segments:
-    """In their order, each from where those before it end."""
+    """The rows ordered by start, each shortened to begin where all before it have ended."""
     rows = rows.take(np.argsort(rows.start_ns, kind="stable"))
     before_ns = np.append(np.int64(0), np.maximum.accumulate(rows.end_ns)[:-1]) if len(rows) else rows.end_ns
     found = Segments(**rows.columns() | {"start_ns": np.maximum(rows.start_ns, before_ns)})
@@ -91,7 +92,7 @@ def _disjoint(rows: Segments) -> Segments:
 
 
 def _without(rows: Segments, cuts: Segments) -> Segments:
-    """What of the rows lies in none of the cuts; both in their order, neither overlaps its own kind."""
+    """The parts of the rows outside of all cuts. Both are ordered, and neither overlaps itself."""
     first = np.searchsorted(cuts.end_ns, rows.start_ns, "right")
     parts = np.maximum(np.searchsorted(cuts.start_ns, rows.end_ns, "left") - first, 0) + 1
     row = np.repeat(np.arange(len(rows)), parts)
@@ -105,13 +106,13 @@ def _without(rows: Segments, cuts: Segments) -> Segments:
 
 
 def _on_gpus(trace: Trace) -> Covered | None:
-    """When any GPU ran a kernel or a copy; None where none was recorded."""
+    """When any GPU ran a kernel or a copy; None if no GPU was recorded."""
     rows = trace.recording
     return None if trace.gpu is None else Covered(*timed(rows[Kernels], rows[Copies]))
 
 
 def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
-    """The samples of a thread by time, and their stacks."""
+    """The samples of a thread ordered by time, and their stacks."""
     samples = in_program(trace.recording)
     chosen = (trace.recording.os_threads()[samples.thread] == thread) & (samples.look == Look.READ)
     chosen &= (samples.stack >= 0) & is_possible(samples.start_ns, samples.end_ns)
@@ -128,10 +129,10 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
 
 
 def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> int:
-    """The line of the loop itself: that of the loader's `next`, or one before all lines of its body.
+    """The line of the `for` statement: that of the loader's `next`, or a line before all of the body.
 
-    The latter only where it calls Python: otherwise waiting cannot be distinguished from other work.
-    Of several the one with most time.
+    The latter must call Python, because otherwise waiting cannot be told from other work. Of several lines
+    it is the one with most time.
     """
     place = loop.place
     spans = [span for span in loop.spans if not span.is_evaluation]
@@ -153,7 +154,7 @@ def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> i
 
 
 def _in_steps(loop: ThreadLoop, time_ns: Int64) -> Mask:
-    """Which moments lie in steps, not in evaluations."""
+    """Which times are in steps rather than in evaluations."""
     bounds = np.array([(s.start_ns, s.end_ns) for s in loop.spans if not s.is_evaluation], np.int64)
     at = np.searchsorted(bounds[:, 0], time_ns, "right") - 1
     return np.asarray((at >= 0) & (time_ns < np.append(bounds[:, 1], np.int64(-1))[at]))
@@ -176,7 +177,7 @@ def _below_line(trace: Trace, loop: ThreadLoop, line: int) -> Mask:
 
 
 def _at_next(phase: Int8, is_next: Mask) -> Int8:
-    """The phases, where calls from the loop's line become data, unless more is known."""
+    """The phases, with calls from the loop's own line as data unless they have a phase already."""
     plain = among(phase, [StepPhase.OTHER, StepPhase.COPY, StepPhase.RESULTS])
     return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 
@@ -184,7 +185,7 @@ def _at_next(phase: Int8, is_next: Mask) -> Int8:
 def _added(
     painted: Painted, bounds: Int64, looks: Looks, overlaps: tuple[Covered, Covered | None, Covered | None]
 ) -> Pieces:
-    """The painted time by step and phase, a row for each step. overlaps: other threads, GPUs, children."""
+    """The time of each step by phase. overlaps: when other threads, GPUs and child processes ran."""
     step = _step(bounds, painted.start_ns)
     inside = step >= 0
     key = step[inside] * PHASES + painted.phase[inside]
@@ -215,6 +216,6 @@ def _sums(key: Int64, values: Int64, steps: int) -> Int64:
 
 
 def _step(bounds: Int64, time_ns: Int64) -> Int64:
-    """The step that each moment is in, -1 none."""
+    """The step at each time, -1 none."""
     at = np.searchsorted(bounds[:, 0], time_ns, "right") - 1
     return np.where((at >= 0) & (time_ns < bounds[:, 1][at]), at, -1)

@@ -1,7 +1,7 @@
 """The place of a thread's loop: the function from which everything in a step is called.
 
-The stacks of everything in a step have a common beginning, up to the function that contains the loop, at the
-lines of its body. A later line of it is reached later in an iteration of the loop.
+All stacks in a step begin with the same functions, up to the one that contains the loop; there they differ by
+the line in the loop's body. A later line is reached later in an iteration.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = -1  # the caller of the outermost frames
 
 
 class StackTree:
-    """Paths in the tree of stacks."""
+    """Finds paths, frames, lines and functions in the tree of stacks."""
 
     def __init__(self, trace: Trace) -> None:
         stacks, frames = trace.recording[Stacks], trace.recording[Frames]
@@ -46,7 +46,7 @@ class StackTree:
         return int(self._line[frame]) if frame >= 0 else NOWHERE
 
     def function(self, stack: int) -> tuple[int, ...]:
-        """What identifies the innermost function of a stack."""
+        """A key of the innermost function of a stack, empty for no function."""
         frame = self.frame(stack)
         return () if frame < 0 else tuple(int(column[frame]) for column in self._key)
 
@@ -60,19 +60,19 @@ class Place:
         self._depth = len(tree.path(self.caller))
 
     def child(self, stack: int) -> int:
-        """The part of this stack that ends in the function, `NOWHERE` if the stack does not contain it."""
+        """The outer part of this stack that ends in the function; `NOWHERE` if the function is not in it."""
         path = self.tree.path(stack)
         if len(path) <= self._depth or (self._depth and path[self._depth - 1] != self.caller):
             return NOWHERE
         return path[self._depth]
 
     def line(self, stack: int) -> int:
-        """The function's line in this stack, `NOWHERE` if the stack does not contain the function."""
+        """The line of the function in this stack; `NOWHERE` if the function is not in it."""
         return self.tree.line(self.child(stack))
 
 
 def _common(tree: StackTree, stacks: Iterable[int]) -> int:
-    """The innermost stack that is part of all of these, but equal to none."""
+    """The innermost stack that is an ancestor of all of these; `ROOT` if there is none."""
     paths = [tree.path(stack)[:-1] for stack in set(stacks) if stack >= 0]
     if not paths:
         return ROOT

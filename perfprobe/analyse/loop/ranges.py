@@ -1,4 +1,4 @@
-"""Ranges that show what a training loop does: torch's for loaders and optimizers, and those of steps."""
+"""Ranges that show what a training loop does: torch's ranges of loaders and optimizers, and steps."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ PREFIXES = {
 
 
 class Spans(Table):
-    """Ranges of one meaning on a thread, none within another, in order."""
+    """Ranges of one kind on a thread, ordered by time, none within another."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
-    stack: Int32 = column("what set it", Stacks)
+    stack: Int32 = column("the stack that opened it", Stacks)
 
 
 @dataclass
@@ -38,7 +38,7 @@ class _Thread:
 
 
 class NamedSpans:
-    """Takes the operators of a trace batch by batch. rows: what a thread of the system is in `threads`."""
+    """Takes the operators of a trace batch by batch. rows: by the system's number of a thread, its row."""
 
     def __init__(self, trace: Trace) -> None:
         self.rows: dict[int, int] = {}
@@ -66,18 +66,18 @@ class NamedSpans:
                 parts.setdefault(kind, []).append(spans)
 
     def of(self, thread: int, kind: int) -> Spans:
-        """The ranges of a thread, in order, without nested ones."""
+        """The ranges of one kind on a thread, ordered, without nested ones. kind: such as `NEXT`."""
         if kind == PROGRAM:
             return self._own.steps(thread)
         found = self._threads.get(thread, _Thread()).parts.get(kind, [])
         return _outermost(Spans.concat(found))
 
     def marks(self, thread: int) -> Int64:
-        """When the program marked the end of a step."""
+        """When the program marked the ends of steps with `perfprobe.step()`, in ns."""
         return self._own.named(thread, STEP_MARK).end_ns
 
     def collections(self, thread: int) -> Spans:
-        """Python's garbage collections."""
+        """Python's garbage collections on a thread."""
         return self._own.of(thread, RangeSource.PYTHON)
 
 

@@ -1,8 +1,9 @@
 """Decides which phase of a step a Python stack is part of, by its functions.
 
-A region is one call, or consecutive calls from one line, of what begins a phase: a module, `backward`, an
-optimizer's `step`. Within the loader, and where torch.compile is at work, all is theirs; elsewhere the
-innermost call that begins a phase decides. In backward, modules are recomputation.
+Some calls begin a phase: those of a module, of `backward`, of an optimizer's `step`. A region is one such
+call, or consecutive ones from the same line. Everything inside the loader or inside torch.compile has their
+phase. Elsewhere the innermost call that begins a phase decides. Modules that run in backward are
+recomputation.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
-# By a part of the file's path, and the function's own name where only some begin the phase.
+# A part of the file's path, and the names of the functions that begin the phase.
 _BACKWARD = (("/torch/_tensor.py", ("backward",)), ("/torch/autograd/__init__.py", ("backward", "grad")))
 _SAVING = (
     ("/torch/serialization.py", ("save", "_save", "_legacy_save")),
@@ -34,15 +35,15 @@ _LOGGING = (
 )
 _MODULE = ("/torch/nn/modules/module.py", ("_wrapped_call_impl", "_call_impl"))
 _NONE = -1
-_IS_CODE = -2  # of the program or a library: its work below a progress bar is its own
+_IS_CODE = -2  # a function of the program or a library: called from a progress bar, it is not logging
 
 
 @frozen
 class Regions:
-    """The phase and the region of every stack, with one more entry for none.
+    """The phase and the region of every stack, with one more entry for no stack.
 
-    anchor: distinguishes regions, 0 in none; caller: the stack that called the region, its
-    own in none.
+    anchor: a number for each region, 0 for none. caller: the stack that called the region; without a region,
+    the stack itself.
     """
 
     phase: Int8
@@ -51,13 +52,13 @@ class Regions:
 
 
 def regions(trace: Trace) -> Regions:
-    """Computed once for each stack."""
+    """Find phase and region of every stack."""
     stacks, sites = trace.recording[Stacks], trace.sites
     marks = np.append(_marks(trace.recording), np.int8(_NONE))[stacks.frame]
     marks = np.where((marks == _NONE) & _is_code(trace), np.int8(_IS_CODE), marks).tolist()
     phase, anchor = [int(StepPhase.OTHER)] * (len(stacks) + 1), [0] * (len(stacks) + 1)
     caller = [*range(len(stacks)), -1]
-    outside = list(range(len(stacks) + 1))  # of logging: the stack that it was called from
+    outside = list(range(len(stacks) + 1))  # for stacks in logging: the stack that called logging
     columns = (stacks.parent, stacks.module, sites.is_data, sites.is_compile, sites.is_recompute)
     modules = np.append(stacks.module, np.int32(-1))
     for stack, (parent, module, is_data, is_compile, is_recompute) in enumerate(
@@ -76,7 +77,7 @@ def regions(trace: Trace) -> Regions:
         if own == StepPhase.OTHER:
             continue
         inherits = own == above
-        begin = stack if own == StepPhase.FORWARD else parent  # of modules that one line calls each is one
+        begin = stack if own == StepPhase.FORWARD else parent  # modules called from one line are regions each
         anchor[stack] = anchor[parent] if inherits else begin + 2
         caller[stack] = caller[parent] if inherits else parent
         if own == StepPhase.LOGGING:
@@ -85,10 +86,13 @@ def regions(trace: Trace) -> Regions:
 
 
 def _own_phase(above: int, mark: int, *, entered: bool) -> int:
-    """The phase of a stack by that of its caller and by its innermost frame."""
+    """The phase of a stack. above: that of its caller. mark: what its innermost frame begins.
+
+    entered: whether the innermost frame entered another module.
+    """
     if above in (StepPhase.DATA, StepPhase.COMPILE, StepPhase.ZERO_GRAD, StepPhase.SAVING):
         return above
-    if mark == StepPhase.FORWARD or entered:  # samples do not show modules, only their calls
+    if mark == StepPhase.FORWARD or entered:  # stacks of samples have no modules, only frames of their calls
         return above if above == StepPhase.LOGGING else int(StepPhase.FORWARD)
     return mark if mark >= 0 and (mark != StepPhase.DATA or above == StepPhase.OTHER) else above
 

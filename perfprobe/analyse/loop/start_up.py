@@ -1,4 +1,4 @@
-"""The time before the first step, by samples, and the extra time of first steps."""
+"""The time before the first step, divided by what samples show, and the extra time of first steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ _BUILDERS = ("__init__", "reset_parameters", "from_pretrained", "post_init", "in
 
 
 def start_up(trace: Trace, until_ns: int, thread: int | None) -> StartUp:
-    """The parts of the time up to the first step, most time first. thread: of the system, that it is of."""
+    """The parts of the time up to the first step, most time first, in ns.
+
+    Args:
+        until_ns: when the first step began.
+        thread: the system's number of the thread whose samples count, None if not known.
+    """
     samples = in_program(trace.recording)
     begin_ns = trace.start_ns
     if trace.python is None or begin_ns is None or len(samples) == 0 or thread is None:
@@ -54,7 +59,7 @@ def start_up(trace: Trace, until_ns: int, thread: int | None) -> StartUp:
 
 
 def by_time(tables: list[StartUp]) -> StartUp:
-    """All rows, most time first; unknown time is one row."""
+    """All rows, most time first. Rows of unknown time become one."""
     rows = StartUp.concat(tables)
     other = rows.kind == StartUpPart.OTHER
     if np.count_nonzero(other) > 1:
@@ -66,7 +71,7 @@ def by_time(tables: list[StartUp]) -> StartUp:
 
 
 def one(part: StartUpPart, time_ns: int) -> StartUp:
-    """A row without places; none for no time."""
+    """One row without a line or import; no row if the time is 0."""
     none = np.full(1, -1, np.int32)
     row = StartUp(np.full(1, part, np.int8), none, none, none, np.full(1, time_ns, np.int64))
     return row if time_ns > 0 else StartUp.empty()
@@ -77,7 +82,7 @@ def _rest(time_ns: int) -> StartUp:
 
 
 def _parts(trace: Trace) -> Int8:
-    """The part of every stack."""
+    """The `StartUpPart` of every stack."""
     assert trace.python is not None
     stacks = trace.recording[Stacks]
     builds = nearest(stacks.parent, _builds(trace)) >= 0
@@ -88,7 +93,7 @@ def _parts(trace: Trace) -> Int8:
 
 
 def _waits(trace: Trace) -> Int8:
-    """The part that every stack is of where its thread stands still."""
+    """The `StartUpPart` of every stack if its thread stands still: waiting, or waiting for children."""
     stacks, frames = trace.recording[Stacks], trace.recording[Frames]
     ends = trace.recording[Strings].marks(lambda text: text.endswith(_FOR_CHILDREN))
     named = np.append(ends[frames.file], False)[stacks.frame]
@@ -107,7 +112,7 @@ def _builds(trace: Trace) -> Mask:
 
 
 def _most(frame: Int32, time_ns: np.ndarray, first: np.ndarray) -> Int32:
-    """The line with most time of each group of consecutive rows."""
+    """The frame with most time in each group of consecutive rows. first: where groups begin."""
     ends = np.append(first[1:], len(frame))
     found = []
     for start, end in zip(first.tolist(), ends.tolist(), strict=True):

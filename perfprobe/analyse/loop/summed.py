@@ -1,4 +1,4 @@
-"""Rows of the tables of steps: a loop, and its sums over steady steps."""
+"""Makes the tables of steps: loops, their steps, and sums over the steady steps."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from perfprobe.tables.stacks import Frames
 from perfprobe.tables.steps import Loops, Phases, StepEvents, StepKind, StepMark, StepPhase, StepPhases, Steps
 from perfprobe.tables.trace import Trace
 
-_COMES_AGAIN = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
-_LOOKED_AT = 64  # events of each step, for the line of the loop
-# The phase for steps of a kind, where it differs from the timeline's.
-_MEANT = {
+_RECURRING = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
+_EXAMINED = 64  # at most this many events of a step are examined to find the line of the loop
+# By the kind of step: phases of the timeline that are reported as another phase.
+_REPORTED = {
     StepKind.TRAINING: {StepPhase.RESULTS: StepPhase.LOGGING},
     StepKind.INFERENCE: {StepPhase.COPY: StepPhase.DATA},
     StepKind.EVALUATION: {},
@@ -31,8 +31,9 @@ _MEANT = {
 
 @frozen
 class Kept:
-    """The steps of one kind of a thread. rows: which of its spans; line: of the loop itself, -1 not known;
-    thread: a row of `threads`.
+    """The steps of one kind on a thread.
+
+    rows: their places in `spans`. line: that of the loop itself, -1 if not known. thread: a row of `threads`.
     """
 
     loop: ThreadLoop
@@ -44,24 +45,24 @@ class Kept:
 
     @property
     def spans(self) -> Sequence[Span]:
-        """All of the thread."""
+        """All steps and evaluations of the thread."""
         return self.loop.spans
 
     @property
     def total_ns(self) -> int:
-        """The time of the steps."""
+        """The time of these steps, in ns."""
         return sum(self.spans[row].end_ns - self.spans[row].start_ns for row in self.rows)
 
     def by_phase(self, values: Int64) -> Int64:
-        """The values of `pieces` as a row for each step, with the phases of this kind of step."""
+        """Values of `pieces` as a table: a row for each step, a column for each reported phase."""
         table = values.reshape(-1, PHASES)[list(self.rows)].copy()
-        for told, meant in _MEANT[self.kind].items():
-            table[:, meant] += table[:, told]
-            table[:, told] = 0
+        for phase, reported in _REPORTED[self.kind].items():
+            table[:, reported] += table[:, phase]
+            table[:, phase] = 0
         return table
 
     def overlaps(self) -> dict[str, Int64]:
-        """What else ran in that time, each as `by_phase` has it, -1 everywhere where that is not known."""
+        """What else ran during these steps, as tables like those of `by_phase`; -1 if not known."""
         pieces = self.pieces
         known = {
             "beside_ns": pieces.beside_ns,
@@ -71,21 +72,21 @@ class Kept:
         unknown = np.full((len(self.rows), PHASES), -1, np.int64)
         return {name: unknown if values is None else self.by_phase(values) for name, values in known.items()}
 
-    def meant(self, phase: Int8) -> Int8:
-        """The phases of samples for this kind of step."""
-        for told, own in _MEANT[self.kind].items():
-            phase = np.where(phase == told, np.int8(own), phase).astype(np.int8)
+    def reported(self, phase: Int8) -> Int8:
+        """The phases of samples as reported for this kind of step."""
+        for own, reported in _REPORTED[self.kind].items():
+            phase = np.where(phase == own, np.int8(reported), phase).astype(np.int8)
         return phase
 
 
 def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
-    """The steps. number: which loop they are of."""
+    """A row for each step. number: the row of their loop."""
     spans = [kept.spans[row] for row in kept.rows]
     times_ns = kept.by_phase(kept.pieces.time_ns)
-    again_ns = times_ns[:, list(_COMES_AGAIN)].sum(axis=1)
+    recurring_ns = times_ns[:, list(_RECURRING)].sum(axis=1)
     start_ns, end_ns = (np.array([span[at] for span in spans], np.int64) for at in range(2))
     is_cut = np.array([span.is_cut for span in spans], np.bool_)
-    mark = marks(end_ns - start_ns, times_ns[:, StepPhase.COMPILE], again_ns, is_cut)
+    mark = marks(end_ns - start_ns, times_ns[:, StepPhase.COMPILE], recurring_ns, is_cut)
     if kept.kind is StepKind.EVALUATION:
         mark = np.zeros(len(spans), np.int8)
     calls = [sum(event.kind is Kind.CALL for event in span.events) for span in spans]
@@ -104,13 +105,13 @@ def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
 
 
 def steady(steps: Steps) -> Mask:
-    """Which steps are averaged: steady ones, or all if none is."""
+    """Which steps count in averages: the steady ones, or all if none is steady."""
     found = steps.mark == StepMark.STEADY
     return np.asarray(found if bool(found.any()) else np.ones(len(steps), np.bool_))
 
 
 def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
-    """The loop that runs the steps."""
+    """The row of the loop that runs these steps. Sums are over `steady` steps."""
     chosen = steady(steps)
     duration_ns = steps.end_ns - steps.start_ns
     own_ns = duration_ns[chosen]
@@ -138,15 +139,15 @@ def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
 
 
 def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, int]:
-    """The user's line and the library's line of the loop, as in `Loops`."""
-    frames, is_apart = trace.recording[Frames], kept.kind is StepKind.EVALUATION
-    events = [event for row in kept.rows for event in kept.spans[row].events[:_LOOKED_AT]]
-    place = Place(tree, [event.stack for event in events]) if is_apart else kept.loop.place
+    """The user's line and the library's line of the loop: frame, line, library frame, library line."""
+    frames, is_evaluation = trace.recording[Frames], kept.kind is StepKind.EVALUATION
+    events = [event for row in kept.rows for event in kept.spans[row].events[:_EXAMINED]]
+    place = Place(tree, [event.stack for event in events]) if is_evaluation else kept.loop.place
     children = {child for event in events if (child := place.child(event.stack)) != NOWHERE}
     if not children:
         return NOWHERE, NOWHERE, NOWHERE, NOWHERE
     child = min(children, key=tree.line)
-    line = tree.line(child) if is_apart or kept.line == NOWHERE else kept.line
+    line = tree.line(child) if is_evaluation or kept.line == NOWHERE else kept.line
     own, user = tree.frame(child), int(trace.sites.frame[child])
     is_users = user >= 0 and all(
         getattr(frames, name)[own] == getattr(frames, name)[user] for name in ("file", "function", "line")
@@ -157,7 +158,7 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
 
 
 def step_phase_rows(kept: Kept, first: int) -> StepPhases:
-    """The parts of each step. first: the row of the first step."""
+    """The phases of each step. first: the row of the first step."""
     times_ns = kept.by_phase(kept.pieces.time_ns)
     step, phase = np.nonzero(times_ns)
     return StepPhases(
@@ -169,7 +170,7 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
 
 
 def event_rows(kept: Kept, first: int) -> StepEvents:
-    """What happened in each step. first: the row of the first step."""
+    """The events of each step. first: the row of the first step."""
     found = [
         (at + first, event.kind, event.start_ns, event.end_ns)
         for at, row in enumerate(kept.rows)
@@ -180,7 +181,7 @@ def event_rows(kept: Kept, first: int) -> StepEvents:
 
 
 def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
-    """The parts of all steady steps, most time first."""
+    """The phases of all steady steps together, most time first. number: the row of their loop."""
     chosen = steady(steps)
     times_ns = kept.by_phase(kept.pieces.time_ns)[chosen]
     sums_ns = times_ns.sum(axis=0)
@@ -203,14 +204,14 @@ def _summed(overlap_ns: Int64) -> Int64:
 
 
 def _line(kept: Kept, chosen: Mask, phase: int, time_ns: int) -> tuple[int, int]:
-    """The user's line that samples of a phase show most, and its time."""
+    """The user line that samples of a phase show most, and its time in ns. time_ns: that of the phase."""
     found = kept.pieces
     steps = np.array(kept.rows)[chosen]
-    meant = (kept.meant(found.look_phase) == phase) & among(found.look_step, steps)
-    if not bool(meant.any()):
+    chosen_looks = (kept.reported(found.look_phase) == phase) & among(found.look_step, steps)
+    if not bool(chosen_looks.any()):
         return NOWHERE, 0
-    frames = distinct(found.look_frame[meant])
-    at = np.searchsorted(frames, found.look_frame[meant])
-    looks_ns = np.bincount(at, np.maximum(found.look_ns[meant], 1))
+    frames = distinct(found.look_frame[chosen_looks])
+    at = np.searchsorted(frames, found.look_frame[chosen_looks])
+    looks_ns = np.bincount(at, np.maximum(found.look_ns[chosen_looks], 1))
     frame, whole_ns = int(frames[np.argmax(looks_ns)]), float(looks_ns.sum())
     return (NOWHERE, 0) if frame < 0 else (frame, int(time_ns * float(looks_ns.max()) / whole_ns))

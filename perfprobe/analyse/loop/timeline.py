@@ -1,6 +1,6 @@
-"""What each thread did, one phase after another: its outermost operators, joined while the phase is the same.
+"""The phases of each thread in their order: its outermost operators, joined while the phase is the same.
 
-Ranges are ignored here. A program has far fewer segments than operators: some ten a step.
+Ranges are ignored here. A program has far fewer segments than operators: about ten in each step.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
-MOST_SEGMENTS = 1_048_576  # of all threads; beyond it the shortest are joined with their neighbours
-LATEST_NS = 2**62  # beyond any clock; differences of two such times still fit
-_NEAR_NS = 50_000  # between operators of one phase in no region
-_NEAR_IN_REGION_NS = 1_000_000  # longer operators are segments of their own
+MOST_SEGMENTS = 1_048_576  # with more, on all threads together, short ones are joined with their neighbours
+LATEST_NS = 2**62  # later than any clock; a difference of two such times still fits into int64
+_NEAR_NS = 50_000  # a longer gap ends a segment outside of regions
+_NEAR_IN_REGION_NS = 1_000_000  # a longer gap ends a segment in a region
 
 _COLUMNS = (
     *("start_ns", "end_ns", "scope", "thread", "stack", "phase", "name", "signature"),
@@ -39,7 +39,7 @@ _BY_PHASE = {
 
 
 class Segments(Table):
-    """Stretches of one phase on a thread, in their order; none overlaps another."""
+    """Stretches of one phase on a thread, ordered by time, without overlaps."""
 
     start_ns: Int64 = column("when its first operator began")
     end_ns: Int64 = column("when its last one ended")
@@ -53,7 +53,7 @@ class Segments(Table):
 
 
 class Timeline:
-    """Takes the operators of a trace batch by batch. rows: what a thread of the system is in `threads`."""
+    """Takes the operators of a trace batch by batch. rows: by the system's number of a thread, its row."""
 
     def __init__(self, trace: Trace, regions: Regions) -> None:
         self.rows: dict[int, int] = {}
@@ -108,12 +108,12 @@ class Timeline:
         return Segments(**rows.columns() | {"is_trained": is_trained})
 
     def within(self, thread: int) -> Segments:
-        """Recomputation and compiling of a thread, which may lie within operators."""
+        """Recomputation and compiling on a thread. They may be inside operators."""
         self._inner[thread] = [_near(Segments.concat(self._inner.get(thread, [])))]
         return self._inner[thread][0]
 
     def _add_inner(self, thread: int, rows: LinkedOperators) -> None:
-        """Segments of operators that may lie within others."""
+        """Add segments of operators that may be inside others."""
         if len(rows):
             self._inner.setdefault(thread, []).append(_near(self._segments(rows, *self._labels(rows))))
 
@@ -158,7 +158,7 @@ class Timeline:
         return phase, anchor
 
     def _thin(self) -> None:
-        """Join the shortest segments until memory is bounded: each takes the phase of its longest part."""
+        """Join short segments until at most half of `MOST_SEGMENTS` are left. The longest gives the phase."""
         while self._held > MOST_SEGMENTS // 2:
             self._stretch_ns *= 2
             self._parts = {
@@ -169,7 +169,7 @@ class Timeline:
 
 
 def is_possible(start_ns: Int64, end_ns: Int64) -> Mask:
-    """Which rows have possible times: sums of others overflow."""
+    """Which rows have possible times. Those of a damaged recording would make sums overflow."""
     return np.asarray((start_ns >= 0) & (end_ns >= start_ns) & (end_ns < LATEST_NS))
 
 
@@ -178,7 +178,7 @@ def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32) -> Mask:
     near_ns = np.where(anchor[1:] > 0, _NEAR_IN_REGION_NS, _NEAR_NS)
     same = (phase[1:] == phase[:-1]) & (anchor[1:] == anchor[:-1])
     begins = np.append(True, ~same | (rows.start_ns[1:] - rows.end_ns[:-1] > near_ns))
-    # The first operator of a module once more: it may be called again from the same line.
+    # If the first operator of a module occurs again, the module may have been called again from this line.
     places = np.arange(len(begins))
     run = np.maximum.accumulate(np.where(begins, places, 0))
     again = (phase == StepPhase.FORWARD) & (anchor > 0) & (rows.stack == rows.stack[run])
@@ -186,7 +186,7 @@ def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32) -> Mask:
 
 
 def _near(rows: Segments) -> Segments:
-    """Joins those of one phase with hardly any time between."""
+    """Join segments of one phase with less than _NEAR_IN_REGION_NS between them."""
     if len(rows) == 0:
         return rows
     rows = rows.take(np.argsort(rows.start_ns, kind="stable"))
@@ -198,7 +198,7 @@ def _near(rows: Segments) -> Segments:
 
 
 def _joined(rows: Segments, stretch_ns: int) -> Segments:
-    """One segment for those that begin in one stretch of time."""
+    """Join all segments that begin in the same stretch_ns of time."""
     first = first_of_each(rows.start_ns // stretch_ns)
     last = np.append(first[1:], len(rows)) - 1
     group = np.repeat(np.arange(len(first)), last - first + 1)

@@ -1,10 +1,12 @@
-"""Training steps: from batch to optimizer, without what does not belong to them.
+"""Finds training steps, and evaluations between them.
 
-An iteration ends with the last of the optimizers that alternate: those without backward between them, and
-those that come from different lines before one of these lines, or that of the loader, comes again. A step
-ends there, or where the loader is asked for the next batch. Calls of modules that no backward follows are
-evaluation: those that no backward refers to, outside of the loop or behind its optimizer, and those of one
-code that are more than in most iterations.
+An iteration may have several optimizers, and ends with the last of them. Two steps of optimizers belong to
+one iteration if no backward runs between them, or if they come from different lines and neither of these
+lines, nor the loader's, has been reached again. A step ends with its iteration, or when the loader is asked
+for the next batch.
+
+Calls of modules are evaluation if no backward refers to them and they are outside of the loop or after its
+optimizer; also if an iteration has more calls than most others have.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 
 
 class Span(NamedTuple):
-    """A step, or an evaluation between steps, before it has a row. events: what happened in it."""
+    """A step, or an evaluation between steps. is_cut: whether the recording ended during the step."""
 
     start_ns: int
     end_ns: int
@@ -28,14 +30,14 @@ class Span(NamedTuple):
 
 
 class Iteration(NamedTuple):
-    """The events of an iteration, in order; ahead: those of evaluations before it."""
+    """The events of an iteration in order (`own`), and those of evaluations before it (`ahead`)."""
 
     ahead: list[Event]
     own: list[Event]
 
 
 def with_updates(events: Sequence[Event]) -> list[Event]:
-    """The events of a program without optimizers, which updates parameters itself after backward."""
+    """Add an update of parameters after each backward, for a program without optimizers."""
     found: list[Event] = []
     for at, event in enumerate(events):
         found.append(event)
@@ -46,21 +48,22 @@ def with_updates(events: Sequence[Event]) -> list[Event]:
 
 
 def training_place(tree: StackTree, events: Sequence[Event]) -> Place:
-    """The function that contains the loop of these events, in which optimizers step."""
-    meant = [
+    """The function that contains the training loop: all backward and optimizers are called from it."""
+    stacks = [
         event.stack for event in events if event.kind in (Kind.BACKWARD, Kind.OPTIMIZER) or event.is_trained
     ]
-    return Place(tree, meant)
+    return Place(tree, stacks)
 
 
 def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list[Span]:
-    """Steps and evaluations in order; the last step may have been cut off.
+    """Steps and evaluations in order. The last step may have been cut off.
 
-    first_ns: when the first one begins, if neither a loader nor a module shows it.
+    Args:
+        first_ns: when the first step begins, if neither a loader nor a module shows it.
     """
     groups, rest = _groups(events)
-    found = _apart(place, [Iteration([], group) for group in _iterations(groups)])
-    found[:1] = [_without_first_look(each) for each in found[:1]]
+    found = _separated(place, [Iteration([], group) for group in _iterations(groups)])
+    found[:1] = [_without_trials(each) for each in found[:1]]
     spans: list[Span] = []
     for at, iteration in enumerate(found):
         last_ns = spans[-1].end_ns if spans else 0
@@ -76,14 +79,14 @@ def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list
             begin_ns = max(last_ns, iteration.ahead[0].start_ns)
             spans.append(Span(begin_ns, max(start_ns, begin_ns), True, tuple(iteration.ahead)))
             start_ns = spans[-1].end_ns
-        behind = found[at + 1] if at + 1 < len(found) else Iteration([], rest)
-        end_ns = max(_end_ns(iteration, behind), start_ns)
+        following = found[at + 1] if at + 1 < len(found) else Iteration([], rest)
+        end_ns = max(_end_ns(iteration, following), start_ns)
         spans.append(Span(start_ns, end_ns, False, tuple(iteration.own)))
-    return spans + _behind(rest, spans[-1].end_ns) if spans else []
+    return spans + _after_last(rest, spans[-1].end_ns) if spans else []
 
 
-def _behind(rest: list[Event], last_ns: int) -> list[Span]:
-    """Evaluation after the last step, and a step that had not ended."""
+def _after_last(rest: list[Event], last_ns: int) -> list[Span]:
+    """An evaluation after the last step, and a step that had not ended, if there are any."""
     chunks = _chunks(rest)
     is_cut = any(event.kind is Kind.BACKWARD for event in rest)
     ahead = [event for chunk in (chunks[:-1] if is_cut else chunks) for event in chunk]
@@ -102,8 +105,8 @@ def _behind(rest: list[Event], last_ns: int) -> list[Span]:
     return spans
 
 
-def _without_first_look(iteration: Iteration) -> Iteration:
-    """The first iteration without trials before the loop, such as a batch or a call of the model."""
+def _without_trials(iteration: Iteration) -> Iteration:
+    """The first iteration without what ran before the loop, such as a trial batch or call of the model."""
     calls = [at for at, event in enumerate(iteration.own) if event.kind is not Kind.NEXT]
     sites = [event.site for event in iteration.own[: calls[0]]]
     kept = next((at for at, site in enumerate(sites) if site not in sites[at + 1 :]), len(sites))
@@ -116,7 +119,7 @@ def _without_first_look(iteration: Iteration) -> Iteration:
 
 
 def _groups(events: Sequence[Event]) -> tuple[list[list[Event]], list[Event]]:
-    """Events up to the last of the optimizers without backward between them; and those after it."""
+    """Groups of events, each up to the last optimizer before the next backward; and the events after all."""
     groups: list[list[Event]] = []
     open_group: list[Event] = []
     for event in events:
@@ -131,7 +134,7 @@ def _groups(events: Sequence[Event]) -> tuple[list[list[Event]], list[Event]]:
 
 
 def _iterations(groups: list[list[Event]]) -> list[list[Event]]:
-    """Merges groups of optimizers that alternate."""
+    """Merge groups whose optimizers alternate into one iteration."""
     found: list[list[Event]] = []
     seen: set[int] = set()
     for group in groups:
@@ -145,26 +148,29 @@ def _iterations(groups: list[list[Event]]) -> list[list[Event]]:
     return found
 
 
-def _apart(place: Place, found: list[Iteration]) -> list[Iteration]:
-    """The same, with evaluations taken out of each iteration."""
+def _separated(place: Place, found: list[Iteration]) -> list[Iteration]:
+    """Separate evaluations from each iteration."""
     parted = [_outside(place, iteration.own) for iteration in found]
     chunks = [_chunks(own) for _, own in parted]
     usual = sorted(len(each) for each in chunks)[(len(chunks) - 1) // 2] if chunks else 0
     whole = []
     for (ahead, own), each in zip(parted, chunks, strict=True):
-        more = takewhile(_may_be_apart, each[: len(each) - max(usual, 1)])
+        more = takewhile(_may_be_evaluation, each[: len(each) - max(usual, 1)])
         moved = [event for chunk in more for event in chunk]
         whole.append(Iteration(ahead + moved, own[len(moved) :]))
     return whole
 
 
-def _may_be_apart(chunk: list[Event]) -> bool:
-    """Whether calls may be evaluation: with a batch of their own, or calls that no backward refers to."""
+def _may_be_evaluation(chunk: list[Event]) -> bool:
+    """Whether calls may be evaluation: they have their own batch, or no backward refers to them."""
     return chunk[0].kind is Kind.NEXT or not any(event.is_trained for event in chunk)
 
 
 def _outside(place: Place, events: list[Event]) -> tuple[list[Event], list[Event]]:
-    """Events up to the last call that is not part of the loop's way to its optimizer; and the others."""
+    """Divide events after the last call before backward that is outside of the loop or after its optimizer.
+
+    Such calls, and events before them, are evaluation.
+    """
     optimizer = max((place.line(e.stack) for e in events if e.kind is Kind.OPTIMIZER), default=NOWHERE)
     last = -1
     for at, event in enumerate(events):
@@ -178,7 +184,7 @@ def _outside(place: Place, events: list[Event]) -> tuple[list[Event], list[Event
 
 
 def _chunks(events: list[Event]) -> list[list[Event]]:
-    """Events before the first backward, split where the loader or a module occurs again."""
+    """The events before the first backward, divided before each repeated call of the loader or a module."""
     before = list(takewhile(lambda event: event.kind is not Kind.BACKWARD, events))
     if len(before) == len(events):
         return [before]
@@ -197,11 +203,11 @@ def _chunks(events: list[Event]) -> list[list[Event]]:
     return found
 
 
-def _end_ns(iteration: Iteration, behind: Iteration) -> int:
-    """When a step ends: with its optimizer, or where the loader is asked next, or evaluation begins."""
+def _end_ns(iteration: Iteration, following: Iteration) -> int:
+    """When a step ends: with its optimizer, the next request to the loader, or the next evaluation."""
     end_ns = max(event.end_ns for event in iteration.own if event.kind is Kind.OPTIMIZER)
-    if behind.ahead:
-        return max(end_ns, behind.ahead[0].start_ns)
-    if behind.own and behind.own[0].kind is Kind.NEXT:
-        return max(end_ns, behind.own[0].start_ns)
+    if following.ahead:
+        return max(end_ns, following.ahead[0].start_ns)
+    if following.own and following.own[0].kind is Kind.NEXT:
+        return max(end_ns, following.own[0].start_ns)
     return end_ns
