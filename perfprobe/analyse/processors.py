@@ -1,4 +1,4 @@
-"""How long threads waited for a processor, between which readings, and who used it."""
+"""How long threads waited for a processor between readings of the counters, and who used it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _FILES = {
     "pressure": ("pressure_ns", "/proc/pressure/cpu"),
     "quota": ("throttled_ns", "cpu.stat of the cgroup"),
 }
-_MACHINE_TOLD = ("children_cpu_ns", "stolen_ns", "pressure_ns", "throttled_ns")
-_NO_PRESSURE = 0.001  # of a window: no process here waited, so no neighbour is the cause
+_MACHINE_SUMS = ("children_cpu_ns", "stolen_ns", "pressure_ns", "throttled_ns")
+_NO_PRESSURE = 0.001  # with less pressure, as a share of the window, no process waited because of neighbours
 
 
 def processors(trace: Trace) -> Processors | None:
-    """All results of the readings; None where fewer than two were recorded."""
+    """All results of the readings, in ns; None if fewer than two were recorded."""
     recording = trace.recording
     found = changes(recording)
     if found is None:
@@ -49,10 +49,10 @@ def _windows(recording: Recording, found: Changes, quota: float | None) -> Proce
         return sums_by(found.reading[kept] - 1, np.maximum(column[kept], 0), count)
 
     of_program = ~found.is_perfprobe
-    told = {name: _since(getattr(readings, name)) for name in _MACHINE_TOLD}
+    machine = {name: _since(getattr(readings, name)) for name in _MACHINE_SUMS}
     process_ns = _since(readings.process_cpu_ns)
     busy_ns = _since(readings.busy_ns)
-    others_ns = np.maximum(busy_ns - process_ns - np.maximum(told["children_cpu_ns"], 0), 0)
+    others_ns = np.maximum(busy_ns - process_ns - np.maximum(machine["children_cpu_ns"], 0), 0)
     made = {
         "start_ns": readings.time_ns[:-1],
         "end_ns": readings.time_ns[1:],
@@ -64,62 +64,63 @@ def _windows(recording: Recording, found: Changes, quota: float | None) -> Proce
         "main_waited_ns": sums(found.is_main, found.wait_ns),
         "neighbours_cpu_ns": np.where(busy_ns < 0, -1, others_ns),
         "processors": readings.processors[1:],
-        **told,
+        **machine,
     }
-    nothing = np.full(count, -1, np.int64)
-    made |= dict.fromkeys(("own_ns", "neighbours_ns", "unknown_ns"), nothing)
+    unknown = np.full(count, -1, np.int64)
+    made |= dict.fromkeys(("own_ns", "neighbours_ns", "unknown_ns"), unknown)
     if not bool((recording[ThreadTimes].wait_ns >= 0).any()):
-        return ProcessorWindows(**{**made, "waited_ns": nothing, "main_waited_ns": nothing})
-    beside_ns = _beside_itself(found, made)
-    return ProcessorWindows(**{**made, **_kinds(made, beside_ns, quota)})
+        return ProcessorWindows(**{**made, "waited_ns": unknown, "main_waited_ns": unknown})
+    most_own_ns = _most_own_waiting(found, made)
+    return ProcessorWindows(**{**made, **_kinds(made, most_own_ns, quota)})
 
 
 def _since(sums_ns: Int64) -> Int64:
-    """The difference between two readings, -1 where one is not known."""
-    told = (sums_ns[1:] >= 0) & (sums_ns[:-1] >= 0)
-    return np.where(told, np.maximum(np.diff(sums_ns), 0), -1)
+    """The differences between consecutive readings, -1 if one of the two is not known."""
+    known = (sums_ns[1:] >= 0) & (sums_ns[:-1] >= 0)
+    return np.where(known, np.maximum(np.diff(sums_ns), 0), -1)
 
 
-def _beside_itself(found: Changes, made: dict[str, Int64]) -> Int64:
-    """The longest that threads can have waited because of their own program.
+def _most_own_waiting(found: Changes, made: dict[str, Int64]) -> Int64:
+    """How long threads can have waited at most because of their own program, in each window.
 
-    No thread waits longer for the others than those, and child processes, had processors, and for the quota
-    than it was used up.
+    A thread waits for other threads and child processes at most as long as these ran, and for the quota at
+    most as long as the program was throttled.
     """
     count = len(made["process_cpu_ns"])
-    told = (np.maximum(made[name], 0) for name in ("process_cpu_ns", "children_cpu_ns", "throttled_ns"))
-    all_ns = sum(told, np.zeros(count, np.int64))
+    known = (np.maximum(made[name], 0) for name in ("process_cpu_ns", "children_cpu_ns", "throttled_ns"))
+    all_ns = sum(known, np.zeros(count, np.int64))
     kept = ~found.is_perfprobe & (found.reading > 0) & (found.reading <= count)
     window = found.reading[kept] - 1
     others_ns = np.maximum(all_ns[window] - found.run_ns[kept], 0)
     return sums_by(window, np.minimum(np.maximum(found.wait_ns[kept], 0), others_ns), count)
 
 
-def _kinds(made: dict[str, Int64], beside_ns: Int64, quota: float | None) -> dict[str, Int64]:
-    """Waiting by who used the processors.
+def _kinds(made: dict[str, Int64], most_own_ns: Int64, quota: float | None) -> dict[str, Int64]:
+    """Divide waiting by who used the processors, in this order:
 
-    Own for certain is what the program wanted, running and waiting, beyond the cores it is allowed. Of the
-    rest neighbours explain what they stretch: where they have the part u of the processors, work takes
-    1 / (1 - u) as long. Then the program's other threads explain as much as they ran, and after them
-    neighbours as much as they ran: what is left has no known cause. Without numbers of the machine only
-    the first is known.
+    1. The program itself, for certain: the time it wanted to run beyond the cores that it may use.
+    2. Neighbours, by their share u of the processors: work takes 1 / (1 - u) times as long.
+    3. The program's other threads, at most as long as they ran.
+    4. Neighbours, at most as long as they ran.
+
+    The rest has no known cause. Without readings of the whole machine only the first is known.
     """
     wall_ns, waited_ns = made["end_ns"] - made["start_ns"], made["waited_ns"]
     cores = np.maximum(made["processors"], 1)
     allowed = cores if quota is None else np.minimum(cores, quota)
     wanted_ns = made["run_ns"] + waited_ns + made["perfprobe_ns"] + np.maximum(made["children_cpu_ns"], 0)
     has_cores = made["processors"] > 0
-    least_ns = np.where(has_cores, np.clip(wanted_ns - allowed * wall_ns, 0, beside_ns), 0)
+    least_ns = np.where(has_cores, np.clip(wanted_ns - allowed * wall_ns, 0, most_own_ns), 0)
     used_ns = np.maximum(made["neighbours_cpu_ns"], 0)
     used_ns[(made["pressure_ns"] >= 0) & (made["pressure_ns"] < _NO_PRESSURE * wall_ns)] = 0
     part = np.minimum(used_ns / np.maximum(cores * wall_ns, 1), 0.99)
     stretched_ns = np.minimum(made["run_ns"] * part / (1 - part), waited_ns - least_ns)
-    own_ns = least_ns + np.minimum(waited_ns - least_ns - stretched_ns, np.maximum(beside_ns - least_ns, 0))
+    own_ns = least_ns + np.minimum(waited_ns - least_ns - stretched_ns, np.maximum(most_own_ns - least_ns, 0))
     more_ns = np.minimum(waited_ns - own_ns - stretched_ns, np.maximum(used_ns - stretched_ns, 0))
-    told = made["neighbours_cpu_ns"] >= 0
-    own_ns = np.where(told, own_ns, least_ns).astype(np.int64)
+    known = made["neighbours_cpu_ns"] >= 0
+    own_ns = np.where(known, own_ns, least_ns).astype(np.int64)
     neighbours_ns = np.rint(stretched_ns + more_ns).astype(np.int64)
-    neighbours_ns = np.where(told, np.minimum(neighbours_ns, waited_ns - own_ns), -1)
+    neighbours_ns = np.where(known, np.minimum(neighbours_ns, waited_ns - own_ns), -1)
     unknown_ns = waited_ns - own_ns - np.maximum(neighbours_ns, 0)
     return {"own_ns": own_ns, "neighbours_ns": neighbours_ns, "unknown_ns": unknown_ns}
 
@@ -157,13 +158,13 @@ def _together(
 
 
 def _total(column: Int64) -> int | None:
-    """The sum of the windows where it is known, None if there are none."""
-    told = column[column >= 0]
-    return int(told.sum()) if len(told) else None
+    """The sum over the windows in which the value is known, None if there are none."""
+    known = column[column >= 0]
+    return int(known.sum()) if len(known) else None
 
 
 def _missing_readings(recording: Recording, quota: float | None) -> tuple[Lack, ...]:
-    """What the kernel did not provide, with the recorded reason."""
+    """What the kernel did not provide, each with the recorded reason."""
     found = []
     for what, (name, file) in _FILES.items():
         table = recording[ThreadTimes if what == "waiting" else ProcessorTimes]
@@ -171,17 +172,17 @@ def _missing_readings(recording: Recording, quota: float | None) -> tuple[Lack, 
             continue
         why = recording.text("processors", "lacks", what)
         if what == "quota" and quota is None:
-            why = "the cgroup has no quota, or none is seen"
-        found.append(Lack(what, why or f"{file} does not tell"))
+            why = "the cgroup has no quota, or none is visible"
+        found.append(Lack(what, why or f"{file} has no value"))
     return tuple(found)
 
 
 def _threads(recording: Recording, found: Changes) -> ThreadWaits:
-    """Each thread, the most waiting first."""
+    """A row for each thread, longest waiting first."""
     os_thread = recording.os_threads()[found.thread]
     _, first, row_of = np.unique(os_thread, return_index=True, return_inverse=True)
     row_of, rows = row_of.reshape(-1), len(first)
-    told = sums_by(row_of, (found.wait_ns >= 0).astype(np.int64), rows) > 0
+    known = sums_by(row_of, (found.wait_ns >= 0).astype(np.int64), rows) > 0
     waited_ns = sums_by(row_of, np.maximum(found.wait_ns, 0), rows)
     times_ns = recording[ProcessorTimes].time_ns
     last_ns = np.zeros(rows, np.int64)
@@ -189,7 +190,7 @@ def _threads(recording: Recording, found: Changes) -> ThreadWaits:
     made = ThreadWaits(
         thread=found.thread[first],
         run_ns=sums_by(row_of, found.run_ns, rows),
-        waited_ns=np.where(told, waited_ns, -1),
+        waited_ns=np.where(known, waited_ns, -1),
         last_ns=last_ns,
         is_perfprobe=found.is_perfprobe[first],
         is_main=found.is_main[first],

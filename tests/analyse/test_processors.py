@@ -105,7 +105,7 @@ def test_without_machine_readings_waiting_has_no_cause(tmp_path: Path, lacks: di
     assert in_ms(processors) == (600, 0, None, 600)
     assert (processors.neighbours_cores, processors.neighbours_share) == (None, None)
     why = {missing.what: missing.why for missing in processors.lacks}
-    assert why["machine"] == lacks.get("machine", "/proc/stat does not tell")
+    assert why["machine"] == lacks.get("machine", "/proc/stat has no value")
     assert processors.evidence == ("/proc/self/task/*/schedstat",)
 
 

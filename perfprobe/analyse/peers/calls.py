@@ -1,4 +1,4 @@
-"""Calls added up by name."""
+"""Sums calls of operators by name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FAR_NS = np.iinfo(np.int64).max
 
 
 def calls_of(batch: LinkedOperators, rows: Rows, within: Int32) -> PeerCalls:
-    """These rows of a batch, a row for each. within: the operator around each, -1 for none."""
+    """The calls in these rows of a batch, summed. within: the name of the operator around each, -1 none."""
     duration_ns = np.maximum(batch.end_ns[rows] - batch.start_ns[rows], 0)
     gpu_ns = np.asarray(batch.gpu_ns[rows])
     return merged(
@@ -36,7 +36,7 @@ def calls_of(batch: LinkedOperators, rows: Rows, within: Int32) -> PeerCalls:
 
 
 def merged(parts: Sequence[PeerCalls]) -> PeerCalls:
-    """One row for each name and what is around it, most time first."""
+    """One row for each name and operator around it, most time first."""
     rows = PeerCalls.concat(parts)
     if len(rows) == 0:
         return rows

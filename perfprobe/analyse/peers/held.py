@@ -11,14 +11,14 @@ _FIRST_GAP_NS = 250
 
 
 class Held:
-    """Intervals in any order. Beyond a limit those with the shortest gaps between them are merged."""
+    """Intervals in any order. If there are more than a limit, those with short gaps between are merged."""
 
     def __init__(self, most: int = MOST_INTERVALS) -> None:
         self._parts: list[tuple[Int64, Int64]] = []
         self._most, self._held, self._gap_ns = most, 0, _FIRST_GAP_NS
 
     def add(self, start_ns: Int64, end_ns: Int64) -> None:
-        """More of them, in no order."""
+        """Add intervals in any order."""
         self._parts.append((start_ns, end_ns))
         self._held += len(start_ns)
         while self._held > self._most:
@@ -27,7 +27,7 @@ class Held:
             self._gap_ns *= 2
 
     def all(self) -> tuple[Int64, Int64]:
-        """Starts and ends."""
+        """Starts and ends of all, in ns."""
         if not self._parts:
             return np.empty(0, np.int64), np.empty(0, np.int64)
         start_ns, end_ns = zip(*self._parts, strict=True)

@@ -20,7 +20,7 @@ PHASES = {
 
 
 def outermost_events(events: StepEvents) -> StepEvents:
-    """Without nested ones, such as the calls of an optimizer's closure."""
+    """The events without nested ones, such as calls in an optimizer's closure, ordered by start."""
     order = np.lexsort((-events.end_ns, events.start_ns))
     events = events.take(order)
     if len(events) == 0:
@@ -41,7 +41,7 @@ def phases_of(steps: PeerSteps, events: StepEvents, gpu: OnGpu | None) -> PeerPh
 
 
 def _phase(phase: PeerPhase, start_ns: Int64, end_ns: Int64, gpu: OnGpu | None) -> PeerPhases:
-    """start_ns: in ascending order; none begins before the one before it has ended."""
+    """The row of a phase. Its intervals must be in order and must not overlap."""
     took_ns, on_gpu_ns = end_ns - start_ns, launched_ns(start_ns, end_ns, gpu)
     values = {
         "phase": phase,
@@ -57,7 +57,7 @@ def _phase(phase: PeerPhase, start_ns: Int64, end_ns: Int64, gpu: OnGpu | None) 
 
 
 def launched_ns(start_ns: Int64, end_ns: Int64, gpu: OnGpu | None) -> Int64 | None:
-    """Durations on GPUs of all that was launched in each interval, overlaps counted twice; None without."""
+    """The summed duration on GPUs of the work launched in each interval; None without a GPU."""
     if gpu is None:
         return None
     at, inside = within(start_ns, end_ns, gpu.begun_ns)
@@ -67,7 +67,7 @@ def launched_ns(start_ns: Int64, end_ns: Int64, gpu: OnGpu | None) -> Int64 | No
 
 
 def within(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> tuple[Int64, Mask]:
-    """The interval that each moment may be in, and whether it is."""
+    """For each time the interval that began last, -1 none, and whether it is still open."""
     at = np.searchsorted(start_ns, time_ns, "right") - 1
     inside = (at >= 0) & (time_ns < np.append(end_ns, np.int64(-1))[at])
     return at.astype(np.int64), np.asarray(inside)
@@ -79,7 +79,7 @@ def types_of(
     host: dict[PeerType, tuple[int, Int64, Int64]],
     gpu: OnGpu | None,
 ) -> PeerTypes:
-    """A row for each type that occurred. host: the count of a type, and when it was running."""
+    """A row for each type that occurred. host: for each type its count, and starts and ends of its time."""
     rows = [
         (int(phase), int(calls), int(total_ns))
         for phase, calls, total_ns in zip(
@@ -94,7 +94,7 @@ def types_of(
 
 
 def _of_gpu(steps: PeerSteps, gpu: OnGpu) -> list[tuple[int, int, int]]:
-    """Types of what ran on GPUs, and calls of CUDA; NCCL's kernels are kernels too."""
+    """The types of GPU work, and calls of CUDA: type, count, time. NCCL's kernels count as kernels too."""
     _, is_launched = within(steps.start_ns, steps.end_ns, gpu.begun_ns)
     of = dict(zip(ON_GPU, gpu.of, strict=True))
     of[PeerType.KERNEL] = of[PeerType.KERNEL] | of[PeerType.COMMUNICATION]

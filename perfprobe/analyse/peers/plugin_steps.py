@@ -15,11 +15,11 @@ from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
-_NO_END = 0.8  # the last step is left out if it has fewer kernels and copies than this part of the one before
+_NO_END = 0.8  # the last step is left out if it has less than this share of the work of the one before
 
 
 class MarkWatch:
-    """Takes the operators of a trace batch by batch; keeps what the steps are made of."""
+    """Takes the operators of a trace batch by batch; keeps marks of steps and the time span of all."""
 
     def __init__(self, trace: Trace) -> None:
         self._strings = trace.recording[Strings]
@@ -41,15 +41,18 @@ class MarkWatch:
             self._last_ns = max(self._last_ns, int(batch.end_ns[own].max()))
 
     def result(self) -> StepMarks:
-        """What was seen."""
+        """The marks, and when the first operator began and the last ended."""
         return StepMarks(PluginSteps.concat(self._marks), self._first_ns, self._last_ns)
 
 
 def host_steps(trace: Trace, marks: StepMarks, times: StepTimes) -> tuple[PluginSteps, bool]:
-    """The steps as the program's thread had them, in order, and whether there were any: all operators else.
+    """The steps of the program's thread in order, and whether any were found.
 
-    times: the steps that were found, for a program that marks none. A trace is as its profiler had it:
-    without a schedule it has one step.
+    If none were found, one step spans all operators. So does a trace of another profiler without a schedule,
+    because its profiler counts one step.
+
+    Args:
+        times: steps found by perfprobe, used for a program that marks none itself.
     """
     found = marks.ranges
     if len(found) == 0 and trace.recording.fact("trace") is None:
@@ -69,9 +72,9 @@ def _number(mark: str) -> int:
 
 
 def with_gpu(steps: PluginSteps, gpu: OnGpu | None) -> PluginSteps:
-    """The steps up to the end of what was launched in them; without the last where its work was cut off.
+    """The steps, each prolonged to the end of the work launched in it, without last steps that were cut off.
 
-    A call that is not whole within a step launches for none; without any launches the steps stay as they are.
+    A launch counts for a step only if the whole call is within it. Without launches the steps do not change.
     """
     if gpu is None or len(steps) == 0:
         return steps
@@ -94,14 +97,14 @@ def with_gpu(steps: PluginSteps, gpu: OnGpu | None) -> PluginSteps:
 
 
 def _launched_in(steps: PluginSteps, gpu: OnGpu) -> Int32:
-    """The step in which each was launched, -1 for none."""
+    """The step in which each piece of work was launched, -1 for none."""
     at = np.searchsorted(steps.start_ns, gpu.begun_ns, "right") - 1
     inside = (at >= 0) & (gpu.begun_ns >= 0) & (gpu.called_ns <= steps.end_ns[np.maximum(at, 0)])
     return np.where(inside, at, -1).astype(np.int32)
 
 
 def _before_first(steps: PluginSteps, gpu: OnGpu, step: Int32) -> int:
-    """When the last ended of what was launched before the steps, if before the first of the first step."""
+    """When the first step begins: after work of earlier launches that ended before its own work began."""
     begins_ns: Int64 = gpu.start_ns[step == 0]
     first_ns = int(steps.start_ns[0])
     if len(begins_ns) == 0:
@@ -111,7 +114,7 @@ def _before_first(steps: PluginSteps, gpu: OnGpu, step: Int32) -> int:
 
 
 def _kept(counts: Int64) -> int:
-    """How many steps are kept: the profiler may have ended before the work of the last ones was recorded."""
+    """How many steps are kept. The profiler may have stopped before it recorded the work of the last ones."""
     last = int(np.flatnonzero(counts)[-1])
     is_cut = last > 0 and counts[last - 1] * _NO_END > counts[last]
     return last if is_cut else last + 1

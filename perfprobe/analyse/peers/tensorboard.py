@@ -20,7 +20,7 @@ _COLLECTIVES = ("nccl:", "gloo:")
 
 
 class RoleWatch:
-    """Takes operators and ranges of all threads, whatever the step: when the host was at work, by role."""
+    """Takes operators and ranges of all threads, and keeps by role when the host was at work."""
 
     def __init__(self, strings: Strings) -> None:
         role = np.full(len(strings.text) + 1, Role.CPU_EXEC, np.int8)
@@ -31,8 +31,10 @@ class RoleWatch:
         self._held = {kind: Held() for kind in (Role.COMMUNICATION, Role.DATALOADER, Role.CPU_EXEC)}
 
     def add(self, rows: LinkedOperators, outermost: Rows, ranges: Rows) -> None:
-        """Operators of one thread: those within no other one, and all ranges, of which some have other
-        roles.
+        """Add operators of one thread.
+
+        outermost: the rows that are in no other operator. ranges: the rows of ranges, some of which have
+        another role.
         """
         own = np.append(outermost, ranges)
         collective = np.flatnonzero(self._role[rows.name] == Role.COMMUNICATION)
@@ -49,9 +51,11 @@ class RoleWatch:
 
 
 def roles_of(steps: PluginSteps, host: dict[Role, tuple[Int64, Int64]], gpu: OnGpu | None) -> StepRoles:
-    """The time of each role in each step, without time of earlier roles.
+    """The time of each role in each step, in ns. Time of several roles counts for the first in `Role`.
 
-    host: when the host was at work, on any thread.
+    Args:
+        host: by role, starts and ends of the host's work on any thread.
+        gpu: None without a GPU.
     """
     spans = dict(host)
     if gpu is not None:

@@ -30,7 +30,7 @@ _COLUMNS = ("start_ns", "end_ns", "scope", "thread", "name", "gpu_ns")
 class PeerWatch:
     """Takes the operators of a trace batch by batch, and keeps those that begin in the leading loop's steps.
 
-    On any thread, like other profilers. Without steps all operators count as one step.
+    Operators of all threads count, as in other profilers. Without steps all operators are one step.
     """
 
     def __init__(self, trace: Trace, times: StepTimes) -> None:
@@ -91,7 +91,7 @@ class PeerWatch:
             self._bounds_ns = first_ns, max(last_ns, int(rows.end_ns[chosen].max()))
 
     def result(self) -> PeerTimes | None:
-        """All tables; None where no operator and no range began in a step."""
+        """All tables; None if no operator or range began in a step."""
         if self._bounds_ns[1] < 0:
             return None
         steps, has_steps = self._steps, self._steps is not _ENDLESS
@@ -126,7 +126,7 @@ class PeerWatch:
 
 
 def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
-    """The leading loop's steps that averages keep, by time, and what happened in them."""
+    """The leading loop's steady steps ordered by time, and their events."""
     own = np.flatnonzero(times.steps.loop == 0)
     if len(own) == 0:
         return _ENDLESS, StepEvents.empty()
@@ -138,7 +138,7 @@ def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
 
 
 def _left_out(times: StepTimes) -> dict[StepMark, int]:
-    """How many of the leading loop's steps averages leave out, by what keeps them out."""
+    """How many of the leading loop's steps averages leave out, by reason."""
     steps = times.steps.take(times.steps.loop == 0)
     marks = steps.mark[~steady(steps)]
     return {mark: count for mark in StepMark if (count := int(np.count_nonzero(marks == mark)))}

@@ -1,9 +1,9 @@
-"""Ranks beside each other: matching collectives, aligned clocks, waiting, and who made the others wait.
+"""Compares ranks: matches their collectives, aligns clocks, and finds who waited and who made others wait.
 
-The i-th collective of a name in one rank is the i-th of that name in each other rank. As no rank can leave a
-collective that all ranks take part in before the last one has come, its ends are near each other: they align
-the clocks of hosts. Data transfer of a call is the time of the fastest rank, and the rest is waiting: the
-definition of the TensorBoard plugin.
+The i-th collective of a name in one rank is the i-th of that name in each other rank. No rank leaves a
+collective of all ranks before the last one has entered it. So its ends are close together, and the clocks of
+hosts are aligned by them. Data transfer of a call is the time of the fastest rank, and the rest is waiting,
+as the TensorBoard plugin defines it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from perfprobe.tables.ranks import CollectiveKind, Rank, RankParts, Ranks
 from perfprobe.tables.steps import PHASE_TEXTS, StepPhase, StepTimes
 from perfprobe.tables.strings import Strings
 
-STRAGGLER_SHARE = 0.01  # of the time, as HTA has it
-_MOST_OF_IT = 0.5
+STRAGGLER_SHARE = 0.01  # a straggler loses more than this share of the time, as in HolisticTraceAnalysis
+_MOST_OF_IT = 0.5  # a phase explains a straggler if it makes at least this share of the lost time
 _SYNCHRONISING = (
     "all_reduce",
     "allreduce",
@@ -32,7 +32,7 @@ _SYNCHRONISING = (
     "all_to_all",
 )
 
-# Of the size of the input: what a rank of n sends over the bus, from nccl-tests, doc/PERFORMANCE.md.
+# What each of n ranks sends over the bus, as a multiple of the input's size (nccl-tests, doc/PERFORMANCE.md).
 _BUS: Mapping[str, Callable[[int], float]] = {
     "all_reduce": lambda n: 2 * (n - 1) / n,
     "all_gather": lambda n: n - 1,  # nccl-tests' size is that of the output
@@ -71,11 +71,12 @@ def _rank(findings: Findings) -> Rank:
 
 
 def _fact(findings: Findings, name: str) -> int | None:
+    """Returns a number that torchrun or a trace gives for the rank; None if there is none."""
     return findings.trace.recording.rank_fact(name)
 
 
 def _matched(found: Sequence[Findings]) -> tuple[Mapping[str, list[Int64]], int]:
-    """Returns by name start, end and size of the calls that all ranks have; how many others there are."""
+    """Returns by name the calls that all ranks have (rows: start, end, size), and how many others exist."""
     by_name: list[dict[str, Int64]] = []
     for findings in found:
         calls, strings = findings[RankParts].collectives, findings.trace.recording[Strings]
@@ -90,7 +91,7 @@ def _matched(found: Sequence[Findings]) -> tuple[Mapping[str, list[Int64]], int]
 
 
 def _aligned(ranks: Sequence[Rank], matched: Mapping[str, list[Int64]]) -> list[Rank]:
-    """Returns the ranks with what their clocks are ahead of the first one's."""
+    """Returns the ranks with how far their clocks are ahead of the first rank's."""
     first, made = ranks[0], [ranks[0]]
     for at, rank in enumerate(ranks[1:], 1):
         differences = [rows[at][1] - rows[0][1] for name, rows in matched.items() if _synchronises(name)]
@@ -153,7 +154,7 @@ def _kind(name: str, rows: Sequence[Int64], taken_ns: Int64, world_size: int) ->
 
 
 def _with_phases(ranks: Sequence[Rank], found: Sequence[Findings]) -> list[Rank]:
-    """Returns the ranks with the phase and line in which each takes most longer than the others do."""
+    """Returns the ranks with the phase and the line in which each exceeds the others' time the most."""
     phases = [_phases_ns(findings) for findings in found]
     lines = [
         {line: time_ns / max(rank.parts.steps, 1) for line, time_ns in rank.parts.lines.items()}

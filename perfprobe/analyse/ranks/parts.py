@@ -23,7 +23,7 @@ from perfprobe.tables.trace import Line, Trace
 
 _COLLECTIVE = re.compile(r"(nccl|gloo|mpi|ucc|xccl|hccl):\w+")
 _OF_NCCL = re.compile(r"nccl(Dev)?Kernel")
-MOST = 1 << 22
+MOST = 1 << 22  # collectives that are kept
 
 
 class RankWatch:
@@ -94,7 +94,7 @@ class RankWatch:
         return int(steps.start_ns[rows].min()), int(steps.end_ns[rows].max()), len(rows)
 
     def _lines(self, communicating: Int64, start_ns: int, end_ns: int) -> dict[Line, int]:
-        """Returns the time of the steps' thread by the user's line, without that in collectives."""
+        """Returns the time of the steps' thread by user line, without time in collectives."""
         samples, loops = self._trace.recording[Samples], self._times.loops
         if len(samples) == 0 or len(loops) == 0:
             return self._by_line(self._self_ns)
@@ -117,7 +117,7 @@ class RankWatch:
         return found
 
     def _collectives(self) -> tuple[Collectives, bool]:
-        """Returns the collectives by start, and whether they are kernels."""
+        """Returns the collectives ordered by start, and whether they are kernels."""
         none = [np.empty(0, np.int64)] * 5
         parts = [np.concatenate(column) for column in zip(*self._ranges, strict=True)] or none
         ranges = [column[np.argsort(parts[0], kind="stable")] for column in parts]
@@ -127,8 +127,8 @@ class RankWatch:
         if is_gpu and self._trace.gpu is not None:
             rows = np.flatnonzero(self._timed(self._is_nccl))
             start_ns, end_ns = kernels
-            asked = _asked_in(self._called_ns(rows), ranges)
-            name, size_bytes = (np.append(column, -1)[asked] for column in (name, size_bytes))
+            around = _range_around(self._called_ns(rows), ranges)
+            name, size_bytes = (np.append(column, -1)[around] for column in (name, size_bytes))
             order = np.argsort(start_ns, kind="stable")
             start_ns, end_ns, name, size_bytes = (c[order] for c in (start_ns, end_ns, name, size_bytes))
         return Collectives(start_ns, end_ns, name.astype(np.int32), size_bytes), is_gpu
@@ -144,13 +144,13 @@ class RankWatch:
         return np.stack([kernels.start_ns[rows], kernels.end_ns[rows]])
 
     def _called_ns(self, rows: Int64) -> Int64:
-        """Returns when the call of each of these kernels was made, -1 if it is not known."""
+        """Returns when the call that launched each of these kernels began, -1 if not known."""
         calls, links = self._trace.recording[ApiCalls], self._trace.gpu
         call: Int32 = np.full(len(rows), -1, np.int32) if links is None else links.kernel_call[rows]
         return np.append(calls.start_ns, -1)[call]
 
     def _size_bytes(self, signature: int) -> int:
-        """Returns the size of the tensors of a signature, -1 if it is not known."""
+        """Returns the size of all tensors of a signature, -1 if not known."""
         items = parse(self._trace.signature(signature) or "")
         sizes = [
             -1
@@ -162,7 +162,7 @@ class RankWatch:
 
 
 def union(spans: Int64) -> Int64:
-    """Returns the union of these spans, starts and ends, as spans that do not overlap, in order."""
+    """Returns the union of these spans: spans in order that do not overlap. Rows: starts, ends, in ns."""
     spans = spans[:, np.argsort(spans[0], kind="stable")]
     if spans.shape[1] == 0:
         return spans
@@ -191,8 +191,8 @@ def _length(spans: Int64) -> int:
     return int((spans[1] - spans[0]).sum())
 
 
-def _asked_in(called_ns: Int64, ranges: list[Int64]) -> Int64:
-    """Returns the range in which each call was made, by time; -1 if in none."""
+def _range_around(called_ns: Int64, ranges: list[Int64]) -> Int64:
+    """Returns the range that was open at each of these times, -1 if none was."""
     start_ns, end_ns = ranges[0], np.append(ranges[1], -1)
     place = np.searchsorted(start_ns, called_ns, side="right") - 1
     return np.where((place >= 0) & (called_ns <= end_ns[place]), place, -1)

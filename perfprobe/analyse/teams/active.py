@@ -1,4 +1,4 @@
-"""How many threads ran at a time, beside the processors that the process may use."""
+"""How many threads ran at a time, compared with the processors that the process may use."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.teams import ActiveThreads, ThreadActivity, Utilisation, UtilisationTimes
 
 _MILLION = 1_000_000
-_IDLE, _POOR, _OK = 0.5, 0.5, 0.85  # threads; parts of the allowed processors (VTune, as of 2024)
-_WANTED = 0.15  # of the allowed processors: so much more is wanted where threads wait for their own
+# Limits of the classes, as in VTune (2024): running threads; then shares of the allowed processors.
+_IDLE, _POOR, _OK = 0.5, 0.5, 0.85
+_WANTED = 0.15  # oversubscribed: threads want at least this share more than the allowed processors
 
 
 def activity(recording: Recording) -> ThreadActivity:
-    """The rows between ticks, in the order of time."""
+    """The activity between each two ticks of the sampler, ordered by time."""
     rows = recording[ThreadActivity]
     rows = rows.take(rows.end_ns > rows.start_ns)
     return rows.take(np.argsort(rows.start_ns, kind="stable"))
 
 
 def active_threads(recording: Recording, found: Processors) -> ActiveThreads:
-    """A row between two ticks; between two readings where the sampler did not run."""
+    """A row for each interval between two ticks; between two readings if the sampler did not run."""
     rows = activity(recording)
     if len(rows) == 0:
         return _of_readings(found)
@@ -52,7 +53,7 @@ def _of_readings(found: Processors) -> ActiveThreads:
 
 
 def _classes(start_ns: Int64, end_ns: Int64, active_ppm: Int64, found: Processors) -> Int8:
-    """The `Utilisation` of each; all OK where the allowed processors are not known."""
+    """The `Utilisation` of each interval; OK for all if the allowed processors are not known."""
     allowed = found.allowed_cores
     if allowed is None:
         return np.full(len(active_ppm), Utilisation.OK, np.int8)
@@ -68,7 +69,7 @@ def _classes(start_ns: Int64, end_ns: Int64, active_ppm: Int64, found: Processor
 
 
 def utilisation_times(active: ActiveThreads) -> UtilisationTimes:
-    """The histogram."""
+    """The time in ns of each `Utilisation`."""
     time_ns = active.end_ns - active.start_ns
     kinds = np.array(list(Utilisation), np.int8)
     sums = [int(time_ns[active.utilisation == kind].sum()) for kind in kinds.tolist()]

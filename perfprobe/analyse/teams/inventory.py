@@ -1,4 +1,4 @@
-"""The kind of each thread, how often it was switched, and where it ran."""
+"""The kind of each thread, how often it was switched, and on which processors it ran."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NAMES = (
 
 
 def inventory(recording: Recording, waits: ThreadWaits) -> ThreadInventory:
-    """A row for each thread that ran, in the order of `waits`."""
+    """A row for each row of `waits`, in the same order."""
     kinds = [
         _kind(recording, thread, is_own=is_own, is_main=is_main)
         for thread, is_own, is_main in zip(
@@ -57,32 +57,32 @@ def _kind(recording: Recording, thread: int, *, is_own: bool, is_main: bool) -> 
 
 
 def thread_name(recording: Recording, thread: int) -> str:
-    """The program's name of a thread, else the kernel's."""
+    """The name that the program gave a thread, otherwise the kernel's. thread: a row of `threads`."""
     threads = recording[Threads]
-    told = recording.text("python_threads", str(threads.os_thread[thread]))
-    return told or recording[Strings][threads.name[thread]]
+    given = recording.text("python_threads", str(threads.os_thread[thread]))
+    return given or recording[Strings][threads.name[thread]]
 
 
 def python_threads(recording: Recording) -> Mask:
-    """Which rows of `threads` were seen with Python, or have a name of it; one more entry for none."""
+    """Which rows of `threads` ran Python, or have a name from Python; one more entry for no thread."""
     os_thread = recording.os_threads()
     samples = recording[Samples]
     seen = distinct(samples.thread[(samples.look != Look.NO_PYTHON) & (samples.thread >= 0)])
-    told = recording.fact("python_threads")
-    numbers = {int(number) for number in (told if isinstance(told, dict) else {}) if number.isdecimal()}
+    named = recording.fact("python_threads")
+    numbers = {int(number) for number in (named if isinstance(named, dict) else {}) if number.isdecimal()}
     numbers |= set(os_thread[seen].tolist())
     return np.array([number in numbers for number in os_thread.tolist()], np.bool_)
 
 
 def _process_names(recording: Recording) -> set[str]:
-    """What threads are called that nobody named: the kernel gives them the name of their creator."""
+    """The names of threads that nobody named: the kernel gives them the name of their creator."""
     rows = recording.main_thread()[:-1]
     names = recording[Threads].name[rows]
     return {recording[Strings][name] for name in names.tolist()} - {""}
 
 
 def _switches(times: ThreadTimes, of_thread: Int64, number: int) -> tuple[int, int, int, int]:
-    """Voluntary and involuntary switches, processors seen, the last one; -1 where not read."""
+    """Voluntary and involuntary switches, how many processors were used, the last one; -1 if not read."""
     rows = times.take((of_thread[times.thread] == number) & (times.voluntary >= 0))
     if len(rows) == 0:
         return -1, -1, -1, -1

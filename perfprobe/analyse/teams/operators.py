@@ -1,7 +1,8 @@
-"""Watches operators beside the threads' clocks: how many threads ran while one operator alone did.
+"""Finds how many threads ran during each kind of operator, from the CPU clocks of all threads.
 
-The clocks are read at the sampler's ticks. Only time between two ticks that one kind of operator nearly fills
-is used, so that nothing has to be divided between operators: a kind without such time is not judged.
+The clocks are read at the sampler's ticks. Only intervals between ticks that one kind of operator nearly
+fills are used, because the time of others would have to be divided. A kind without such intervals is not
+judged.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ from perfprobe.tables.stacks import Frames
 from perfprobe.tables.teams import OperatorTeams
 from perfprobe.tables.trace import Trace
 
-_SHORTEST_NS = 50_000  # shorter calls fill no time between ticks, and a team gains nothing in them
-_FILLED = 0.8  # of the time between two ticks
-_FEWEST = 5  # such intervals
+_SHORTEST_NS = 50_000  # shorter calls never fill an interval, and a team gains nothing in them
+_FILLED = 0.8  # an operator nearly fills an interval if it runs for at least this share of it
+_FEWEST = 5  # kinds with fewer such intervals are not judged
 _MILLION = 1_000_000
 
 
@@ -38,7 +39,11 @@ class Place(NamedTuple):
 
 @frozen
 class OperatorActivity:
-    """open_ns: time in outermost operators between each two ticks, of all threads. places: by thread."""
+    """How many threads ran in operators, and where operators ran.
+
+    open_ns: between each two ticks, the time in outermost operators, summed over threads. places: one for
+    each thread.
+    """
 
     operators: OperatorTeams
     open_ns: Int64
@@ -70,7 +75,7 @@ class TeamWatch:
                 self._add_long(batch.take(long))
 
     def _add_open(self, batch: LinkedOperators, outer: Rows) -> None:
-        """Time in operators of one thread, by line, and between the ticks."""
+        """Add time in outermost operators of one thread: by line, and by interval between ticks."""
         time_ns = batch.end_ns[outer] - batch.start_ns[outer]
         by_frame = self._by_frame.setdefault(
             int(batch.thread[outer[0]]), np.zeros(self._frames + 1, np.int64)
@@ -84,7 +89,7 @@ class TeamWatch:
         self._open_ns += ended - begun
 
     def _add_long(self, rows: LinkedOperators) -> None:
-        """The time of each kind between the ticks, without that of long calls within."""
+        """Add the time of each kind between ticks, without the time of long calls inside it."""
         kind = self._kinds(rows)
         parent = _parents(rows.thread, rows.depth)
         of_parent = np.where(parent >= 0, kind[parent], -1)
@@ -97,7 +102,7 @@ class TeamWatch:
                 self._self_ns[int(each)] = self._self_ns.get(int(each), 0) + int(sum_ns)
 
     def _kinds(self, rows: LinkedOperators) -> Int64:
-        """The number of each row's kind, -1 of ranges."""
+        """The number of each row's kind, -1 for ranges."""
         keys: list[npt.NDArray[Any]] = [rows.name, rows.signature, rows.frame, rows.phase]
         order, first = sort_by_keys(keys)
         found = np.empty(len(rows), np.int64)
@@ -108,7 +113,7 @@ class TeamWatch:
         return np.where(rows.scope == USER_SCOPE, -1, found)
 
     def _between_ticks(self, start_ns: Int64, end_ns: Int64) -> tuple[Int64, Rows, Int64]:
-        """Each part of these intervals: between which ticks, of which interval, how long."""
+        """Cut these intervals at ticks. For each part: the tick, the row of the interval, its time in ns."""
         ticks = self._rows
         first = np.searchsorted(ticks.end_ns, start_ns, side="right")
         last = np.searchsorted(ticks.start_ns, end_ns, side="left")
@@ -122,7 +127,7 @@ class TeamWatch:
         return tick, row, np.maximum(time_ns, 0)
 
     def result(self) -> OperatorActivity:
-        """What was seen."""
+        """How many threads ran in each kind of operator that fills enough intervals, and where."""
         return OperatorActivity(
             operators=self._operators(),
             open_ns=np.rint(self._open_ns).astype(np.int64),
@@ -153,7 +158,7 @@ class TeamWatch:
         return made.take(np.argsort(-made.self_ns, kind="stable"))
 
     def _ran(self, tick: Rows) -> tuple[int, int, int, int, int]:
-        """Time, number, and mean numbers of callers and of helpers between these ticks, with their error."""
+        """For these intervals: time in ns, count, mean callers and helpers, two standard errors (in ppm)."""
         rows = self._rows.take(tick)
         time_ns = rows.end_ns - rows.start_ns
         whole_ns = int(time_ns.sum())
@@ -164,7 +169,7 @@ class TeamWatch:
 
 
 def _parents(thread: Int32, depth: Int32) -> Rows:
-    """The row around each: of its thread the next one at a smaller depth, -1 none; rows as they ended."""
+    """The row around each row, -1 none: the next one of its thread with a smaller depth."""
     found, depths = [-1] * len(depth), depth.tolist()
     first = first_of_each(thread)
     for start, end in zip(first.tolist(), [*first[1:].tolist(), len(thread)], strict=True):

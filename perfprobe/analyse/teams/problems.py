@@ -1,6 +1,6 @@
-"""What is wrong with the number of threads, or with what they do: one function for each kind of problem.
+"""Problems with the number of threads or with what they do: one function for each kind of problem.
 
-Limits are parts of the wall time: below them nothing is worth a change of settings.
+The limits are shares of the wall time. Below them a change of settings is not worthwhile.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.teams import ThreadInventory, ThreadKind, ThreadProblem
 from perfprobe.tables.trace import Trace
 
-_WAITED = 0.1  # waited for the program's own threads
-_THROTTLED = 0.02
-_SPUN = 0.03
-_RUNS = 0.1  # of the time between two ticks: helpers that run less are at other work
-_LONG = 0.15  # in a serial operator
-_BUSY_TEAM = 0.25  # of a team's other members: an operator with fewer is serial
-_CALLING = 0.25  # of a thread: an operator whose caller ran less waited for something
-_PART = 0.05  # of all operator time: a thread with less is none of those that call operators
+_WAITED = 0.1  # threads waited for other threads of the program, or for neighbours
+_THROTTLED = 0.02  # the quota was used up
+_SPUN = 0.03  # helpers spun
+_RUNS = 0.1  # helpers that run for a smaller share of the time between two ticks do not spin
+_LONG = 0.15  # a serial operator ran
+_BUSY_TEAM = 0.25  # an operator is serial if a smaller share of the team's other members runs
+_CALLING = 0.25  # an operator whose calling thread ran for a smaller share of it waited for something
+_PART = 0.05  # a thread with a smaller share of all operator time does not count as calling operators
 _RAN_NS = 1_000_000  # a member of a team that ran less does not count
-_LONGEST_SPIN_NS = 20_000_000  # libgomp's own limit is 10 ms or so: spinning beyond it was asked for
-_STANDS = 0.2  # of the time: a caller that runs less waits
+_LONGEST_SPIN_NS = 20_000_000  # libgomp by itself stops spinning after about 10 ms; longer is a setting
+_STANDS = 0.2  # a caller that runs for a smaller share of the time waits
 _POLICIES = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")
 
 
 class Found(NamedTuple):
-    """A row of `ThreadProblems`; frame: -1 where no line is known."""
+    """A row of `ThreadProblems`. frame: -1 if no line is known."""
 
     problem: ThreadProblem
     threads: int
@@ -48,7 +48,7 @@ class Found(NamedTuple):
 
 @frozen
 class Known:
-    """What problems are found in."""
+    """What the functions for problems need. team: torch's number of threads, None if not known."""
 
     trace: Trace
     processors: Processors
@@ -63,32 +63,32 @@ class Known:
 
     @property
     def allowed(self) -> float:
-        """Processors that the process may use; infinite where that is not known."""
+        """Processors that the process may use; infinite if that is not known."""
         allowed = self.processors.allowed_cores
         return float("inf") if allowed is None else allowed
 
     @property
     def team_threads(self) -> int:
-        """Members of teams that ran."""
+        """How many members of teams ran."""
         rows = self.inventory.kind == ThreadKind.OPENMP
         return int((self.processors.threads.run_ns[rows] >= _RAN_NS).sum())
 
     @property
     def busiest_frame(self) -> int:
-        """The line with most operator time on the thread with most of it."""
+        """The line with most operator time on the busiest thread, -1 none."""
         places = self.operators.places
         return max(places, key=lambda place: place.time_ns).frame if places else -1
 
 
 def problems(known: Known) -> list[Found]:
-    """All of them, the costliest first."""
+    """All problems, the costliest first."""
     nested = list(_nested(known))
     found = [*(nested or _oversubscribed(known)), *_spinning(known), *_serial(known), *_neighbours(known)]
     return sorted(found, key=lambda each: -each.cost_ns)
 
 
 def _oversubscribed(known: Known) -> Iterator[Found]:
-    """More threads in torch's team than processors, which waited for each other."""
+    """torch's team has more threads than there are processors, and they waited for each other."""
     found, team = known.processors, known.team
     if team is None or team <= ceil(known.allowed):
         return
@@ -107,15 +107,15 @@ def _oversubscribed(known: Known) -> Iterator[Found]:
 
 
 def _setting(recording: Recording) -> str:
-    """The variable that sets torch's number of threads, "" where the program or torch itself did."""
+    """The variable that sets torch's number of threads, "" if the program or torch itself set it."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
     threads = recording.number("torch", "threads")
-    set_ = [name for name in names if recording.text("environment", name) == f"{threads:g}"]
-    return f"{set_[0]}={threads:g}" if set_ else ""
+    found = [name for name in names if recording.text("environment", name) == f"{threads:g}"]
+    return f"{found[0]}={threads:g}" if found else ""
 
 
 def _nested(known: Known) -> Iterator[Found]:
-    """Several threads that call operators, each with a team of its own."""
+    """Several threads call operators, each with a team of its own."""
     found, team = known.processors, known.team
     whole_ns = sum(place.time_ns for place in known.operators.places)
     calling = [place for place in known.operators.places if place.time_ns >= max(_PART * whole_ns, 1)]
@@ -129,13 +129,13 @@ def _nested(known: Known) -> Iterator[Found]:
 
 
 def _spinning(known: Known) -> Iterator[Found]:
-    """Helpers that run on while no operator does and the callers wait."""
+    """Helpers keep running although no operator runs and the callers wait."""
     rows, open_ns = activity(known.recording), known.operators.open_ns
     if len(rows) == 0:
         return
     time_ns = rows.end_ns - rows.start_ns
     is_open = open_ns > 0
-    # When an operator was open last, at the start of each interval.
+    # For each interval: when an operator ran last.
     last_ns = np.maximum.accumulate(np.where(is_open, rows.end_ns, rows.start_ns[0]))
     late = ~is_open & (rows.end_ns - last_ns >= _LONGEST_SPIN_NS) & (rows.callers_ns < _STANDS * time_ns)
     late &= rows.helpers_ns >= _RUNS * time_ns
@@ -149,7 +149,10 @@ def _spinning(known: Known) -> Iterator[Found]:
 
 
 def _sampled_frame(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:
-    """The user's line at which the main thread was seen most in these intervals, which are in order."""
+    """The user line that samples of the main thread show most in these intervals, -1 none.
+
+    The intervals must be in order, without overlaps.
+    """
     recording = trace.recording
     samples = recording[Samples]
     is_main = recording.main_thread()[samples.thread] & (samples.look == Look.READ) & (samples.stack >= 0)
@@ -170,7 +173,7 @@ def _sampled_frame(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:
 
 
 def _serial(known: Known) -> Iterator[Found]:
-    """Operators in which one thread of a team runs, for much of the time."""
+    """Operators that take much of the time, and in which only one thread of the team runs."""
     team, found = known.team, known.processors
     rows = known.operators.operators
     usable = min(float(team or 1), known.allowed)
@@ -188,7 +191,7 @@ def _serial(known: Known) -> Iterator[Found]:
 
 
 def _neighbours(known: Known) -> Iterator[Found]:
-    """Other processes had the processors for which threads waited."""
+    """Threads waited for processors that other processes used."""
     found = known.processors
     waited_ns = found.neighbours_ns or 0
     if waited_ns >= _WAITED * found.wall_ns:

@@ -1,4 +1,4 @@
-"""All that is known of threads together."""
+"""Everything about threads in one finding: inventory, activity, operators and problems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfprobe.tables.trace import Trace
 
 
 def teams(trace: Trace, found: Processors | None, operators: OperatorActivity) -> Teams | None:
-    """None where fewer than two readings of the threads were recorded."""
+    """Everything about threads; None if fewer than two readings of their clocks were recorded."""
     if found is None:
         return None
     recording = trace.recording
@@ -59,6 +59,6 @@ def problem_rows(found: Sequence[Found], allowed: float | None) -> ThreadProblem
 
 
 def _spun_ns(trace: Trace, operators: OperatorActivity) -> int | None:
-    """CPU time of helpers between ticks at which no operator ran: they spin, or work for a library."""
+    """CPU time in ns of helpers in intervals without operators: they spin, or work for another library."""
     rows = activity(trace.recording)
     return int(rows.helpers_ns[operators.open_ns == 0].sum()) if len(rows) else None

@@ -17,7 +17,11 @@ _RAN_NS = 1_000_000
 
 
 def worker_teams(workers: Sequence[tuple[int, Trace, Mapping[Line, int]]]) -> WorkerTeams:
-    """A row for each worker whose threads were read. workers: number, trace, time by the user's line."""
+    """A row for each worker whose threads were read.
+
+    Args:
+        workers: for each its process number, the trace of its own recording, and time in ns by user line.
+    """
     rows = [row for process, trace, lines in workers if (row := _row(process, trace, lines)) is not None]
     columns: dict[str, Any] = {}
     for name, dtype in WorkerTeams.dtypes.items():
