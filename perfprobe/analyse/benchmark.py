@@ -1,4 +1,4 @@
-"""What a benchmark says: the time of steps, of waiting for data, and samples a second."""
+"""Figures of a run in benchmark mode: time of steps, time spent waiting for data, samples a second."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _SECOND_NS = 1e9
 
 
 def benchmark(trace: Trace) -> Benchmark | None:
-    """The figures of the steps behind the warm-up; None where the recording is not one of a benchmark."""
+    """Figures over the steps after the warm-up, in ns; None if the run was not in benchmark mode."""
     recording = trace.recording
     if not recording.fact("recording", "benchmark"):
         return None
     rows = recording[LiveSteps]
     source = int(rows.source.min()) if len(rows) else None
     rows = rows.take(rows.source == (-1 if source is None else source))
-    apart, own = rows.take(rows.is_evaluation > 0), rows.take(rows.is_evaluation == 0)
-    kept = own.take((own.number >= _warm_up(recording)) & (own.end_ns > own.start_ns))
+    evaluations, steps = rows.take(rows.is_evaluation > 0), rows.take(rows.is_evaluation == 0)
+    kept = steps.take((steps.number >= _warm_up(recording)) & (steps.end_ns > steps.start_ns))
     batch_ns = kept.end_ns - kept.start_ns
     reader_ns = kept.reader_ns if len(kept) and bool((kept.batches > 0).any()) else None
     samples = kept.samples if len(kept) and bool((kept.samples > 0).all()) else None
@@ -31,9 +31,9 @@ def benchmark(trace: Trace) -> Benchmark | None:
     return Benchmark(
         source=None if source is None else StepSource(source),
         steps=len(kept),
-        left_out=len(own) - len(kept),
-        evaluations=len(apart),
-        evaluation_ns=int((apart.end_ns - apart.start_ns).sum()),
+        left_out=len(steps) - len(kept),
+        evaluations=len(evaluations),
+        evaluation_ns=int((evaluations.end_ns - evaluations.start_ns).sum()),
         total_ns=total_ns,
         has_samples=samples is not None,
         samples=None if samples is None else int(samples.sum()),
@@ -50,7 +50,7 @@ def _warm_up(recording: Recording) -> int:
 
 
 def _rates(batch_ns: Int64, samples: Int64 | None) -> Figures | None:
-    """Samples a second, or steps; the average is all of them by all the time."""
+    """Samples a second of each step, or steps a second. The average is the total count by the total time."""
     if len(batch_ns) == 0:
         return None
     done = np.ones(len(batch_ns)) if samples is None else samples.astype(np.float64)
@@ -62,8 +62,8 @@ def _figures(values: Int64 | npt.NDArray[np.float64], average: float | None) -> 
         return None
     ordered = np.sort(values)
 
-    def rank(share: float) -> float:
+    def nearest_rank(share: float) -> float:
         return float(ordered[max(int(np.ceil(share * len(ordered))) - 1, 0)])
 
     mean = float(ordered.mean()) if average is None else average
-    return Figures(mean, rank(0.5), rank(0.95), float(ordered[0]), float(ordered[-1]))
+    return Figures(mean, nearest_rank(0.5), nearest_rank(0.95), float(ordered[0]), float(ordered[-1]))

@@ -1,13 +1,13 @@
-"""Time between operators: what the program's own Python, numpy, input and waiting take.
+"""Time between operators: spent in the program's own Python, in numpy, in input or waiting.
 
-An interval reaches from the end of an outermost operator to the start of the next one on the same thread;
-ranges are ignored. An operator that is still running when a batch of some 130,000 operators ends is not
-known yet: the intervals within it are counted up to there.
+An interval begins where an outermost operator ends, and ends where the next one on the same thread starts;
+ranges are ignored. Operators come in batches of about 130,000. One that still runs at the end of a batch is
+only in a later batch, so the intervals between operators inside it are counted up to the end of the batch.
 
-Its place is what the stacks of both operators have in common: the innermost function of the user's that was
-running before and after, and its lines. Stacks do not distinguish one call of a function from the next
-one from the same line, so where the second line is not after the first, the function may also have
-returned and been called again: its caller's line is kept.
+The place of an interval is the innermost user function that is on the stacks of both operators, with its
+line before and its line after. Two calls of a function from the same line have the same stack, so if the
+second line is not after the first, the function may also have returned and been called again. Therefore
+the line of its caller is kept too.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.trace import Trace
 
-MOST_GROUPS = 262_144  # of all batches, before they are added up again
+MOST_GROUPS = 262_144  # groups of intervals that are kept before equal ones are merged
 DEEPEST = 2048  # levels in which two stacks may differ
 
-_NONE = np.int32(-1)  # an id of -1 reads this last entry of a column
+_NONE = np.int32(-1)  # appended to a column, so that the id -1 reads -1
 
 
-class _Steps(Table):
+class _Groups(Table):
     """Intervals with the same thread and stacks. before, after: the stacks of the operators around."""
 
     thread: Int32
@@ -44,7 +44,7 @@ class _Steps(Table):
 
 @dataclass
 class _Thread:
-    """The last outermost operator of a thread so far, when its first one started, how long all took."""
+    """A thread so far: stack and end of its last outermost operator, start of the first, time of all."""
 
     stack: int
     end_ns: int
@@ -58,7 +58,7 @@ class BetweenOperators:
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._threads: dict[int, _Thread] = {}
-        self._parts: list[_Steps] = []
+        self._parts: list[_Groups] = []
         self._gathered = 0
         self._sampled = SampledIntervals(trace)
 
@@ -77,7 +77,7 @@ class BetweenOperators:
 
     def _add_thread(self, thread: int, start_ns: Int64, end_ns: Int64, stack: Int32) -> None:
         last = self._threads.get(thread)
-        if last is None:  # no time passes from the first operator to itself
+        if last is None:  # no interval ends at the thread's first operator
             last = self._threads[thread] = _Thread(int(stack[0]), int(start_ns[0]), int(start_ns[0]))
             chosen = slice(1, None)
         else:
@@ -87,24 +87,24 @@ class BetweenOperators:
         before = np.append(np.int32(last.stack), stack[:-1])[chosen]
         if len(time_ns):
             ones = np.ones(len(time_ns), np.int64)
-            steps = _Steps(
+            groups = _Groups(
                 np.full(len(time_ns), thread, np.int32), before, stack[chosen], ones, time_ns, time_ns
             )
-            self._parts.append(_merge([steps]))
+            self._parts.append(_merge([groups]))
             self._gathered += len(self._parts[-1])
             self._sampled.add(thread, left_ns[chosen], start_ns[chosen], before, stack[chosen])
         last.stack, last.end_ns = int(stack[-1]), int(end_ns[-1])
         last.busy_ns += int((end_ns - start_ns).sum())
 
     def result(self) -> Between:
-        """The intervals of the thread that spent most time in operators."""
+        """The intervals of the busiest thread."""
         if not self._threads:
             return Between(Intervals.empty(), Activities.none(2), 0, None, None)
         busiest = max(self._threads, key=lambda thread: self._threads[thread].busy_ns)
         thread = self._threads[busiest]
-        steps = _merge(self._parts)
+        groups = _merge(self._parts)
         start_ns, end_ns = self._trace.start_ns, self._trace.end_ns
-        rows = _intervals(self._trace, steps.take(steps.thread == busiest))
+        rows = _intervals(self._trace, groups.take(groups.thread == busiest))
         return Between(
             rows=replace(rows, **self._activities(rows, busiest).columns()),
             outer=self._outer(busiest, thread),
@@ -114,16 +114,17 @@ class BetweenOperators:
         )
 
     def _activities(self, rows: Intervals, thread: int) -> Activities:
-        """What was sampled in each of the rows, intervals of this thread."""
+        """What samples of this thread show in each row of intervals."""
         before, after, samples = self._sampled.between(thread)
         frame, to_frame, _ = _places(self._trace, before, after)
-        # One number for both lines: what is sampled lies in an interval that has a row.
+        # One number for both lines. Every sample lies in an interval, so its pair of lines has a row.
         by_place = np.argsort(_pair(rows.frame, rows.to_frame))
         places = _pair(rows.frame, rows.to_frame)[by_place]
         group = by_place[np.searchsorted(places, _pair(frame, to_frame))]
         return self._sampled.activities(samples, group, len(rows))
 
     def _outer(self, thread: int, seen: _Thread) -> Activities:
+        """What samples show before the first operator of a thread and after its last one: two rows."""
         before, after = self._sampled.outside(thread, seen.first_ns, seen.end_ns)
         group = np.repeat(np.arange(2), [len(before), len(after)])
         return self._sampled.activities(np.append(before, after), group, 2)
@@ -134,21 +135,24 @@ def _pair(left: Int32, right: Int32) -> Int64:
 
 
 def outermost(start_ns: Int64, scope: Int8) -> Rows:
-    """The operators inside no other one: no later-ending operator had started by then."""
+    """The rows of operators that are inside no other one. The rows must be of one thread, ordered by end.
+
+    A row is inside another if a later row, which ends later, started at the same time or earlier.
+    """
     operators = np.flatnonzero(scope != USER_SCOPE)
     start_ns = start_ns[operators]
-    earliest_behind = np.minimum.accumulate(start_ns[::-1])[::-1]
+    earliest_later = np.minimum.accumulate(start_ns[::-1])[::-1]
     is_outermost = np.ones(len(operators), np.bool_)
-    is_outermost[:-1] = start_ns[:-1] < earliest_behind[1:]
+    is_outermost[:-1] = start_ns[:-1] < earliest_later[1:]
     return operators[is_outermost]
 
 
-def _merge(parts: list[_Steps]) -> _Steps:
-    rows = _Steps.concat(parts)
+def _merge(parts: list[_Groups]) -> _Groups:
+    rows = _Groups.concat(parts)
     if len(rows) == 0:
         return rows
     order, first = group_by_keys([rows.thread, rows.before, rows.after])
-    return _Steps(
+    return _Groups(
         thread=rows.thread[order[first]],
         before=rows.before[order[first]],
         after=rows.after[order[first]],
@@ -158,27 +162,30 @@ def _merge(parts: list[_Steps]) -> _Steps:
     )
 
 
-def _intervals(trace: Trace, steps: _Steps) -> Intervals:
-    """The intervals by the lines around them, most time first; the caller is that of the longest one."""
-    if len(steps) == 0:
+def _intervals(trace: Trace, groups: _Groups) -> Intervals:
+    """The groups by the lines around them, most time first; the caller is that of the largest group."""
+    if len(groups) == 0:
         return Intervals.empty()
-    steps = steps.take(np.argsort(-steps.total_ns, kind="stable"))
-    frame, to_frame, caller = _places(trace, steps.before, steps.after)
+    groups = groups.take(np.argsort(-groups.total_ns, kind="stable"))
+    frame, to_frame, caller = _places(trace, groups.before, groups.after)
     order, first = sort_by_keys([frame, to_frame])
     found = Intervals(
         **Activities.none(len(first)).columns(),
         frame=frame[order[first]],
         to_frame=to_frame[order[first]],
         caller=caller[order[first]],
-        count=np.add.reduceat(steps.count[order], first),
-        total_ns=np.add.reduceat(steps.total_ns[order], first),
-        longest_ns=np.maximum.reduceat(steps.longest_ns[order], first),
+        count=np.add.reduceat(groups.count[order], first),
+        total_ns=np.add.reduceat(groups.total_ns[order], first),
+        longest_ns=np.maximum.reduceat(groups.longest_ns[order], first),
     )
     return found.take(np.argsort(-found.total_ns, kind="stable"))
 
 
 def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, Int32]:
-    """For each pair of stacks the function around both: its lines before and after, and its caller's."""
+    """For each pair of stacks, of the innermost function in both: line before, line after, caller's line.
+
+    All three are rows of `Frames`, -1 for none.
+    """
     parent = trace.recording[Stacks].parent
     own = _is_own(trace)
     shown = np.append(np.where(own, trace.sites.frame, _NONE), _NONE)
@@ -191,7 +198,7 @@ def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, In
 
 
 def _is_own(trace: Trace) -> Mask:
-    """Which stacks end at the line that is shown for them, rather than in code called from there."""
+    """Which stacks end at the line shown for them. The others end in code that this line called."""
     frames, shown, actual = trace.recording[Frames], trace.sites.frame, trace.recording[Stacks].frame
     same = (shown >= 0) & (actual >= 0)
     for column in (frames.file, frames.line, frames.function):
@@ -200,7 +207,7 @@ def _is_own(trace: Trace) -> Mask:
 
 
 def _is_same_call(trace: Trace, left: Int32, right: Int32) -> Mask:
-    """Which pairs of stacks, of the same caller, may be one call that moved on to another line."""
+    """Which pairs of stacks may be one call that moved on to another line. Both have the same caller."""
     frames, stacks = trace.recording[Frames], trace.recording[Stacks]
     same = (left >= 0) & (right >= 0)
     module = np.append(stacks.module, _NONE)
@@ -213,7 +220,7 @@ def _is_same_call(trace: Trace, left: Int32, right: Int32) -> Mask:
 
 
 def _divergence(parent: Int32, before: Int32, after: Int32) -> tuple[Int32, Int32, Int32]:
-    """The innermost stack that both of a pair begin with, and what comes next in each; -1 none."""
+    """For each pair of stacks their innermost common part, and the next stack towards each; -1 none."""
     ends = [before.copy(), after.copy()]
     below = [np.full(len(before), -1, np.int32) for _ in ends]
     apart = np.arange(len(before))
@@ -221,7 +228,7 @@ def _divergence(parent: Int32, before: Int32, after: Int32) -> tuple[Int32, Int3
         apart = apart[ends[0][apart] != ends[1][apart]]
         if len(apart) == 0:
             break
-        # A parent's id is less than its child's: the larger one of two cannot be above the other.
+        # A parent's id is less than its child's, so the larger of two ids is never an ancestor of the other.
         left_is_lower = ends[0][apart] > ends[1][apart]
         for side, chosen in enumerate((apart[left_is_lower], apart[~left_is_lower])):
             below[side][chosen] = ends[side][chosen]

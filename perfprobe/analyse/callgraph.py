@@ -1,7 +1,7 @@
-"""The call graph: functions and operators with their weights, from whole stacks where there are any.
+"""The call graph: functions and operators with their weights, from stacks if there are any.
 
-A backward operator is shown and counted under the function that made its forward call: each function's
-total is its own and that of all below it, and nothing counts twice.
+A backward operator counts under the function that made its forward call. A function's total is its own
+weight plus that of all it calls, and nothing counts twice.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.trace import Phase, Trace
 
-_BUSY = 0.1  # share of CPU time from which a thread other than the main one does more than wait
+_BUSY = 0.1  # a thread other than the main one that uses a smaller share of CPU time only waits
 _OPERATOR = ("name", "overload", "signature", "is_backward")
 
 
@@ -31,11 +31,12 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, unfolde
     """The call graph of a recording.
 
     Args:
-        by: one of `support.graph_view.WEIGHTS`; None for time where it was sampled, else operator time.
+        by: the weight, one of `support.graph_view.WEIGHTS`. None means sampled time if there are samples,
+            else time in operators. Weights are in ns, those of "calls" are counts.
         unfolded: whether to keep functions of libraries that only pass calls on.
 
     Raises:
-        InputError: nothing was recorded that this weight could be taken from.
+        InputError: the recording has nothing with this weight.
     """
     by = by or ("time" if calling.by_samples or not len(calling.sites) else "operator")
     if by == "time" and not calling.by_samples:
@@ -93,7 +94,7 @@ def _measured(calling: Calling, by: str) -> Load:
 
 
 def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
-    """Time by samples, and how much was left out because threads other than the main one only waited."""
+    """Sampled time, and the time left out because threads other than the main one only waited, in ns."""
     rows = calling.sampled
     waits = _beside_main(trace, rows.thread) & (rows.name < 0)
     waits &= (rows.stack < 0) | ((rows.cpu_ns >= 0) & (rows.cpu_ns < _BUSY * rows.time_ns))
@@ -105,7 +106,7 @@ def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
         is_backward=rows.phase == Phase.BACKWARD,
         weight=rows.time_ns,
     )
-    # What is neither in a function nor in an operator is not part of the graph.
+    # Time outside of all functions and operators has no place in the graph.
     outside = (load.name < 0) & (
         innermost(trace.recording[Stacks].parent, calling.python.of_stack[:-1])[load.stack] < 0
     )
@@ -113,13 +114,13 @@ def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
 
 
 def _beside_main(trace: Trace, thread: Int32) -> Mask:
-    """Which rows are of another thread than the main one, where that is known."""
+    """Which rows are of a thread other than the main one; none if the main thread is not known."""
     is_main = trace.recording.main_thread()
     return ~is_main[thread] if bool(is_main.any()) else np.zeros(len(thread), np.bool_)
 
 
 def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tuple[GraphFunctions, Int32]:
-    """The functions in the graph, most first, and the row of each row of `Code`, -1 for one not in it."""
+    """The functions, largest total first; and for each row of `Code` its row among them, -1 for none."""
     outside = load.take(load.name < 0)
     code = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
     calls = np.full(len(total), -1, np.int64)
@@ -136,7 +137,7 @@ def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tupl
 
 
 def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_over: Mask) -> GraphCalls:
-    # Sums of damaged times may have overflowed: a call is drawn where both of its functions are.
+    # Sums of damaged times may overflow and drop a function. A call needs both of its functions.
     are_shown = (row_of[paths.caller] >= 0) & (row_of[paths.callee] >= 0)
     chosen = np.flatnonzero((total > 0) & (paths.caller >= 0) & are_shown)
     caller, callee = paths.caller[chosen], paths.callee[chosen]
@@ -149,7 +150,7 @@ def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_o
 
 
 def _passed_over(calling: Calling, function: Int32) -> Mask:
-    """Which functions are on stacks but never shown; with one more entry for none."""
+    """Which functions are on stacks but never shown. One more entry at the end stands for no function."""
     found = np.zeros(len(calling.python.code) + 1, np.bool_)
     found[calling.python.of_stack] = True
     found[function] = False
@@ -158,9 +159,10 @@ def _passed_over(calling: Calling, function: Int32) -> Mask:
 
 
 def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], passed_over: Mask) -> Int64:
-    """How often each caller called its callee.
+    """How often each caller called its callee; -1 if not known.
 
-    For calls by a left-out function it is known only where that has a single caller on stacks.
+    If a function that is left out made some of the calls, the count is known only if the callee has a
+    single caller on stacks: then it is the callee's own count.
     """
     counted = calling.calls
     keys = zip(counted.caller.tolist(), counted.callee.tolist(), strict=True)
@@ -178,7 +180,7 @@ def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], p
 
 
 def _operators(calling: Calling, load: Load, inner: Int32, row_of: Int32) -> GraphOperators:
-    """The operators, most first."""
+    """The operators, largest weight first."""
     rows = load.take(load.name >= 0)
     if len(rows) == 0:
         return GraphOperators.empty()
@@ -199,7 +201,7 @@ def _operators(calling: Calling, load: Load, inner: Int32, row_of: Int32) -> Gra
 
 
 def _by_caller(load: Load, inner: Int32) -> dict[tuple[int, ...], int]:
-    """The weight of each function's operators, by row of `Code`, name, overload, signature and phase."""
+    """The weight of each function's operators by row of `Code`, name, overload, signature, is_backward."""
     if len(load) == 0:
         return {}
     columns = [inner[load.stack], *(getattr(load, name) for name in _OPERATOR)]

@@ -1,4 +1,4 @@
-"""Python functions and operators as one calling structure."""
+"""Python functions, operators and which of them call each other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class CallingStructure:
             self._sites.add(batch)
 
     def result(self) -> Calling | None:
-        """The calling structure; None where nothing of Python was recorded."""
+        """The calling structure; None if no Python functions were recorded."""
         trace = self._trace
         if trace.python is None:
             return None
@@ -52,10 +52,13 @@ class CallingStructure:
 
 
 def leave_out(trace: Trace, calling: Calling, functions: Mask) -> Calling:
-    """The same without these functions, a mask over `Code`.
+    """The same without some functions.
 
-    What they called counts as called by their callers, if stacks show it; cProfile's counts of calls to and
-    from them are left out. Their own time counts for the function around them.
+    What they called then counts as called by their callers, if stacks show it. Their own time counts as
+    their caller's. cProfile's counts of calls to and from them are left out.
+
+    Args:
+        functions: a mask over the rows of `Code`: the functions to leave out.
     """
     times = FunctionTimes(trace, calling.python, calling.sampled, calling.sites, functions)
     return replace(calling, functions=times.functions(), calls=times.calls())

@@ -1,4 +1,4 @@
-"""The call graph by cProfile's times, without stacks: only functions, including C functions."""
+"""The call graph from cProfile's times, without stacks: functions only, among them C functions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _STARTERS = ("<built-in method builtins.exec>", "<built-in method builtins.__imp
 
 
 def counted_graph(trace: Trace, calling: Calling, *, unfolded: bool) -> CallGraph:
-    """The graph of all functions with time.
+    """The graph of all functions with time, in ns.
 
     Args:
-        unfolded: whether to keep imports, and what libraries do in them.
+        unfolded: whether to keep the import machinery, and what libraries do while they are imported.
     """
     imports = np.zeros(len(calling.python.code), np.bool_) if unfolded else _imports(trace, calling)
     rows = calling.functions
@@ -51,7 +51,7 @@ def counted_graph(trace: Trace, calling: Calling, *, unfolded: bool) -> CallGrap
 
 
 def _imports(trace: Trace, calling: Calling) -> Mask:
-    """How modules are found and run, and the modules of libraries."""
+    """Which functions belong to importing: the import machinery, and the modules of libraries."""
     strings, code = trace.recording[Strings], calling.python.code
     names = [strings[function] for function in code.function.tolist()]
     is_module = np.array([name == "<module>" for name in names], np.bool_) & (code.origin != Origin.USER)
@@ -61,7 +61,7 @@ def _imports(trace: Trace, calling: Calling) -> Mask:
 
 
 def _reached(calling: Calling, imports: Mask) -> Mask:
-    """What the program's functions, and those that nothing called, call other than by importing."""
+    """Which functions are reached, without imports, from the user's functions and those nothing called."""
     calls = calling.calls
     called = np.zeros(len(imports) + 1, np.bool_)
     called[calls.callee[calls.caller >= 0]] = True

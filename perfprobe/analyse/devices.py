@@ -13,11 +13,11 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
 
-NCCL = "nccl"  # beginning of its kernels' names: ncclDevKernel_AllReduce_Sum_f32_RING_LL
+NCCL = "nccl"  # how names of its kernels begin: ncclDevKernel_AllReduce_Sum_f32_RING_LL
 
 
 def device_rows(recording: Recording) -> DeviceRows:
-    """A row for each device, the busiest first; records without times are counted, with no time."""
+    """A row for each device, the busiest first. Records without times are counted, but add no time."""
     nccl = [row for row, text in enumerate(recording[Strings].text) if text.startswith(NCCL)]
     device = np.concatenate([recording[Kernels].device, recording[Copies].device])
     order = np.argsort(device, kind="stable")
@@ -41,7 +41,11 @@ def device_rows(recording: Recording) -> DeviceRows:
 def step_counts(
     recording: Recording, links: GpuLinks, steps: Steps, all_waits: GpuWaits, wait_call: Int32
 ) -> StepCounts:
-    """A row for each step, in order, and one for everything outside of steps, if there is any."""
+    """A row for each step, in order, and a last one for what was launched outside of steps, if anything.
+
+    Args:
+        wait_call: for each wait the row of `ApiCalls` that made it, -1 none.
+    """
     begun_ns = np.append(recording[ApiCalls].start_ns, np.int64(-1))
     kernel_step = _step(steps, begun_ns[links.kernel_call])
     copy_step = _step(steps, begun_ns[links.copy_call])
@@ -87,7 +91,7 @@ def _device(device: int, kernels: Kernels, copies: Copies, nccl: Sequence[int]) 
 
 
 def timed(*tables: Kernels | Copies) -> tuple[Int64, Int64]:
-    """Start and end of all rows that have times."""
+    """Start and end of all rows that have times, in ns."""
     timed = [rows.take(duration_ns(rows) >= 0) for rows in tables]
     return (
         np.concatenate([rows.start_ns for rows in timed]),
@@ -96,34 +100,34 @@ def timed(*tables: Kernels | Copies) -> tuple[Int64, Int64]:
 
 
 def _open_ns(*tables: Kernels | Copies) -> int:
-    """How long at least one row was running; -1 where there are some, but none is timed."""
+    """How long at least one row was running, in ns; -1 if there are rows, but none has times."""
     start_ns, end_ns = timed(*tables)
     return union_ns(start_ns, end_ns) if len(start_ns) or not any(map(len, tables)) else -1
 
 
 def union_ns(start_ns: Int64, end_ns: Int64) -> int:
-    """How long at least one of these intervals was running."""
+    """The length of the union of these intervals, in ns."""
     order = np.argsort(start_ns, kind="stable")
     start_ns, end_ns = start_ns[order], end_ns[order]
-    # The time already covered when each one begins.
+    # Up to which time earlier intervals have covered when each one begins.
     covered_ns = np.append(start_ns[:1], np.maximum.accumulate(end_ns)[:-1])[: len(end_ns)]
     return int(np.maximum(end_ns - np.maximum(start_ns, covered_ns), 0).sum())
 
 
 def duration_ns(rows: Kernels | Copies | GpuWaits | ApiCalls) -> Int64:
-    """How long each took, -1 where it was not timed."""
+    """How long each row took, in ns; -1 if it has no times."""
     timed = (rows.start_ns >= 0) & (rows.end_ns >= rows.start_ns)
     return np.where(timed, rows.end_ns - rows.start_ns, -1)
 
 
 def _total(rows: Kernels | Copies) -> int:
-    """The time of all, -1 where none of them was timed."""
+    """The time of all rows, in ns; -1 if none has times."""
     _, total_ns = _counts(rows, np.zeros(len(rows), np.int64), 1)
     return int(total_ns[0])
 
 
 def _step(steps: Steps, time_ns: Int64) -> Int64:
-    """The step in which each time is; their number for those in none."""
+    """The step at each time; the number of steps for a time outside of all."""
     if len(steps) == 0:
         return np.zeros(len(time_ns), np.int64)
     place = np.searchsorted(steps.start_ns, time_ns, "right") - 1
@@ -132,7 +136,7 @@ def _step(steps: Steps, time_ns: Int64) -> Int64:
 
 
 def _counts(rows: Kernels | Copies | GpuWaits, step: Int64, steps: int) -> tuple[Int64, Int64]:
-    """How many rows each step has, and their time: -1 where none of them was timed."""
+    """How many rows each step has, and their time in ns, -1 if none of them has times."""
     took_ns = duration_ns(rows)
     count = np.bincount(step, minlength=steps).astype(np.int64)
     known = np.bincount(step[took_ns >= 0], minlength=steps)

@@ -1,4 +1,4 @@
-"""What a thread was doing between operators, by the samples taken there."""
+"""What a thread was doing between operators, as samples show it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from perfprobe.tables.trace import Trace
 
 @dataclass
 class _Thread:
-    """The samples of a thread by time; before, after: the stacks of the operators around them.
+    """The samples of a thread, ordered by time. rows: their rows. is_between: which are between operators.
 
-    is_between: which lie between two operators.
+    before, after: the stacks of the operators around those, -1 for the others.
     """
 
     rows: Rows
@@ -35,7 +35,7 @@ class _Thread:
 
 
 class SampledIntervals:
-    """Gets the intervals between operators thread by thread, and finds what was sampled in them."""
+    """Finds the samples in the intervals between operators, which it is given thread by thread."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -49,7 +49,7 @@ class SampledIntervals:
         self._threads = {key: _Thread(by_time[own], time_ns[by_time[own]]) for key, own in parts}
 
     def add(self, thread: int, start_ns: Int64, end_ns: Int64, before: Int32, after: Int32) -> None:
-        """Intervals of a thread in their order; before, after: the stacks of the operators around them."""
+        """Add intervals of a thread, ordered by time. before, after: the stacks of the operators around."""
         found = self._threads.get(int(self._thread_of[thread]))
         if found is None or len(start_ns) == 0:
             return
@@ -62,7 +62,7 @@ class SampledIntervals:
         found.is_between[place] = True
 
     def between(self, thread: int) -> tuple[Int32, Int32, Rows]:
-        """The samples between operators of a thread: the stacks before and after them, and which they are."""
+        """The samples between operators of a thread: stacks before, stacks after, and rows of samples."""
         found = self._threads.get(int(self._thread_of[thread]))
         if found is None:
             none = np.empty(0, np.int32)
@@ -71,14 +71,20 @@ class SampledIntervals:
         return found.before[here], found.after[here], found.rows[here]
 
     def outside(self, thread: int, first_ns: int, last_ns: int) -> tuple[Rows, Rows]:
-        """The samples of a thread before its first operator, and those after its last one."""
+        """The rows of samples of a thread before its first operator, and of those after its last one."""
         found = self._threads.get(int(self._thread_of[thread]))
         if found is None:
             return np.empty(0, np.intp), np.empty(0, np.intp)
         return found.rows[found.time_ns < first_ns], found.rows[found.time_ns > last_ns]
 
     def activities(self, samples: Rows, group: Rows, groups: int) -> Activities:
-        """What each group of samples shows most of the time; groups: how many there are."""
+        """What each group of samples shows for most of its time.
+
+        Args:
+            samples: rows of samples.
+            group: the group of each of them, from 0 to groups - 1.
+            groups: how many groups there are.
+        """
         if self._trace.python is None or len(samples) == 0:
             return Activities.none(groups)
         stack = self._samples.stack[samples]
@@ -106,7 +112,7 @@ class SampledIntervals:
         return self._samples.end_ns[samples] - self._samples.start_ns[samples]
 
     def _doing(self, samples: Rows, imported: ImportStacks, python: PythonCode) -> tuple[Int32, Int32]:
-        """What each sample shows, and in which import or function."""
+        """What each sample shows, and of which import (a stack) or in which function (a row of `Code`)."""
         stack = self._samples.stack[samples]
         cpu_ns, time_ns = self._samples.cpu_ns[samples], self._time_ns(samples)
         waits = stood_still(self._trace.recording, cpu_ns, time_ns)

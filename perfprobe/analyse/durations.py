@@ -1,9 +1,10 @@
-"""How long the calls of each row took: a histogram of fixed bins, and the quantiles read from it.
+"""How long the calls of each row took: a histogram with fixed bins, and the quantiles read from it.
 
-A bin holds the durations whose binary logarithms have the same whole part and the same six bits after it:
-64 bins an octave, each at most 1/64 = 1.6 % wide, and a bin for each whole number below 128 ns. It keeps how
-many calls it holds and their sum, so that its mean is exact where it holds a single value. Bins are added up
-when rows are; where there are too many of them, two neighbours become one, first in rows of little time.
+A bin is the leading bits of the duration as a double: its exponent and the six bits after it. That is 64 bins
+an octave, each at most 1/64 = 1.6 % wide; below 128 ns each whole number has a bin of its own. A bin keeps
+the count and the sum of its calls, so its mean is exact if all of them took the same time. Rows that are
+merged add up their bins. If there are too many bins, pairs of neighbours are merged, first in rows with
+little time.
 """
 
 from __future__ import annotations
@@ -22,29 +23,34 @@ MOST_BINS = 1 << 20  # bins of all batches before they are added up; afterwards 
 
 _OCTAVE_BITS = 6
 _BIN_BITS = 12  # of a bin's number
-_ZERO_BIN = 1022 << _OCTAVE_BITS  # upper bound of the leading bits of a double below 1
+_ZERO_BIN = 1022 << _OCTAVE_BITS  # leading bits (exponent, six more) of 0.5: what is subtracted from others
 
 _FEW_GROUPS = 1024
 _MOST_CODES_A_CALL = 8  # up to this many possible bins a call, counting is faster than sorting
 
-_LITTLE_TIME = 8192  # a row's time is little below this part of all time
+_LITTLE_TIME = 8192  # a row has little time if it has less than this fraction (1/8192) of all time
 
-_FAR_LONGER = 3  # times the median
-_FEWEST_CALLS = 5  # with fewer calls nothing can be said
-_FEW_CALLS, _FEW_SHARE = 2, 10  # two calls, or one in ten
-_MISLEADING_SHARE = 4  # a quarter of the row's time
+_FAR_LONGER = 3  # a call is far longer than usual from three times the usual duration on
+_FEWEST_CALLS = 5  # rows with fewer calls are not judged
+_FEW_CALLS, _FEW_SHARE = 2, 10  # outliers are few: at most two calls, or one in ten
+_MISLEADING_SHARE = 4  # together they make more than a quarter of the row's time
 _TURN_NS = 700_000  # the shortest turn on a processor that Linux gives by itself (sched_base_slice_ns)
 
 
 def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
-    """The bins of each group of calls; order and first: as `sort_by_keys` gives them."""
+    """The bins of each group of calls.
+
+    Args:
+        duration_ns: of each call, not negative.
+        order, first: the groups, as `sort_by_keys` returns them.
+    """
     group = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
     duration_ns = duration_ns[order]
     if len(first) <= _FEW_GROUPS and len(first) << _BIN_BITS <= _MOST_CODES_A_CALL * len(order):
         return _counted(group, duration_ns)
     bits = min(max(int(duration_ns.max()).bit_length(), 1), 62 - len(first).bit_length())
-    longest_ns = (1 << bits) - 1  # 19 hours with 65,536 groups: longer calls count as that
-    # Sorting numbers that combine group and duration groups each bin without moving anything else.
+    longest_ns = (1 << bits) - 1  # 19 hours with 65,536 groups: longer calls count as this long
+    # Each number holds group and duration, so one sort brings the calls of a bin together.
     packed = (group << bits) | np.minimum(duration_ns, longest_ns)
     packed.sort()
     sorted_ns = packed & longest_ns
@@ -55,11 +61,11 @@ def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
 
 
 def _counted(group: Rows, duration_ns: Int64) -> DurationBins:
-    """The same without sorting, with up to as many possible bins as calls."""
+    """The same by counting instead of sorting, for few groups and many calls."""
     code = (group << _BIN_BITS) | _bins_of(duration_ns)
     calls = np.bincount(code)
     found = np.flatnonzero(calls)
-    # Sums of doubles are exact up to 2**53 ns, a hundred days.
+    # Doubles add up whole numbers exactly below 2**53 ns, a hundred days.
     sum_ns = np.bincount(code, weights=duration_ns)[found].astype(np.int64)
     return _table(found, np.zeros(len(found), np.int8), calls[found], sum_ns)
 
@@ -70,7 +76,7 @@ def _bins_of(duration_ns: Int64) -> Int64:
 
 
 def merge_bins(bins: DurationBins, row_of: Rows) -> DurationBins:
-    """The bins of merged rows; row_of: the new row of each old one."""
+    """The bins after rows were merged. row_of: the new row of each old one."""
     if len(bins) == 0:
         return bins
     row = row_of[bins.row]
@@ -83,7 +89,7 @@ def merge_bins(bins: DurationBins, row_of: Rows) -> DurationBins:
 
 
 def coarsened(bins: DurationBins) -> DurationBins:
-    """Fewer bins: wider ones in rows of little time or, once those are octaves, in all rows.
+    """Merge pairs of bins in rows with little time; in all rows once those have one bin an octave.
 
     Args:
         bins: sorted by row, every row from 0 on with at least one.
@@ -97,19 +103,19 @@ def coarsened(bins: DurationBins) -> DurationBins:
 
 
 def fewer(bins: DurationBins) -> DurationBins:
-    """The bins, coarsened as long as they are too many."""
+    """The bins, coarsened until there are at most three quarters of `MOST_BINS`."""
     while len(bins) > MOST_BINS * 3 // 4 and int(bins.coarser.min()) < _BIN_BITS:
         bins = coarsened(bins)
     return bins
 
 
 def error(bins: DurationBins) -> Int64:
-    """How far a quantile of each row may be from the true one, in millionths of it."""
+    """How far a quantile of each row may be from the true value, in millionths of it."""
     return np.asarray(_MILLION >> _OCTAVE_BITS << bins.coarser[first_of_each(bins.row)].astype(np.int64))
 
 
 def _widest(bins: DurationBins, row: Rows) -> Int8:
-    """The widest bins that are added up to each row."""
+    """For each new row, how coarse the coarsest bins merged into it are."""
     widest = np.zeros(int(row.max()) + 1, np.int8)
     for coarser in range(1, int(bins.coarser.max()) + 1):
         widest[row[bins.coarser == coarser]] = coarser
@@ -117,7 +123,7 @@ def _widest(bins: DurationBins, row: Rows) -> Int8:
 
 
 def quantile(bins: DurationBins, percent: int) -> Int64:
-    """The nearest-rank quantile of each row: of n calls the ceil(n * percent / 100)-th shortest.
+    """The nearest-rank quantile of each row in ns: of n calls the ceil(n * percent / 100)-th shortest.
 
     Args:
         bins: sorted by row, every row from 0 on with at least one.
@@ -131,11 +137,11 @@ def quantile(bins: DurationBins, percent: int) -> Int64:
 
 
 class LongCalls(NamedTuple):
-    """The outliers of each row, calls that dominate its sum; 0 where there are none.
+    """The outliers of each row: long calls that dominate its sum; 0 where there are none.
 
-    usual_ns: the median; where threads waited for a processor and most calls are far longer than the
-    shortest quarter, the lower quartile. excess_ns: how much less the sum is with that in their place.
-    judged: whether there are enough calls to tell.
+    usual_ns: the median. If threads waited for a processor and the median is far longer than the lower
+    quartile, it is the lower quartile. calls: how many outliers. excess_ns: by how much the sum would be
+    smaller if they had taken the usual time. sum_ns: of all calls. judged: whether there are enough calls.
     """
 
     usual_ns: Int64
@@ -148,9 +154,9 @@ class LongCalls(NamedTuple):
 def long_calls(bins: DurationBins, *, disturbed: bool) -> LongCalls:
     """Which rows are dominated by outliers, or by calls during which the thread may not have run.
 
-    Each outlier takes more than three times as long as usual, and all together more than a quarter of the
-    row's time. They are few (at most one in ten, or two of five and more). Where threads waited for a
-    processor they may be more, if each exceeds the usual by what a scheduler gives another thread.
+    Each outlier takes more than three times the usual time, and all together take more than a quarter of the
+    row's time. They are few: at most two, or one in ten. If threads waited for a processor there may be more
+    of them, provided that they exceed the usual time on average by a scheduler's turn.
 
     Args:
         disturbed: whether threads waited for a processor, or that is not known.

@@ -1,9 +1,9 @@
-"""DataLoader's workers together, and how long the main process waited for them.
+"""The workers of each DataLoader together, and how long the main process waited for them.
 
-What more workers could save is bounded from above: of n workers that were busy for B ns in a time of L ns,
-n + 1 need B / (n + 1) ns at least, with a processor for each, and the main process its own L - W ns, where it
-waited for W ns; so no more than min(W, L - B / (n + 1)) can be saved. What it waited while workers were being
-started is in neither L nor W: more workers start no sooner.
+What one more worker could save has an upper bound. Let n workers exist for L ns, and be busy for B ns in
+total, while the main process waited for W ns. With a processor each, n + 1 workers need at least
+B / (n + 1) ns, and the main process needs its own L - W ns. So at most min(W, L - B / (n + 1)) is saved. Time
+spent waiting while workers were being started is in neither L nor W: more workers do not start sooner.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _SUMS = ("batches", "dataset_ns", "collate_ns", "put_ns", "send_ns", "waiting_ns
 def feeding(
     trace: Trace, workers: Workers, waits: LoaderWaits | None, parts: Mapping[int, Parts]
 ) -> Feeding | None:
-    """All children and DataLoader's workers; None where there are no children.
+    """All children, and a row for each DataLoader; None if there are no children.
 
     Args:
-        waits: None where the main process's operators were not recorded.
-        parts: what samples show of those recorded in detail, by process.
+        waits: None if the main process's operators were not recorded.
+        parts: by process, what samples show of the workers that were recorded in detail.
     """
     if len(workers) == 0:
         return None
@@ -66,7 +66,7 @@ class _Spans:
 
     @property
     def total_ns(self) -> int:
-        """All of it."""
+        """Its length."""
         return int((self.end_ns - self.start_ns).sum())
 
     def meets(self, other: _Spans) -> bool:
@@ -74,13 +74,13 @@ class _Spans:
         return self.common_ns(other.start_ns, other.end_ns) > 0
 
     def common_ns(self, start_ns: Int64, end_ns: Int64) -> int:
-        """The sum of the parts of these intervals within it."""
+        """How long these intervals are within it, in total."""
         if len(self.start_ns) == 0:
             return 0
         return int((self._before(end_ns) - self._before(start_ns)).sum())
 
     def _before(self, time_ns: Int64) -> Int64:
-        """How much of it had passed by then."""
+        """How much of it had passed at each time."""
         lengths = np.append(0, np.cumsum(self.end_ns - self.start_ns))
         place = np.searchsorted(self.start_ns, time_ns, side="right") - 1
         inside = np.minimum(time_ns, self.end_ns[place]) - self.start_ns[place]
@@ -88,7 +88,7 @@ class _Spans:
 
 
 def _groups(workers: Workers) -> list[Rows]:
-    """Rows of one dataset's type, start method and number of workers."""
+    """The rows of each DataLoader: those with the same type of dataset, start method, number of workers."""
     if len(workers) == 0:
         return []
     _, name = np.unique(workers.name.astype(str), return_inverse=True)
@@ -144,7 +144,10 @@ def _most_gain_ns(waited: Mapping[str, int], span_ns: int, busy_ns: int, number:
 
 
 def _in_dataset(dataset_ns: int, workers: Workers, parts: Mapping[int, Parts]) -> dict[str, Any]:
-    """The dataset's time, divided by the samples of workers recorded in detail; not with too few samples."""
+    """Where the dataset's time goes, by the samples of workers recorded in detail.
+
+    -1 and empty texts if there are fewer than FEWEST_LOOKS samples.
+    """
     found = [parts[process] for process in workers.process.tolist() if process in parts]
     if sum(part.looks for part in found) < FEWEST_LOOKS:
         return {"transform_ns": -1, "file": "", "line": -1, "function": "", "line_ns": -1}
@@ -161,7 +164,7 @@ def _in_dataset(dataset_ns: int, workers: Workers, parts: Mapping[int, Parts]) -
 
 
 def _cores_used(trace: Trace, workers: Workers, spans: _Spans) -> float | None:
-    """Cores used by the workers while they existed, and by this process, as its mean over the recording."""
+    """Cores used by the workers while they existed, plus the mean that this process used over the run."""
     own_ns, start_ns, end_ns = trace.cpu_ns, trace.start_ns, trace.end_ns
     if own_ns is None or start_ns is None or end_ns is None or end_ns <= start_ns or spans.total_ns == 0:
         return None
@@ -169,6 +172,7 @@ def _cores_used(trace: Trace, workers: Workers, spans: _Spans) -> float | None:
 
 
 def _cores(recording: Recording) -> float | None:
+    """How many cores the program may use: those allowed, or the limit of its cgroup if that is less."""
     found = [recording.number("host", name) for name in ("cores_allowed", "cgroup_cores")]
     return min((float(number) for number in found if number is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""The passes over a trace, each asked for by the type of its finding."""
+"""The passes over a trace. Each is requested by the type of its finding."""
 
 from __future__ import annotations
 
@@ -56,9 +56,10 @@ from perfprobe.tables.wrappers import WrapperSpans
 
 
 class Asked(NamedTuple):
-    """Options of a view for the passes. group: one of `support.view.GROUPS`; work: also compute FLOPs.
+    """Options of a view that change what passes compute.
 
-    package: whose lines are searched, see `LinesOfLibraries`.
+    group: how operators are grouped, one of `support.view.GROUPS`. focus: a regular expression. work: whether
+    to compute FLOPs. package: the library whose lines are shown, see `LinesOfLibraries`.
     """
 
     group: str = "row"
@@ -68,20 +69,21 @@ class Asked(NamedTuple):
 
 
 class Watcher(Protocol):
-    """A pass that watches the operators, which are read only once for all passes."""
+    """A pass that sees all operators. They are read once for all such passes."""
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch, as `Trace.operators` yields it; signature: the first one of that text."""
+        """The next batch, as `Trace.operators` yields it, but with one id for equal texts of signatures."""
 
     def result(self) -> Any:
-        """The finding; None where nothing of it was recorded."""
+        """The finding; None if nothing of it was recorded."""
 
 
 class Pass(NamedTuple):
     """How a finding is made.
 
-    make: of one that watches operators, makes the watcher; of others, the finding, from those it needs.
-    A watcher that needs findings reads the operators once more. by: the fields of `Asked` it depends on.
+    make: with `watches`, a function that makes the watcher, otherwise one that makes the finding. Its
+    arguments are the trace, `Asked`, and the findings in `needs`. A watcher that needs findings costs one
+    more reading of all operators. by: the fields of `Asked` on which the finding depends.
     """
 
     make: Callable[..., Any]
@@ -164,7 +166,7 @@ _NAMED = {kind.table_name: kind for kind in PASSES if issubclass(kind, Table)}
 
 
 class Analysis:
-    """All findings about one trace: each is made when it is first asked for, and kept."""
+    """All findings about one trace. Each is made when it is first requested, and kept."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -174,7 +176,9 @@ class Analysis:
     def find(self, kinds: Iterable[type | str], asked: Asked = _AS_IT_IS) -> Findings:
         """These findings and those they need, with totals and losses of the operators.
 
-        kinds: their types, or the names of tables.
+        Args:
+            kinds: types of findings, or names of tables.
+            asked: options that change what is computed.
 
         Raises:
             InputError: the trace cannot be read.
@@ -214,9 +218,10 @@ class Analysis:
 
 
 def read(trace: Trace, watchers: Iterable[Watcher]) -> Losses:
-    """Show all operators to the watchers; returns the losses known after reading them.
+    """Show all operators to the watchers, and return the losses known after reading them.
 
-    Raises InputError where the trace cannot be read.
+    Raises:
+        InputError: the trace cannot be read.
     """
     losses: list[Losses] = []
     same_text = same_signatures(trace)
@@ -228,7 +233,7 @@ def read(trace: Trace, watchers: Iterable[Watcher]) -> Losses:
 
 
 def _with_needs(kinds: Iterable[type]) -> Iterator[type]:
-    """Each after those that it needs."""
+    """Each finding after those that it needs."""
     for kind in kinds:
         yield from _with_needs(PASSES[kind].needs)
         yield kind

@@ -1,8 +1,8 @@
 """Decides which functions a call graph leaves out, so that a module's forward is directly under its caller.
 
-Only functions of libraries: what torch puts around calls, how code is imported, what runs in the import of a
-library; and those with almost no time of their own: private ones, closures, the containers of
-torch.nn, and those that call a few operators.
+Only functions of libraries are left out: torch's wrappers of calls, the import machinery, and what runs while
+a library is imported. Of functions with almost no time of their own also private ones, closures, those of
+torch.nn's containers, and those that call only a few operators.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
-_SELF_SHARE = 0.01  # share from which a function is never left out
-_FEW_OPERATORS = 3
-_NEARLY_ALL = 0.9
+_SELF_SHARE = 0.01  # a function with this share of all time or more has enough of its own to be shown
+_FEW_OPERATORS = 3  # a function only passes calls on if this many operators
+_NEARLY_ALL = 0.9  # have at least this share of the time in it
 _IMPORT = ("<frozen importlib",)
-_MACHINERY = (*_IMPORT, "<frozen runpy>")  # how code is found and started
+_MACHINERY = (*_IMPORT, "<frozen runpy>")  # files of functions that find and start code
 _CONTAINERS = "torch/nn/modules/container.py"
-# Torch's wrappers of calls; for closures the only name that they have before Python 3.11.
+# Torch's wrappers of calls. Closures are here by their short name, which is all they have before Python 3.11.
 _DISPATCH = (
     "_call_impl",
     "_wrapped_call_impl",
@@ -40,10 +40,11 @@ _DISPATCH = (
 
 
 def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
-    """The function of each stack, -1 where it is left out.
+    """The function of each stack, a row of `Code`; -1 if it is left out.
 
     Args:
-        paths: of all functions.
+        load: the weights of the graph.
+        paths: those of all functions, none left out.
     """
     code, of_stack = calling.python.code, calling.python.of_stack[:-1]
     least = _SELF_SHARE * int(load.weight.sum())
@@ -60,7 +61,7 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
 
 
 def _within_import(trace: Trace, calling: Calling) -> Mask:
-    """Stacks within the import of a library's module, except its own: they are internal to the library."""
+    """Which stacks are inside the import of a library's module. The stack of that module itself is not."""
     strings, code, of_stack = trace.recording[Strings], calling.python.code, calling.python.of_stack[:-1]
     above = np.append(of_stack, np.int32(-1))[trace.recording[Stacks].parent]
     is_user = np.append(code.origin == Origin.USER, False)
@@ -69,38 +70,38 @@ def _within_import(trace: Trace, calling: Calling) -> Mask:
     is_import = is_module[of_stack] & ~is_user[of_stack] & by_import
     parent = trace.recording[Stacks].parent
     known = nearest(parent, is_import | is_user[of_stack])
-    within = np.append(is_import, False)[known]  # an import at or above it, with no user code between
+    within = np.append(is_import, False)[known]  # in an import, with no user function in between
     return np.asarray(within & (~is_import | np.append(within, False)[parent]))
 
 
 def in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
-    """Functions in files whose names begin with one of these."""
+    """Which functions are in files whose names begin with one of these."""
     strings, files = trace.recording[Strings], calling.python.code.file
     chosen = [file for file in distinct(files).tolist() if strings[file].startswith(starts)]
     return np.isin(files, chosen)
 
 
 def _named(trace: Trace, calling: Calling, rule: Callable[[str, str], bool]) -> Mask:
-    """Functions for which a rule about their names, and those of their files, is true."""
+    """For which functions a rule is true. The rule gets the names of function and file."""
     strings, code = trace.recording[Strings], calling.python.code
     pairs = zip(code.function.tolist(), code.file.tolist(), strict=True)
     return np.array([rule(strings[function], strings[file]) for function, file in pairs], np.bool_)
 
 
 def _is_internal(function: str, file: str) -> bool:
-    """Whether it is internal to its library."""
+    """Whether the function is internal to its library: private, a closure, or of a container."""
     name = function.rsplit(".", 1)[-1]
     is_private = name.startswith("_") and not name.endswith("__")
     return is_private or "<locals>" in function or file.endswith(_CONTAINERS)
 
 
 def _is_dispatch(function: str, file: str) -> bool:
-    """Whether it is one of torch's wrappers of calls."""
+    """Whether the function is one of torch's wrappers of calls."""
     return function.rsplit(".", 1)[-1] in _DISPATCH
 
 
 def _passes_on(calling: Calling, parent: Int32) -> Mask:
-    """Functions in which few forward operators, by name, take nearly all time; without user functions."""
+    """Which functions only pass calls on: few operators take nearly all time, and no user function runs."""
     code, of_stack = calling.python.code, calling.python.of_stack[:-1].tolist()
     is_user = [origin == Origin.USER for origin in code.origin.tolist()]
     of_stacks = _forward_times(calling.sites)
@@ -120,7 +121,7 @@ def _passes_on(calling: Calling, parent: Int32) -> Mask:
 
 
 def _forward_times(sites: OperatorSites) -> dict[int, Counter[int]]:
-    """Time by stack and operator name."""
+    """Self time in ns of operators outside of backward, by stack and operator name."""
     found: dict[int, Counter[int]] = {}
     rows = sites.take((sites.phase != Phase.BACKWARD) & (sites.stack >= 0))
     for stack, name, self_ns in zip(
@@ -131,5 +132,6 @@ def _forward_times(sites: OperatorSites) -> dict[int, Counter[int]]:
 
 
 def _are_few(times: Counter[int]) -> bool:
+    """Whether a few operators take nearly all of the time."""
     most = sum(self_ns for _, self_ns in times.most_common(_FEW_OPERATORS))
     return most >= _NEARLY_ALL * times.total()

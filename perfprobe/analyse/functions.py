@@ -1,4 +1,4 @@
-"""The times and calls of functions: from stacks where possible, and from cProfile."""
+"""The times and calls of functions: from samples and operators by their stacks, and from cProfile."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class FunctionTimes:
         sites: OperatorSites,
         left_out: Mask | None = None,
     ) -> None:
-        """Gets all sources.
+        """Sum the times of all sources by function and by pair of functions.
 
         Args:
-            left_out: the functions, a mask over `Code`, that have no rows.
+            left_out: a mask over `Code`: functions that get no rows.
         """
         codes = len(python.code)
         self._python, self._sites = python, sites
@@ -66,7 +66,7 @@ class FunctionTimes:
         self._operator_ns = self._paths.total(sites.stack, sites.self_ns)
 
     def functions(self) -> FunctionRows:
-        """One row for each function, most total time first, without that most operator time."""
+        """One row for each function, most total time first, or most operator time without total times."""
         counted = self._python.counted
         codes = len(self._is_python)
         columns = {name: _unknown(codes) for name in FunctionRows.dtypes}
@@ -148,7 +148,7 @@ def _idle(trace: Trace, sampled: SampledStacks) -> Mask:
 
 
 def _pairs(caller: Int32, callee: Int32, codes: int) -> Int64:
-    """A number for each pair, in the order of its parts."""
+    """A number for each pair. Numbers are ordered by caller, then callee; the caller may be -1."""
     return (caller + np.int64(1)) * codes + callee
 
 

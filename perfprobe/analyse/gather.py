@@ -1,4 +1,4 @@
-"""Collects rows batch by batch, and adds them up before they are too many."""
+"""Collects rows batch by batch, and merges equal ones before there are too many."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from perfprobe.analyse import durations
 from perfprobe.analyse.grouping import KEYS, group_of, key_rows, sort_by_keys, sums
 from perfprobe.tables.findings import DurationBins, Sums
 
-MOST_GROUPS = 262_144  # of all batches, before they are added up again
+MOST_GROUPS = 262_144  # rows that are kept before equal ones are merged
 
 
 class Gathering:
-    """Sums and durations of all batches so far; there is one row for equal keys once they are added up."""
+    """Sums and durations of all batches so far. Each batch has its own rows until equal ones are merged."""
 
     def __init__(self) -> None:
         self._rows: list[Sums] = []
@@ -22,7 +22,7 @@ class Gathering:
         self._new_rows = 0
 
     def add(self, rows: Sums, bins: DurationBins) -> None:
-        """Add the rows of one batch; rows of `bins` are rows of `rows`."""
+        """Add the rows of one batch. The column `row` of `bins` refers to `rows`."""
         self._rows.append(rows)
         self._bins.append(bins)
         self._new_rows += len(rows)
@@ -30,7 +30,7 @@ class Gathering:
             self.add_up()
 
     def add_up(self) -> tuple[Sums, DurationBins]:
-        """All rows, and the durations of their calls."""
+        """Merge rows with equal keys. Returns all rows, and the durations of their calls."""
         rows, bins = Sums.concat(self._rows), self._all_bins()
         if len(rows):
             order, first = sort_by_keys([getattr(rows, name) for name in KEYS])

@@ -24,7 +24,7 @@ _ORIGIN = ("operator", "frame", "forward_frame", "phase", "gap", "linked")
 _KERNEL_KEYS = ("name", "overload", "signature", "is_graph", "wrapper", *_ORIGIN)
 _COPY_KEYS = ("kind", "source", "destination", "is_async", *_ORIGIN)
 _WAIT_KEYS = ("kind", "call", *_ORIGIN)
-_NO_ERRORS = (-1, 0, 600)  # not known; success; cudaErrorNotReady, which is no failure
+_NO_ERRORS = (-1, 0, 600)  # not known, success, and cudaErrorNotReady, which is not a failure
 
 _Columns = dict[str, npt.NDArray[Any]]
 
@@ -105,7 +105,7 @@ def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = 
 
 @frozen
 class _Groups:
-    """Groups of rows with equal keys, the longest row first. order, first: of `grouping.sort_by_keys`."""
+    """Groups of rows with equal keys, the longest row first in each. order, first: see `sort_by_keys`."""
 
     order: Rows
     first: Rows

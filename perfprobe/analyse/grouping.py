@@ -1,4 +1,8 @@
-"""Rows of equal keys, found by sorting, and their sums."""
+"""Groups rows with equal keys by sorting, and sums each group.
+
+Functions that take groups take them as `sort_by_keys` returns them: `order` has the rows, group after group,
+and `first` the place in `order` at which each group begins.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap
 
 KEYS = Sums.combined(Combine.NONE)
-# What a row of the table of operators may be, and what its calls then have in common; ranges keep all keys.
+# By the name of a grouping: the keys that the calls in one row have in common. Ranges keep all keys.
 GROUPS = {
     "row": KEYS,
     "op": ("name", "overload"),
@@ -29,13 +33,13 @@ _MEASURED = Sums.combined(Combine.SUM, Combine.OUTERMOST, optional=True)
 _NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "gap": np.int8(Gap.NONE)}
 _LARGEST_CODE = 2**62
 _MOST_PLACES = 1 << 22  # twice the rows of any table that ids refer to, a byte each
-# Odd numbers without pattern: the upper 16 bits of a product with one are a hash (Knuth, volume 3, 6.4).
+# Multiplicative hashing: the upper 16 bits of the product with a large odd number (Knuth, volume 3, 6.4).
 _MULTIPLIERS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 _HASH_SHIFT = np.uint64(48)
 
 
 def keep_keys(rows: Sums | LinkedOperators, group: str) -> dict[str, npt.NDArray[Any]]:
-    """The key columns, -1 for operators where calls of one group may differ."""
+    """The key columns. For operators, those in which calls of one group may differ are -1."""
     kept = GROUPS[group]
     is_range = rows.scope == USER_SCOPE
     return {
@@ -50,19 +54,19 @@ def key_rows(rows: Sums, chosen: Rows) -> dict[str, npt.NDArray[Any]]:
 
 
 def sums(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
-    """The sums of each group of rows; order and first: as `sort_by_keys` gives them."""
+    """The sums of each group of rows."""
     found = {name: np.add.reduceat(getattr(rows, name)[order], first) for name in _ADDED}
     return {**found, **measured(rows, order, first)}
 
 
 def measured(rows: Sums | LinkedOperators, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
-    """The sums of those columns that may hold -1 for "not recorded"."""
+    """The sums of each group, only of columns in which -1 means not recorded."""
     return {name: measured_sums(getattr(rows, name), order, first) for name in _MEASURED}
 
 
 def measured_sums(values: Int64 | Int32, order: Rows, first: Rows) -> Int64:
-    """Sums of values other than -1; -1 where nothing was measured."""
-    # A column that was never recorded is one repeated value: no need to compare or move its rows.
+    """The sum of each group without values of -1; -1 for a group in which nothing was measured."""
+    # A column that was never recorded repeats one value in memory, so one comparison is enough.
     if bool((values[:1] if values.strides == (0,) else values).max() < 0):
         return np.broadcast_to(np.int64(-1), len(first))
     values = values[order]
@@ -71,37 +75,37 @@ def measured_sums(values: Int64 | Int32, order: Rows, first: Rows) -> Int64:
 
 
 def sort_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
-    """Rows sorted by group, in their order within each, and the place where each group begins."""
+    """The rows ordered by their keys, equal ones as they came, and the place where each group begins."""
     order, codes = sort_codes(_codes(keys))
     return order, first_of_each(codes)
 
 
 def group_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
-    """As `sort_by_keys`, but the groups in any order: many times faster where they are few."""
+    """As `sort_by_keys`, but the groups come in any order. With few groups it is many times faster."""
     codes = _codes(keys)
     for multiplier in _MULTIPLIERS:
         hashed = _hashed(codes, multiplier)
         member = np.empty(1 << 16, np.int64)
         member[hashed] = codes
-        if bool((member[hashed] == codes).all()):  # no two groups have one hash
-            order = np.argsort(hashed, kind="stable")  # of 16 bits: a radix sort
+        if bool((member[hashed] == codes).all()):  # no two groups have the same hash
+            order = np.argsort(hashed, kind="stable")  # numpy sorts 16-bit numbers by radix sort
             return order, first_of_each(hashed[order])
     order, codes = sort_codes(codes)
     return order, first_of_each(codes)
 
 
 def group_in_runs(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
-    """As `group_by_keys`, but a group may come in several runs, which are to be added up later."""
+    """As `group_by_keys`, but one group may come as several, which the caller must merge later."""
     codes = _codes(keys)
-    order = np.argsort(_hashed(codes, _MULTIPLIERS[0]), kind="stable")  # of 16 bits: a radix sort
+    order = np.argsort(_hashed(codes, _MULTIPLIERS[0]), kind="stable")  # a radix sort, as above
     return order, first_of_each(codes[order])
 
 
 def sort_codes(codes: Int64) -> tuple[Rows, Int64]:
-    """The positions of the codes, smallest first and equal ones as they came, and the codes in that order."""
+    """The positions of the codes, smallest first, equal ones as they came; and the sorted codes."""
     bits = len(codes).bit_length()
     if int(codes.max()) < _LARGEST_CODE >> bits:
-        # Sorting numbers is several times faster than sorting positions by them.
+        # np.sort is several times faster than np.argsort, so code and position are sorted as one number.
         combined = (codes << bits) + np.arange(len(codes))
         combined.sort()
         return combined & ((1 << bits) - 1), combined >> bits
@@ -110,21 +114,21 @@ def sort_codes(codes: Int64) -> tuple[Rows, Int64]:
 
 
 def group_of(order: Rows, first: Rows) -> Rows:
-    """The group of each row, counted from 0; order and first: as `sort_by_keys` gives them."""
+    """The number of each row's group, from 0."""
     groups = np.empty(len(order), np.intp)
     groups[order] = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(order))))
     return groups
 
 
 def sums_by(group: Rows | Int32, values: Int64, groups: int) -> Int64:
-    """The sum of each group; values of a damaged recording may wrap around."""
+    """The sum of each group, int64. Sums over a damaged recording may overflow."""
     found = np.zeros(groups, np.int64)
     np.add.at(found, group, values)
     return found
 
 
 def first_of_each(keys: npt.NDArray[Any]) -> Rows:
-    """The places at which a sorted column changes, the first one included."""
+    """The places at which a sorted column has a new value, starting with 0."""
     return np.append(0, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
 
 
@@ -133,7 +137,7 @@ def _hashed(codes: Int64, multiplier: np.uint64) -> npt.NDArray[np.uint16]:
 
 
 def _codes(keys: list[npt.NDArray[Any]]) -> Int64:
-    """One number for each row, equal exactly where all keys are equal."""
+    """One number for each row. Two rows have the same number if and only if all keys are equal."""
     codes = np.zeros(len(keys[0]), np.int64)
     span = 1
     for key in keys:
@@ -149,10 +153,10 @@ def _codes(keys: list[npt.NDArray[Any]]) -> Int64:
 
 
 def _ranks(key: npt.NDArray[Any]) -> tuple[Int64, int]:
-    """The column with its distinct values numbered from 0, and how many they are."""
+    """The column with its distinct values numbered from 0, and how many numbers there are."""
     low = int(key.min())
     size = int(key.max()) - low + 1
-    if size > _MOST_PLACES:  # as only ids of a damaged recording are
+    if size > _MOST_PLACES:  # happens only with ids of a damaged recording
         found, ranks = np.unique(key, return_inverse=True)
         return ranks.reshape(-1), len(found)
     places = key.astype(np.int64) - low

@@ -1,4 +1,4 @@
-"""The tree of modules with the operator time of each, its children included, and related findings."""
+"""The tree of modules, with the operator time of each and its children."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from perfprobe.tables.trace import Phase, Trace
 
 
 def hot_modules(trace: Trace, rows: Sums, lines: HotLines, library: LibraryLines) -> HotModules:
-    """Of rows of operators, and the hottest of their lines."""
+    """The times of modules, and how much of the time is on the hottest line of all.
+
+    Args:
+        rows: operators, without ranges.
+        lines: the same by line, hottest first.
+    """
     times = module_times(trace, rows)
     placed = np.flatnonzero(lines.frame >= 0)
     if len(placed) == 0:
         return HotModules(times, library, -1, 0.0, 0)
-    hottest = int(placed[0])  # most self time first
+    hottest = int(placed[0])  # `lines` has the most typical time first
     frame = int(lines.frame[hottest])
     share = int(lines.self_ns[hottest]) / max(int(lines.self_ns.sum()), 1)
     modules = distinct(rows.module[_on_line(trace, rows.frame, frame)])
@@ -33,7 +38,7 @@ def _on_line(trace: Trace, frames: Int32, frame: int) -> Mask:
 
 
 def module_times(trace: Trace, rows: Sums) -> ModuleTimes:
-    """The modules of the rows, and their parents."""
+    """The modules of the rows and their parents, in ns; a parent comes before its children."""
     rows = rows.take((rows.module >= 0) & (rows.phase != Phase.DATA))
     parent = _parents(trace)
 
@@ -63,7 +68,7 @@ def module_times(trace: Trace, rows: Sums) -> ModuleTimes:
 
 
 def _parents(trace: Trace) -> Int32:
-    """The module that each is a part of: of those of equal path the first one, as modules of rows are."""
+    """The parent of each module, -1 none. Of modules with equal paths it is the first, as in the rows."""
     parent = trace.recording[Modules].parent.tolist()
     first: dict[str, int] = {}
     same = [first.setdefault(text, module) for module, text in enumerate(trace.module_texts)]
@@ -71,7 +76,10 @@ def _parents(trace: Trace) -> Int32:
 
 
 def _with_parts(own: Int64, parent: Int32) -> Int64:
-    """Sums over trees; a module comes before its parts. own: a row for each sum, a column for each module."""
+    """Add each module's sums to those of its parents, which must come before it.
+
+    own: a row for each sum, a column for each module.
+    """
     total = own.T.copy()
     for module in np.flatnonzero(parent >= 0)[::-1].tolist():
         total[parent[module]] += total[module]
@@ -79,7 +87,7 @@ def _with_parts(own: Int64, parent: Int32) -> Int64:
 
 
 def _in_order(modules: Rows, parent: Int32) -> Rows:
-    """Each followed by its children, in the order of the model."""
+    """The modules, each followed by its children, in the order of the model."""
     parts: dict[int, list[int]] = {}
     for module in modules.tolist():
         parts.setdefault(int(parent[module]), []).append(module)

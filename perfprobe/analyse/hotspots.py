@@ -1,11 +1,11 @@
 """Where operator time is spent: a row for each operator, signature text, line and phase, or for fewer keys.
 
-Batches are reduced to groups and groups are merged, so that memory depends on how many
-different rows there are, not on how long the program ran.
+Each batch is reduced to groups, and groups are merged. So memory depends on the number of different rows, not
+on how long the program ran.
 
-A call inside another of the same row (same operator, inputs and line: recursion) adds to self time and
-calls but not to total time: the outer one contains it. Only where the outer one is still running when a
-batch of some 130,000 operators ends are those of that batch counted twice.
+A call inside another of the same row (same operator, inputs and line: recursion) adds to self time and calls,
+but not to total time, because the outer call contains it. There is one exception: if the outer call still
+runs when a batch of about 130,000 operators ends, inner calls in that batch count twice.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from perfprobe.tables.trace import Trace
 class OperatorRows:
     """All operators and ranges by all keys, from which a report's rows are made.
 
-    rows, bins: in focus, rows of `bins` are rows of `rows`. typical_ns: see `typical_self`. disturbed:
-    whether threads waited for a processor, or that is not known. Others: see `Hotspots`.
+    rows, bins: those in focus; the column `row` of `bins` refers to `rows`. typical_ns: see `typical_self`.
+    disturbed: whether threads waited for a processor; True also if that is not known. The other fields are
+    as in `Hotspots`.
     """
 
     rows: Sums
@@ -59,15 +60,19 @@ class OperatorRows:
 
     @property
     def typical_operators_ns(self) -> Int64:
-        """Of these."""
+        """Typical self time of each row of `operators`, in ns."""
         return self.typical_ns[~self.rows.is_range]
 
 
 class RowsOfOperators:
     """Takes the operators of a trace batch by batch.
 
-    group: what a row is, one of `support.view.GROUPS`; focus: a regular expression; rows and ranges that do
-    not match it are left out. Raises UsageError where it is none.
+    Args:
+        group: what a row is, one of `support.view.GROUPS`.
+        focus: a regular expression. Rows and ranges that do not match it are left out.
+
+    Raises:
+        UsageError: the focus is not a regular expression.
     """
 
     def __init__(self, trace: Trace, group: str, focus: str | None) -> None:
@@ -77,11 +82,11 @@ class RowsOfOperators:
         self._gathering = Gathering()
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch; signature: the first one of that text."""
+        """The next batch, with one id for equal texts of signatures."""
         self._gathering.add(*_batch_rows(batch, self._group, self._focus))
 
     def result(self) -> OperatorRows:
-        """The rows of all batches, one for equal keys."""
+        """The rows of all batches, merged by their keys."""
         rows, bins = self._gathering.add_up()
         whole_rows, whole_ranges = row_count(rows, self._group)
         autograd_self_ns, gpu_self_ns = _whole(rows, rows.autograd_self_ns), _whole(rows, rows.gpu_self_ns)
@@ -105,7 +110,7 @@ class RowsOfOperators:
 
 
 def hotspots(trace: Trace, found: OperatorRows, totals: Totals, *, work: bool) -> Hotspots:
-    """The hotspot tables, most typical self time first. work: whether to look for the FLOPs of each row."""
+    """The hotspot tables, most typical self time first. work: whether to compute the FLOPs of each row."""
     rows = found.rows
     flops = flops_of(trace, rows) if work else np.broadcast_to(np.int64(-1), len(rows))
     shown, parts, modules = merge_rows(trace, found, flops)
@@ -128,7 +133,7 @@ def hotspots(trace: Trace, found: OperatorRows, totals: Totals, *, work: bool) -
 
 
 def _whole(rows: Sums, self_ns: Int64) -> int:
-    """The sum over all operators, -1 not recorded."""
+    """The sum over all operators in ns, -1 if not recorded."""
     measured = ~rows.is_range & (self_ns >= 0)
     return int(self_ns[measured].sum()) if bool(measured.any()) else -1
 
@@ -140,9 +145,9 @@ def _chosen_rows(rows: Sums, bins: DurationBins, chosen: Mask) -> tuple[Sums, Du
 
 
 def same_signatures(trace: Trace) -> Int32:
-    """For every signature the first one of the same operator and text, with one more entry for -1.
+    """For every signature the first one with the same operator and text; one more entry, -1, for none.
 
-    Where the recording does not say whose inputs they are, the first one of the same text.
+    If the recording does not say which operator a signature belongs to, only the text counts.
     """
     signatures = trace.recording[Signatures]
     same = np.full(len(signatures) + 1, -1, np.int32)
@@ -157,7 +162,7 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
     keys: dict[str, npt.NDArray[Any]] = {name: getattr(batch, name) for name in KEYS}
     order, first = group_by_keys([batch.thread, *keys.values()])
     duration_ns = np.maximum(batch.end_ns - batch.start_ns, 0)
-    # Of calls of the same row of the report the outermost counts, whichever row it is of here.
+    # Nested calls are found by the rows of the report, which may be coarser than the rows made here.
     same = (order, first) if group == "row" else _report_rows(batch, group, focus)
     outermost_ns = duration_ns.copy()
     nested = same[0][_nested(batch, *same)]
@@ -173,7 +178,7 @@ def _batch_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tupl
 
 
 def _without_nested(batch: LinkedOperators, nested: Rows) -> LinkedOperators:
-    """The batch with CPU and GPU time and page faults of nested calls counted only for the outer calls."""
+    """The batch with totals (CPU and GPU time, page faults) of nested calls set to 0: the outer has them."""
     totals = {name: getattr(batch, name) for name in LinkedOperators.combined(Combine.OUTERMOST)}
     recorded = {
         name: column.copy() for name, column in totals.items() if len(nested) and int(column.max()) >= 0
@@ -192,8 +197,8 @@ def _report_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tup
 def _nested(batch: LinkedOperators, order: Rows, first: Rows) -> Mask:
     """Which rows, in sorted order, run inside a later row of their group.
 
-    Within a group rows come in the order in which they ended, so the row directly before one that contains
-    any is contained: where no row contains the one before it, none contains any.
+    Rows of a group are ordered by their ends. If a row contains any other, it contains the one directly
+    before it. So a group in which no row contains its predecessor has no nested rows.
     """
     start_ns = batch.start_ns[order]
     holds_last = start_ns[1:] <= start_ns[:-1]
@@ -206,7 +211,7 @@ def _nested(batch: LinkedOperators, order: Rows, first: Rows) -> Mask:
     touched[group[:-1][holds_last]] = True
     places = np.flatnonzero(touched[group])
     _, rank = np.unique(start_ns[places], return_inverse=True)
-    # A later group's values are all larger, so the smallest value from here on is one of this group.
+    # Values of later groups are larger, so the smallest value from a row on belongs to its own group.
     value = group[places] * len(places) + rank.reshape(-1)
     smallest = np.minimum.accumulate(value[::-1])[::-1]
     nested[places[:-1]] = smallest[1:] <= value[:-1]

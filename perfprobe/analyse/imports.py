@@ -1,4 +1,4 @@
-"""Imports of libraries by what asked for them and what they ran."""
+"""Imports of libraries, by the code that imported them and the module that ran."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfprobe.tables.python import Imports, ImportStacks, Look, SampledStacks
 
 
 def imports(sampled: SampledStacks, stacks: ImportStacks) -> Imports:
-    """Imports by what asked for them and what they ran, most time first; including their operators."""
+    """Time in ns of imports, by the importing stack and the module's stack, most first, with operators."""
     rows = sampled.take((sampled.look == Look.READ) & (stacks.importer[sampled.stack] >= 0))
     keys = np.stack([stacks.importer[rows.stack], stacks.body[rows.stack]])
     (importer, body), number = np.unique(keys, axis=1, return_inverse=True)

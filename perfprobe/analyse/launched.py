@@ -29,8 +29,8 @@ from perfprobe.tables.launch_times import (
 )
 from perfprobe.tables.trace import Trace
 
-PARTS = 100  # of a stream's time
-MOST_STREAMS = 64  # whose queues are shown over time
+PARTS = 100  # into how many intervals a stream's time is divided to show its queue
+MOST_STREAMS = 64  # at most this many streams have their queue shown over time
 _KEYS = ("operator", "frame", "forward_frame", "phase", "gap")
 
 

@@ -19,7 +19,7 @@ from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Phase, Trace
 
-MOST_ROWS = 262_144  # of all batches, before they are added up again
+MOST_ROWS = 262_144  # rows that are kept before equal ones are merged
 
 _KEYS = ("frame", "name", "overload", "signature", "phase")
 _IN_BACKWARD = (Phase.BACKWARD, Phase.RECOMPUTE)
@@ -28,8 +28,9 @@ _IN_BACKWARD = (Phase.BACKWARD, Phase.RECOMPUTE)
 class LinesOfLibraries:
     """Takes the operators of a trace batch by batch.
 
-    package: names with commas between, None for the packages that define classes of modules. focus: a regular
-    expression; operators that do not match it are left out.
+    Args:
+        package: names of packages separated by commas; None for those that define the modules called.
+        focus: a regular expression. Operators that do not match it are left out.
     """
 
     def __init__(self, trace: Trace, package: str | None, focus: str | None) -> None:
@@ -63,35 +64,40 @@ class LinesOfLibraries:
             self._gathered = len(self._parts[0])
 
     def result(self) -> LibraryLines:
-        """The lines of all operators so far that have one there."""
+        """Time of all operators so far that have a line in these packages, by that line."""
         found = HotLines.empty()
         if self._parts:
             rows = Sums.concat(self._parts)
             gap = np.full(len(rows), Gap.NONE, np.int8)
             rows = Sums.part({**rows.columns(), "gap": gap})
-            found = lines(self._trace, rows, rows.self_ns)  # how long single calls took is not kept here
+            # Self time stands for typical time, because the durations of single calls are not kept here.
+            found = lines(self._trace, rows, rows.self_ns)
         return LibraryLines(found, self._packages, self._is_given)
 
 
 class _Places:
-    """The innermost frame of each stack that is in some functions, and the one within the engine's call."""
+    """The innermost frame of each stack in marked functions; and the same only inside backward's call."""
 
     def __init__(self, trace: Trace, marked: Mask) -> None:
         stacks = trace.recording[Stacks]
         found = nearest(stacks.parent, marked)
-        inside = np.where(found > trace.sites.engine, found, np.int32(-1))  # an id below another's is larger
+        # An inner stack has a larger id, so this keeps stacks inside the call of the autograd engine.
+        inside = np.where(found > trace.sites.engine, found, np.int32(-1))
         frame, none = np.append(stacks.frame, np.int32(-1)), np.int32(-1)
         self._frame = np.append(frame[found], none)
         self._inside = np.append(frame[inside], none)
 
     def frame(self, stack: Int32, forward_stack: Int32, in_backward: Mask) -> Int32:
-        """As the user's lines: in backward that of Python that ran there, else that of the forward call."""
+        """The frame to show for each operator, by the rule for user lines.
+
+        In backward it is the frame of Python code that ran there, otherwise that of the forward call.
+        """
         own: Int32 = np.where(in_backward, self._inside[stack], self._frame[stack])
         return np.where((own < 0) & in_backward, self._frame[forward_stack], own)
 
 
 def _places(trace: Trace, packages: tuple[str, ...]) -> _Places | None:
-    """None where nothing of these packages was seen."""
+    """The frames in these packages; None if no code of them is on any stack."""
     python = trace.python
     if python is None or not set(packages) & set(python.packages):
         return None
@@ -100,7 +106,7 @@ def _places(trace: Trace, packages: tuple[str, ...]) -> _Places | None:
 
 
 def model_packages(trace: Trace) -> list[str]:
-    """The packages whose code is the `forward` of modules that were called, torch's own left out."""
+    """The packages, other than torch, that define the `forward` of modules that were called."""
     python, recording = trace.python, trace.recording
     if python is None:
         return []

@@ -19,13 +19,16 @@ PHASES = {
 
 
 def lines(trace: Trace, rows: Sums, typical_ns: Int64) -> HotLines:
-    """The rows of operators by line of the program, most typical time first; those without one by reason."""
+    """The rows of operators by line of the program; those without a line by the reason for that.
+
+    Most typical time first. typical_ns: of each row.
+    """
     if len(rows) == 0:
         return HotLines.empty()
     frames = trace.recording[Frames]
     file = np.append(frames.file, np.int32(-1))[rows.frame]
     line = np.append(frames.line, np.int32(-1))[rows.frame]
-    # Most self time first within each line: the first of a line is its hottest.
+    # Within each line the row with most typical time comes first: it is the hottest operator of the line.
     by_time = np.argsort(-typical_ns, kind="stable")
     gap = np.where(rows.frame >= 0, np.int8(Gap.NONE), rows.gap)
     order, first = sort_by_keys([file[by_time], line[by_time], gap[by_time]])

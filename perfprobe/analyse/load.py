@@ -9,7 +9,7 @@ from perfprobe.tables.stacks import nearest
 
 
 class Load(Table):
-    """Weight by its stack (-1 none) and the operator that took it (name -1: none)."""
+    """Weights, each with its stack (-1 none) and the operator that took it (name -1 for none)."""
 
     stack: Int32
     name: Int32
@@ -20,6 +20,9 @@ class Load(Table):
 
 
 def innermost(parent: Int32, function: Int32) -> Int32:
-    """The innermost function of each stack that is not left out, with one more entry, -1, for no stack."""
+    """The innermost function of each stack that is not left out; one more entry, -1, for no stack.
+
+    function: the function of each stack itself, -1 if it is left out.
+    """
     known = nearest(parent, function >= 0)
     return np.append(np.append(function, np.int32(-1))[known], np.int32(-1))

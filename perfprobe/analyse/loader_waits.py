@@ -1,4 +1,4 @@
-"""When the main process waited for DataLoader's workers: torch names each `next` as a range."""
+"""When the main process waited for DataLoader's workers: torch records each `next` as a range."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class WaitsForLoaders:
             self._found.append((batch.start_ns[rows], batch.end_ns[rows]))
 
     def result(self) -> LoaderWaits | None:
-        """None where there is no such call."""
+        """The waits, in ns; None if there is no such range."""
         if not self._found:
             return None
         start_ns, end_ns = (np.concatenate(parts) for parts in zip(*self._found, strict=True))

@@ -1,4 +1,4 @@
-"""The parts of modules in each row, and what their paths have in common: layers share their source lines."""
+"""The share of each module in a row, and a pattern for their paths, because layers share source lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from perfprobe.tables.findings import ModuleParts, Sums
 
 
 def module_parts(rows: Sums, row_of: Rows) -> tuple[ModuleParts, Rows]:
-    """The part of each module in the grouped rows, and the place where each row's parts begin."""
+    """What each module adds to the merged rows, and the place where each row's modules begin.
+
+    row_of: the merged row of each row.
+    """
     order, first = sort_by_keys([row_of, rows.module])
     calls, self_ns = (np.add.reduceat(column[order], first) for column in (rows.calls, rows.self_ns))
     parts = ModuleParts(module=rows.module[order[first]], calls=calls, self_ns=self_ns)
@@ -21,7 +24,7 @@ def module_parts(rows: Sums, row_of: Rows) -> tuple[ModuleParts, Rows]:
 
 
 def common_texts(parts: ModuleParts, first: Rows, texts: Sequence[str]) -> tuple[Int32, list[str]]:
-    """For each row its module, or what several have in common; and the texts, those of such rows added."""
+    """For each row the index of its module's path, or of a pattern for several; and all texts."""
     size = np.diff(np.append(first, len(parts)))
     modules = parts.module[first]
     all_texts = list(texts)
@@ -38,7 +41,7 @@ def _common_text(modules: Int32, texts: Sequence[str]) -> str:
 
 
 def pattern(paths: Sequence[str]) -> str:
-    """What module paths have in common: `layers.*.attention`; of unequal length `encoder.*`, or only `*`.
+    """A pattern for module paths: `layers.*.attention`; for paths of different lengths `encoder.*`, or `*`.
 
     Args:
         paths: different paths, at least one.

@@ -17,7 +17,7 @@ from perfprobe.tables.trace import Trace
 
 
 def named_ranges(trace: Trace) -> RangeRows | None:
-    """A row for each name, domain, source and kind, most time first; None where there are no ranges."""
+    """A row for each name, domain, source and kind, most time first; None if there are no ranges."""
     ranges = trace.recording[Ranges]
     mark = trace.recording[Strings].marks(lambda text: text == STEP_MARK)[ranges.name]
     is_named = (ranges.source != RangeSource.PYTHON) & ~(mark & (ranges.source == RangeSource.PERFPROBE))
@@ -43,7 +43,7 @@ def named_ranges(trace: Trace) -> RangeRows | None:
 
 
 def _own_kinds(ranges: Ranges) -> npt.NDArray[np.int8]:
-    """Kinds; perfprobe's ranges of a name are free where one is: alternating tasks are one row."""
+    """The kinds. If one of perfprobe's ranges is free, all of that name are, so that they share a row."""
     order, first = sort_by_keys([ranges.source, ranges.domain, ranges.name])
     is_own_free = (ranges.source == RangeSource.PERFPROBE) & (ranges.kind == RangeKind.FREE)
     some = np.empty(len(ranges), np.bool_)
@@ -54,7 +54,7 @@ def _own_kinds(ranges: Ranges) -> npt.NDArray[np.int8]:
 
 
 def _ends(ranges: Ranges, last_ns: int | None) -> Int64:
-    """When each ended, -1 for marks and if not known: open ones end with the recording."""
+    """When each ended; open ones end with the recording. -1 for marks, and if the end is not known."""
     end_ns = np.where(ranges.end_ns >= 0, ranges.end_ns, -1 if last_ns is None else last_ns)
     known = (end_ns >= ranges.start_ns) & (ranges.kind != RangeKind.MARK)
     return np.where(known, end_ns, -1)
@@ -65,12 +65,12 @@ def _sums(values: npt.NDArray[Any], order: Rows, first: Rows) -> Int64:
 
 
 def _times(ranges: Ranges, end_ns: Int64, order: Rows, first: Rows) -> dict[str, Int64]:
-    """The sums and ranks of durations of each group, -1 where no end is known."""
+    """Sums and percentiles of the durations of each group, in ns; -1 if no end is known."""
     known = end_ns >= 0
     duration_ns = np.where(known, end_ns - ranges.start_ns, -1)
     group = group_of(order, first)
     counted = _sums(known, order, first)
-    # Those without an end, of -1, are the first of each group.
+    # Ranges without an end have -1, so they come first in each group.
     by_duration = np.lexsort((duration_ns, group))
     last = np.append(first[1:], len(order)) - 1
 
@@ -97,7 +97,7 @@ def _added_ns(ranges: Ranges, end_ns: Int64, group: Rows) -> Int64:
     thread = np.where(ranges.kind == RangeKind.NESTED, ranges.thread, -1)
     part = group_of(*sort_by_keys([group, thread]))
     order = np.lexsort((ranges.start_ns, part))
-    # Ranks of times, shifted by part: a running maximum of these never looks past its part.
+    # Ranks of times plus an offset for each part, so that a running maximum stays within its part.
     times, rank = np.unique(end_ns, return_inverse=True)
     shifted = part[order] * (len(times) + 1) + rank.reshape(-1)[order]
     latest = np.maximum.accumulate(shifted)

@@ -1,7 +1,7 @@
 """Sums over stacks, by function and by pair of caller and callee.
 
-A stack is a path in the prefix tree of stacks. The total time of a function is the time of the
-subtrees below the outermost of its places on each path: recursion counts once. The same holds for pairs.
+A stack is a path in the prefix tree of stacks. The total of a function is the sum of the subtrees at its
+outermost occurrences, so recursion counts once. The same holds for pairs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.stacks import nearest
 
-_NONE = np.int32(-1)  # a stack of -1 reads this last entry of a column
+_NONE = np.int32(-1)  # appended to a column, so that the stack -1 reads -1
 
 
 class Paths:
@@ -23,11 +23,11 @@ class Paths:
     """
 
     def __init__(self, parent: Int32, code: Int32, codes: int) -> None:
-        """Takes the tree of stacks.
+        """Find the pairs of functions in the tree of stacks.
 
         Args:
-            parent: of each stack.
-            code: the function of each stack's innermost frame, -1 for one that is passed over.
+            parent: the parent of each stack.
+            code: the function of each stack's innermost frame, -1 for one that is left out.
             codes: how many functions there are.
         """
         self._codes = codes
@@ -45,11 +45,11 @@ class Paths:
         self._by_pair = self._tree.outermost(number), number
 
     def self_sums(self, stack: Int32, values: Int64) -> Int64:
-        """The sum of each function of what belongs to stacks (-1 none) whose innermost one it is."""
+        """For each function the sum of the values whose stack (-1 none) has it as innermost function."""
         return _sums(self._own_code[stack], values, self._codes)
 
     def total(self, stack: Int32, values: Int64) -> tuple[Int64, Int64]:
-        """The sum of each function, and of each pair, of what belongs to stacks (-1 none) that it is on."""
+        """For each function, and for each pair, the sum of the values whose stack (-1 none) contains it."""
         below = self._tree.sums(stack, values)
         of_function, of_pair = (
             _sums(number[rows], below[rows], size)
@@ -59,7 +59,7 @@ class Paths:
 
 
 class _Tree:
-    """A tree of rows, each with the range of its subtree: first .. last - 1, in an order of its own."""
+    """A tree of rows, numbered in depth-first order: the subtree of a row is the range first .. last - 1."""
 
     def __init__(self, parent: Int32) -> None:
         rows = len(parent)
@@ -69,7 +69,7 @@ class _Tree:
             if above[row] >= 0:
                 size[above[row]] += size[row]
         first = array("i", [0]) * rows
-        # Where the next child of a row begins; the last entry is for "none".
+        # The number of the next child of each row; the last entry counts roots.
         free = array("i", [0]) * (rows + 1)
         for row, around in enumerate(above):
             first[row] = free[around]
@@ -79,16 +79,16 @@ class _Tree:
         self._last: Rows = self._first + np.array(size, np.intp)
 
     def sums(self, rows: Int32, values: Int64) -> Int64:
-        """The sum in each subtree of values that belong to rows (-1 none)."""
+        """For each subtree the sum of the values of its rows (-1 none)."""
         places = np.append(self._first + 1, 0)[rows]
         up_to = np.cumsum(_sums(places, np.where(rows >= 0, values, 0), len(self._first) + 1))
         return np.asarray(up_to[self._last] - up_to[self._first])
 
     def outermost(self, key: Int32 | Rows) -> Rows:
-        """The rows with a key (-1 none) that no row above them has."""
+        """The rows that have a key (-1 none) which none of their ancestors has."""
         rows = np.flatnonzero(key >= 0)
         order = rows[np.lexsort((self._first[rows], key[rows]))]
-        # Subtrees of one key lie in one another or apart: one begins before all so far have ended, or after.
+        # Two subtrees are nested or disjoint. One is nested if it begins before all earlier ones have ended.
         offset = key[order].astype(np.int64) * (len(self._first) + 1)
         ended = np.maximum.accumulate(offset + self._last[order])
         is_outermost = np.ones(len(order), np.bool_)
@@ -97,7 +97,7 @@ class _Tree:
 
 
 def _sums(group: Int32 | Rows, values: Int64, groups: int) -> Int64:
-    """By group; -1 is none."""
+    """The sum of each group; rows of group -1 are left out."""
     found = np.zeros(groups, np.int64)
     np.add.at(found, group[group >= 0], values[group >= 0])
     return found

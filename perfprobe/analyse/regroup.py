@@ -1,4 +1,4 @@
-"""From rows with all keys to the rows of a report: without modules, or by even fewer keys."""
+"""Merges rows with all keys to the rows of a report, which have fewer keys."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _COUNTED = {"operators": ("name", "overload"), "signatures": ("signature",), "li
 def merge_rows(
     trace: Trace, operators: OperatorRows, flops: Int64
 ) -> tuple[HotspotRows, ModuleParts, list[str]]:
-    """The rows of a report, the part of each module in them, and the module texts.
+    """The rows of a report, what each module adds to them, and the texts of modules.
 
-    The texts are those of the trace, with what the modules of a row have in common added.
+    The texts are those of the trace, followed by patterns for rows with several modules.
 
     Args:
-        flops: of all calls of each row, -1 not known.
+        flops: of all calls of each row, -1 if not known.
     """
     rows, group = operators.rows, operators.group
     if len(rows) == 0:
@@ -54,7 +54,7 @@ def merge_rows(
 
 
 def row_count(rows: Sums, group: str) -> tuple[int, int]:
-    """How many rows and how many ranges a report of these has."""
+    """How many rows of operators and how many of ranges a report has."""
     if len(rows) == 0:
         return 0, 0
     keys = keep_keys(rows, group)

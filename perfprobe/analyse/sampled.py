@@ -1,10 +1,10 @@
-"""Finds the operator in which each sample found its thread.
+"""Finds the operator that was running when each sample was taken.
 
-Operators come in the order in which they ended: the first one that ended at or after a look holds it, or
-begins after it. In the latter case outer operators may hold it, the innermost first; the one around a row
-is the next row of its thread with a smaller depth, which may come with a later batch.
+Operators of a thread come ordered by their ends. The first one that ended after a sample either contains it
+or began after it. In the latter case an outer operator may contain it. The operator around a row is the next
+row of its thread with a smaller depth, which may come in a later batch.
 
-A sample is outside of operators where autograd called Python: a Function written in Python, a hook.
+Samples in Python code that autograd called (a Function written in Python, a hook) are outside of operators.
 """
 
 from __future__ import annotations
@@ -33,9 +33,10 @@ _KEYS = ("thread", "stack", "look", *_OPERATOR)
 
 @dataclass
 class _Looks:
-    """The samples of one thread, by time. open: those that may be inside an operator still to come.
+    """The samples of one thread, ordered by time. taken: how many were searched.
 
-    depth: of the operator in which these were found last.
+    open: those that may be inside an operator of a later batch. depth: for each of these, the depth of the
+    last operator that was tried.
     """
 
     rows: Rows
@@ -48,8 +49,8 @@ class _Looks:
 class SampledOperators:
     """Takes the operators of a trace batch by batch.
 
-    samples: as far as they lie in the program. of_sample: for every sample its row of the result, once there
-    is one.
+    samples: all samples, cut to the time of the program. of_sample: for every sample its row in the result;
+    set by `result`.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -61,7 +62,7 @@ class SampledOperators:
         self._stack = recording[Samples].stack
         self._depth = np.append(depths(recording[Stacks].parent), -1)
         self._is_engine = recording[Strings].marks(lambda name: name.startswith(ENGINE))
-        self._looks = _by_thread(recording[Samples], self._thread_of)  # by when they were taken
+        self._looks = _by_thread(recording[Samples], self._thread_of)
         self.samples = in_program(recording)
 
     def add(self, batch: LinkedOperators) -> None:
@@ -108,7 +109,7 @@ class SampledOperators:
         for _ in range(MOST_LEVELS):
             if len(look) == 0:
                 break
-            # The deepest first: then one search a level is enough, and all may end at the same row.
+            # Deepest samples first, so that each level needs one search for all of them.
             level = depth.max()
             now = depth == level
             outer = np.flatnonzero(rows.depth < level)
@@ -122,7 +123,7 @@ class SampledOperators:
             depth = np.append(depth[~now], rows.depth[at])
 
     def _outside(self, looks: _Looks, rows: LinkedOperators, look: Rows, place: Rows) -> tuple[Rows, Rows]:
-        """Notes the operators at these places for the samples in them; returns those that others may hold."""
+        """Note the operators for samples that they contain; return the others that have operators around."""
         time_ns = looks.time_ns[look]
         holds = (rows.start_ns[place] <= time_ns) & (time_ns <= rows.end_ns[place])
         holds &= rows.scope[place] != USER_SCOPE
@@ -135,16 +136,16 @@ class SampledOperators:
         return look[left], place[left]
 
     def _runs_python(self, rows: LinkedOperators, place: Rows, stack: Int32) -> Mask:
-        """Whether looks at these stacks, innermost in these operators, saw Python that autograd called."""
+        """Whether samples with these stacks, inside these operators, show Python that autograd called."""
         is_autograd = (rows.scope[place] == BACKWARD_FUNCTION) | self._is_engine[rows.name[place]]
         is_inside = self._depth[stack] > self._depth[rows.stack[place]]
         return np.asarray((rows.python_ns[place] >= 0) | (is_autograd & is_inside))
 
 
 def in_program(recording: Recording) -> Samples:
-    """The samples without what lies before the program's start or after its stop, and as much less CPU time.
+    """The samples, cut to the time between the program's start and stop; CPU time is cut in proportion.
 
-    Samples that lie completely outside last no time.
+    Samples completely outside have a length of 0.
     """
     samples = recording[Samples]
     start_ns, end_ns = samples.start_ns, np.maximum(samples.end_ns, samples.start_ns)

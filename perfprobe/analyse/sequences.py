@@ -1,7 +1,7 @@
-"""Finds sequences of short kernels that could be one: launched by one line and module, one after the other.
+"""Finds sequences of short kernels that could be one kernel: consecutive, from one line and one module.
 
-HolisticTraceAnalysis lists those under operators that are named to it
-(`CudaKernelAnalysis.get_frequent_cuda_kernel_sequences`), of any length in time.
+HolisticTraceAnalysis lists sequences of kernels of any duration, under operators that the user names
+(`CudaKernelAnalysis.get_frequent_cuda_kernel_sequences`).
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from perfprobe.tables.sequences import FEWEST, MOST, SequenceKernels, SequenceRo
 from perfprobe.tables.trace import Trace
 
 _KEYS = ("module", "frame", "forward_frame", "phase", "gap")
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # odd and without pattern (Knuth, volume 3, 6.4)
+# Large and odd, for multiplicative hashing (Knuth, volume 3, 6.4).
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def sequences(trace: Trace) -> Sequences | None:
-    """All of them; None where nothing was recorded of GPUs."""
+    """All sequences, most time first; None if no GPU was recorded."""
     links = trace.gpu
     if links is None:
         return None
@@ -38,7 +39,7 @@ def sequences(trace: Trace) -> Sequences | None:
 
 
 def _is_short(trace: Trace, work: Work, links: GpuLinks, call_ns: Int64) -> Mask:
-    """Which work is a kernel that computes for less time than the call took that launched it alone."""
+    """Which work is a kernel, not of a CUDA graph, that ran shorter than the call that launched it."""
     kernels = trace.recording[Kernels]
     found = (work.kind == COMPUTE) & (work.row < len(kernels)) & (work.call >= 0)
     found &= (call_ns <= LONG_CALL_NS) & (work.end_ns - work.start_ns < call_ns)
@@ -47,7 +48,7 @@ def _is_short(trace: Trace, work: Work, links: GpuLinks, call_ns: Int64) -> Mask
 
 
 def _runs(work: Work, links: GpuLinks, is_short: Mask) -> tuple[Rows, Rows]:
-    """Where sequences begin, and how long they are: short kernels of a stream from one line and module."""
+    """Where runs of short kernels of one stream, line and module begin, and how many kernels they have."""
     sites = links.sites
     same = is_short[1:] & is_short[:-1]
     for values in (work.device, work.stream):
@@ -96,7 +97,7 @@ def _rows(
 
 
 def _hashes(names: Int32, first: Rows, length: Rows) -> Int64:
-    """A number for each run: that of equal kernels in equal order."""
+    """A hash of each run: equal for equal kernels in equal order."""
     powers = np.cumprod(np.full(int(length.max()), _MULTIPLIER, np.uint64))  # wraps around
     place = np.repeat(first, length) + _counted(length)
     mixed = (names[place].astype(np.int64) + 1).astype(np.uint64) * powers[_counted(length)]
@@ -110,6 +111,6 @@ def _kernels(names: Int32, operators: Int32, first: Rows, length: Rows) -> Seque
 
 
 def _counted(length: Rows) -> Rows:
-    """0, 1, 2... for each of these lengths, one behind the other."""
+    """For each length n the numbers 0 to n - 1, all in one column."""
     ends = np.cumsum(length)
     return np.arange(int(ends[-1])) - np.repeat(ends - length, length)

@@ -1,4 +1,4 @@
-"""Operator time by calling stack: in backward, where the forward call was made."""
+"""Operator time by calling stack; for operators in backward, by the stack of the forward call."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perfprobe.tables.python import OperatorSites
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Trace
 
-MOST_GROUPS = 262_144  # of all batches, before they are added up again
+MOST_GROUPS = 262_144  # rows that are kept before equal ones are merged
 
 _KEYS = ("stack", "name", "overload", "signature", "phase")
 _SUMS = ("calls", "self_ns")
@@ -54,7 +54,7 @@ class SitesOfOperators:
 
 
 def hanging_stack(trace: Trace, stack: Int32, forward_stack: Int32) -> Int32:
-    """The calling stacks of operators: the forward call's, unless the user's Python ran in backward."""
+    """The stacks to which operators belong: in backward the forward call's, unless user code called them."""
     if len(stack) == 0 or int(forward_stack.max()) < 0:
         return stack
     has_own = np.append(trace.sites.inside_frame >= 0, False)

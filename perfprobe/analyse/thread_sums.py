@@ -1,4 +1,4 @@
-"""The known time of each thread."""
+"""The time of each thread, by samples or by cProfile."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from perfprobe.tables.trace import Trace
 
 
 def thread_sums(trace: Trace, python: PythonCode, sampled: SampledStacks) -> ThreadSums:
-    """The sum of each thread's samples, else of cProfile's own times; most time first.
+    """The sum of each thread's samples, or without samples of cProfile's own times; most time first, in ns.
 
     Args:
-        python: its samples cut to the program.
+        python: with samples cut to the time of the program.
     """
     found = _by_samples(trace, python, sampled) if len(sampled) else _by_cprofile(trace, python)
     return found.take(np.lexsort((-found.own_ns, -found.wall_ns)))
 
 
 def counts_end_ns(trace: Trace) -> int | None:
-    """When cProfile stopped, None when it did not before the program did.
+    """When cProfile stopped counting, None if it counted to the end of the program.
 
-    For a killed program: when its counts were last written.
+    In a killed program it is when the counts were last written.
     """
     stop_ns = trace.recording.number("stop", "monotonic_ns")
     ended_ns = trace.recording.counts_ended_ns
@@ -57,7 +57,7 @@ def _by_samples(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Thr
 
 
 def _sampled_wall_ns(trace: Trace, samples: Samples, threads: Int32) -> Int64:
-    """From when each thread was first to when it was last seen; of the main thread from start to stop."""
+    """The time from each thread's first sample to its last; for the main thread from start to stop."""
     first_ns = np.full(len(threads), np.iinfo(np.int64).max)
     last_ns = np.full(len(threads), np.iinfo(np.int64).min)
     row_of = np.searchsorted(threads, samples.thread)

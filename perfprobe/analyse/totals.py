@@ -48,7 +48,7 @@ class SumsOfAll:
             self._outermost_cpu_ns = (self._outermost_cpu_ns or 0) + int(batch.cpu_ns[measured].sum())
 
     def result(self) -> Totals:
-        """The totals; ranges are left out of the times."""
+        """The totals. Ranges do not count in times."""
         return Totals(
             operators=self._operators,
             threads=len(self._of_thread),

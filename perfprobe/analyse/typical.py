@@ -1,4 +1,4 @@
-"""The time of rows without outliers, by which they are ranked."""
+"""The typical time of rows, by which they are ranked."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from perfprobe.tables.findings import DurationBins, Sums
 
 
 def typical_self(rows: Sums, bins: DurationBins, held: HeldUp) -> Int64:
-    """Self time of each row, with outliers replaced by usual calls.
+    """Self time of each row in ns, in which outliers count with the usual duration.
 
-    Outliers are searched among all calls of an operator with equal inputs, line and phase, of all modules
-    and threads. Where threads waited for a processor, a row with too few calls keeps as
-    much of its time as the others do together: its calls were delayed like theirs. No row has more than CPU
-    time then, where every operator has it: all its calls may have been delayed.
+    Outliers are found among all calls of an operator with equal inputs, line and phase, whatever the module
+    and thread. If threads waited for a processor, a row with too few calls to judge is reduced by the mean
+    factor of the other rows, because its calls were delayed like theirs. No row then has more than its CPU
+    time, if CPU time was recorded for every operator, because all calls of a row may have been delayed.
     """
     if len(rows) == 0:
         return rows.self_ns

@@ -14,7 +14,7 @@ _MOST = 2**63 - 1
 
 
 def flops_of(trace: Trace, rows: Sums) -> Int64:
-    """FLOPs of all calls of each row; -1 where there is no model."""
+    """FLOPs of all calls of each row, -1 if there is no work model."""
     known: dict[tuple[int, int, int], int | None] = {}
     found = []
     columns = (rows.name, rows.overload, rows.signature, rows.calls)

@@ -1,7 +1,7 @@
 """A DataLoader's work by samples: decoding and transforms in a worker, pinning in the main process.
 
-A place within the dataset is one of decoding and transforms where a function around it is one of a library
-for that, or has such a name: `Flip.transform`, `decode_image`, `Augmentation.__call__` in augment.py.
+Time in the dataset counts as decoding and transforms if a function on the stack is of a library for that, or
+if its name or file says so: `Flip.transform`, `decode_image`, `Augmentation.__call__` in augment.py.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ FEWEST_LOOKS = 20
 class Parts(NamedTuple):
     """The work of one worker, by samples.
 
-    looks: samples in the dataset; with fewer than FEWEST_LOOKS nothing is reported. lines_ns: the time in the
-    dataset by the user's line.
+    looks: samples in the dataset; with fewer than FEWEST_LOOKS nothing is reported. lines_ns: time in the
+    dataset by user line.
     """
 
     dataset_ns: int
@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(trace: Trace) -> Parts:
-    """Where the time in the dataset is spent. trace: of the worker's own recording."""
+    """Where the time in the dataset is spent. trace: that of the worker's own recording."""
     recording = trace.recording
     samples, stacks = recording[Samples], recording[Stacks]
     if len(samples) == 0 or len(stacks) == 0:
@@ -54,7 +54,7 @@ def parts_of(trace: Trace) -> Parts:
     stack = samples.stack[known]
     time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)[known]
     in_dataset = dataset[stack] >= 0
-    # Further in than the dataset itself, which may lie in a library too: ids grow inwards.
+    # Only inside the dataset's own function, which may be a library's too. Inner stacks have larger ids.
     in_transform = in_dataset & (transform[stack] > dataset[stack])
     return Parts(
         int(time_ns[in_dataset].sum()),
@@ -74,7 +74,7 @@ def _by_line(trace: Trace, frame: Int32, time_ns: Int64) -> dict[Line, int]:
 
 
 def pinned_ns(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:
-    """How long threads of the main process pinned memory in these intervals; -1 where none was seen to."""
+    """How long threads of the main process pinned memory in these intervals, in ns; -1 if none did."""
     recording = trace.recording
     samples, stacks = recording[Samples], recording[Stacks]
     if len(samples) == 0 or len(stacks) == 0:
@@ -93,13 +93,13 @@ def pinned_ns(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:
 
 
 def _under(recording: Recording, function: str) -> Mask:
-    """Which stacks contain this function of torch's pinning."""
+    """Which stacks contain this function of torch's file for pinning."""
     marked = _marked(recording, lambda file, name: file.endswith(_PIN) and name == function)
     return nearest(recording[Stacks].parent, marked) >= 0
 
 
 def _dataset_of(recording: Recording) -> Int32:
-    """For each stack the one in which the fetcher called the dataset, -1 outside of it."""
+    """For each stack the ancestor that is the dataset's function, called by the fetcher; -1 if none is."""
     stacks = recording[Stacks]
     in_fetch = _marked(recording, lambda file, name: file.endswith(_FETCH))
     is_own = _marked(recording, lambda file, name: name.rpartition(".")[2] in _DATASET)
@@ -115,10 +115,10 @@ def _is_transform(file: str, function: str) -> bool:
     return any(word in name for word in _WORDS)
 
 
-def _marked(recording: Recording, is_meant: Callable[[str, str], bool]) -> Mask:
-    """For each stack whether its innermost frame is meant, by file and qualified name."""
+def _marked(recording: Recording, rule: Callable[[str, str], bool]) -> Mask:
+    """For each stack whether the rule is true for its innermost frame's file and qualified name."""
     frames, strings, stacks = recording[Frames], recording[Strings], recording[Stacks]
     pairs = zip(frames.file.tolist(), frames.function.tolist(), strict=True)
-    of_frame = [bool(is_meant(strings[file], strings[function])) for file, function in pairs]
+    of_frame = [bool(rule(strings[file], strings[function])) for file, function in pairs]
     marks: Mask = np.array([*of_frame, False], np.bool_)[stacks.frame]
     return marks

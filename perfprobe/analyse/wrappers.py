@@ -1,4 +1,4 @@
-"""Tells DDP's and FSDP's communication from the program's own."""
+"""Distinguishes the communication of DDP and FSDP from the program's own."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Trace
 from perfprobe.tables.wrappers import Wrapper, WrapperSpans
 
-# Ranges that FSDP sets around its own work, of FSDP 2 and FSDP 1; that of its forward has the model in it.
+# Ranges that FSDP 2 and FSDP 1 set around their own work. That of forward contains the model: it is not used.
 _FSDP = ("FSDP::", "FullyShardedDataParallel._")
 _DDP_FORWARD = "DistributedDataParallel.forward"
 _BROADCAST = "broadcast"
 
 
 class WrapperWatch:
-    """Takes the operators of a trace batch by batch; keeps what DDP and FSDP set or ran."""
+    """Takes the operators of a trace batch by batch; keeps ranges and operators of DDP and FSDP."""
 
     def __init__(self, trace: Trace) -> None:
         strings = trace.recording[Strings]
@@ -48,7 +48,7 @@ class WrapperWatch:
         self._parts.append(spans)
 
     def result(self) -> WrapperSpans:
-        """All of them, each thread's and kind's by time."""
+        """The spans without nested ones, ordered by wrapper, kind, thread and time."""
         spans = WrapperSpans.concat(self._parts)
         order = np.lexsort((-spans.end_ns, spans.start_ns, spans.thread, spans.is_forward, spans.wrapper))
         spans = spans.take(order)
@@ -56,7 +56,7 @@ class WrapperWatch:
 
 
 def _within_another(spans: WrapperSpans) -> Mask:
-    """Which spans lie within one before them, of the same thread and kind."""
+    """Which spans are inside an earlier one of the same thread and kind."""
     found = np.zeros(len(spans), np.bool_)
     for chosen in _kinds(spans):
         ends_ns = np.maximum.accumulate(spans.end_ns[chosen])
@@ -65,7 +65,7 @@ def _within_another(spans: WrapperSpans) -> Mask:
 
 
 def _kinds(spans: WrapperSpans) -> list[Int64]:
-    """The rows of each wrapper, kind and thread; they are sorted so."""
+    """The rows of each wrapper, kind and thread. The spans must be sorted by these."""
     keys = np.stack([spans.wrapper, spans.is_forward, spans.thread]).astype(np.int64)
     if len(spans) == 0:
         return []
@@ -74,10 +74,10 @@ def _kinds(spans: WrapperSpans) -> list[Int64]:
 
 
 def wrappers(trace: Trace, spans: WrapperSpans, call: Int32) -> Int8:
-    """A `Wrapper` for each kernel: of NCCL's, in whose code the call was made that launched it.
+    """A `Wrapper` for each kernel. A kernel of NCCL belongs to the wrapper whose code launched it.
 
     Args:
-        call: the row of `api_calls` of each kernel, -1 for none.
+        call: for each kernel the row of `api_calls` that launched it, -1 for none.
     """
     recording, kernels = trace.recording, trace.recording[Kernels]
     found = np.zeros(len(kernels), np.int8)

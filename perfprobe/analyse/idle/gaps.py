@@ -47,7 +47,7 @@ class Work(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Intervals without work. before, after: rows of the `Work` around them; kind: an `IdleKind`."""
+    """Intervals without work. before, after: rows of `Work` on either side. kind: an `IdleKind`."""
 
     start_ns: Int64
     end_ns: Int64

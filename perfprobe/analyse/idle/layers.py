@@ -114,7 +114,7 @@ def of_ranges(trace: Trace, spans: NamedSpans, thread: int) -> list[Doing]:
 
 
 def of_samples(trace: Trace, regions: Regions, thread: int) -> Doing:
-    """Returns what samples of a thread show. Each counts from the one before, unless the thread moved on."""
+    """Returns what samples of a thread show, each for the time from its start to its end."""
     samples = in_program(trace.recording)
     own = trace.recording.os_threads()[samples.thread] == thread
     samples = samples.take(own & (samples.look == Look.READ) & (samples.stack >= 0))
