@@ -24,7 +24,7 @@ PYTEST_ARGS ?= -q --durations 12
 SANITIZE ?=
 OUT ?=
 # More than the number of processors: many tests sleep or wait for a process.
-PROCESSES := $(shell echo $$(($$(nproc) < 4 ? $$(nproc) + 1 : 4)))
+PROCESSES := $(shell echo $$(($$(nproc) < 4 ? $$(nproc) * 2 : 4)))
 # Files with tests marked `alone`. Naming them saves importing all others, which takes longer than some of these tests.
 ALONE = $(shell grep -rl 'mark\.alone' tests --include='test_*.py')
 # pytest's exit code if its arguments select no test.

@@ -18,6 +18,7 @@ import pytest
 
 from docs import examples
 from perfprobe.cli import COMMANDS, main, module
+from perfprobe.cli.options import PROGRAM_OPTIONS
 from perfprobe.models import words
 from perfprobe.support.views import VIEWS
 from tests.once import Once
@@ -60,6 +61,8 @@ _OF_ITS_OWN = (
     "bench",
     "doctor",
 )  # commands that need their own process; `run` if no command is named
+# Options that tests/cli/ runs on programs made for them. Here, their commands are only read.
+_RUN_ELSEWHERE = {"--sweep", "--steps", "--benchmark", "--wait"}
 _SHORT = {"bench": ["--quick", "--time", "1s"]}
 _PROGRAM = """\
 import torch
@@ -149,8 +152,10 @@ def test_commands_of_a_page_work(
     monkeypatch.chdir(at)
     if name in _HEAVY:
         module(name).prepare(given[1:])
-    elif name == "trigger" or "--sweep" in given:  # tests/cli/ runs these on programs for it
-        module(name).parser().parse_args(given[1 : given.index("--") if "--" in given else None])
+    elif name == "trigger" or _RUN_ELSEWHERE & set(given):
+        parser = module(name).parser()
+        end = parser.split(given[1:], PROGRAM_OPTIONS) if name == "run" else (*given[1:], "--").index("--")
+        parser.parse_args(given[1 : end + 1])
     elif name in _OF_ITS_OWN:
         done = subprocess.run(
             [sys.executable, "-P", "-m", "perfprobe", *given], capture_output=True, text=True, check=False
