@@ -62,7 +62,7 @@ def test_the_newest_recording_is_exported_to_a_named_file(folder: Path) -> None:
     (folder / "out").write_text("what was there before is longer than nothing" * 99)
     outcome = perfprobe(["export", "--format", "pstats", "-o", "out", "--times", "samples"], folder)
     assert outcome.said[0] == "perfprobe: the newest recording here is run.perfprobe"
-    assert outcome.said[1].startswith("perfprobe: times are by samples")
+    assert outcome.said[1].startswith("perfprobe: times are sampled")
     assert ("/p/train.py", 1, "<module>") in marshal.loads((folder / "out").read_bytes())
 
 

@@ -83,8 +83,8 @@ def test_times_by_samples_are_exported(tmp_path: Path) -> None:
     same(path, SAMPLED)
     assert sum(own for _, _, own, *_ in marshal.loads(path.read_bytes()).values()) == pytest.approx(1400e-6)
     assert notes == [
-        "times are by samples, with operators below the functions that called them",
-        "calls are cProfile's; C functions have calls only: their time is their callers'",
+        "times are sampled, with operators below the functions that called them",
+        "calls are cProfile's; C functions have calls only: their time counts for the callers",
     ]
 
 
@@ -103,7 +103,7 @@ def test_an_export_with_samples_only(tmp_path: Path) -> None:
     path, notes = written(sampled(), tmp_path)
     stats = marshal.loads(path.read_bytes())
     assert stats[STEP] == (0, 0, 0, pytest.approx(400e-6), {MAIN: (0, 0, 0, pytest.approx(400e-6))})
-    assert notes[1] == "calls of Python functions were not counted and stand as 0"
+    assert notes[1] == "calls of Python functions were not counted: the format requires a number, so it is 0"
     with pytest.raises(UsageError, match="no times by cprofile"):
         writer.exported(findings(sampled(), tmp_path), "cprofile")
 

@@ -20,7 +20,7 @@ KINDS = (Calling,)
 
 
 def exported(findings: Findings, times: str | None = None) -> Exported:
-    """The lines, and what to know of them; `times` is for other formats.
+    """The lines, and notes about them. `times` is ignored: only other formats use it.
 
     Raises:
         InputError: there are no stacks with times.
@@ -41,7 +41,7 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
 
 @dataclass
 class _Line:
-    """The time of one text; thread: its name where there are several; row: the first one with this path."""
+    """The time of one line of text. thread: its name if there are several. row: the first with this path."""
 
     thread: str | None
     row: int
@@ -51,10 +51,10 @@ class _Line:
 def _lines(
     paths: Paths, steps: Steps, names: Sequence[str], threads: Mapping[int, str]
 ) -> tuple[list[_Line], int]:
-    """The lines of at least a microsecond, and the time without a path; what looks alike is one line."""
+    """The lines with at least a microsecond, and the time without a path. Equal texts are one line."""
     texts = {name: at for at, name in enumerate(dict.fromkeys(names))}
     text_of = [texts[name] for name in names]
-    tree: dict[tuple[int, int], int] = {}  # (what is above, text) -> what both are
+    tree: dict[tuple[int, int], int] = {}  # (number of the parent, text) -> number of the child
     lines: dict[tuple[str | None, int], _Line] = {}
     without_ns = 0
     for thread, row, time_ns in zip(*(column.tolist() for column in steps), strict=True):

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-_PIECE = 1 << 16  # letters, about
+_PIECE = 1 << 16  # characters of a piece, about
 
 
 class Exported(NamedTuple):
-    """parts: the content of the file, made as it is read, once; notes: what one must know to read it."""
+    """The content of a file. parts: can be read once, and are made while they are read.
+
+    notes: what a reader must know about its figures.
+    """
 
     parts: Iterator[bytes]
     notes: list[str]
 
 
 def pieces(texts: Iterable[str]) -> Iterator[bytes]:
-    """The texts one after the other, in pieces worth writing; none ends within a letter."""
+    """The texts joined and encoded, in pieces large enough to be written efficiently."""
     some: list[str] = []
     letters = 0
     for text in texts:

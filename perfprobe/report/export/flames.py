@@ -21,7 +21,7 @@ from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Phase, Trace
 
-DEEPEST = 1024  # frames of a stack that are looked at, the innermost ones
+DEEPEST = 1024  # innermost frames of a stack that are read
 MOST_FRAMES = 50_000_000  # in all paths together
 
 _MARKED = (Phase.BACKWARD, Phase.RECOMPUTE, Phase.COMPILE)
@@ -29,7 +29,7 @@ _NOT_READ, _NOT_KEPT, _DEEPER = "(Python not read)", "(beyond the limit of stack
 
 
 class Frame(NamedTuple):
-    """A function or an operator; of an operator the user's line. file and line: None where there is none."""
+    """A function, or an operator with its user line. file and line: None if there is none."""
 
     name: str
     file: str | None = None
@@ -37,7 +37,7 @@ class Frame(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Time that passed on a thread, -1 not known, in the path of a row of `Flames.rows`."""
+    """Time in ns on a thread (-1 if not known), each with the row of `Flames.rows` that has its path."""
 
     thread: Int32
     row: Rows
@@ -45,7 +45,7 @@ class Steps(NamedTuple):
 
 
 class Paths:
-    """The path of each row, ids of frames; empty where a thread ran neither Python nor an operator.
+    """The path of each row as ids of frames; empty if the thread ran neither Python nor an operator.
 
     Rows share their functions, which are kept once: paths are put together as they are asked for.
     """
@@ -55,7 +55,7 @@ class Paths:
         self._operators: list[int] = []
 
     def add(self, functions: tuple[int, ...], operator: int) -> int:
-        """The next row's, operator -1 for none; how many frames it has."""
+        """Add the path of the next row, and return how many frames it has. operator: -1 for none."""
         self._functions.append(functions)
         self._operators.append(operator)
         return len(functions) + (operator >= 0)
@@ -97,11 +97,11 @@ class Flames:
 
     @property
     def frames(self) -> Sequence[Frame]:
-        """By their ids in paths, as far as paths were asked for."""
+        """The frames in the order of their ids, for the paths requested so far."""
         return list(self._frame_ids)
 
     def paths(self) -> Paths:
-        """The path of each row; afterwards all frames have their ids.
+        """The path of each row. Afterwards `frames` is complete.
 
         Raises:
             InputError: they are too deep.
@@ -121,12 +121,12 @@ class Flames:
         return found
 
     def sum_up(self) -> Steps:
-        """Each row once, most time first."""
+        """The time of each row, most time first."""
         order = np.argsort(-self.rows.time_ns, kind="stable")
         return Steps(self.rows.thread[order], order, self.rows.time_ns[order])
 
     def in_order(self) -> Steps | None:
-        """One after the other as they were sampled, None where that is not known."""
+        """The samples in the order in which they were taken; None if that is not known."""
         samples, row = self._calling.python.samples, self._calling.sampled_of
         if self.by_operators or row is None:
             return None
@@ -135,7 +135,7 @@ class Flames:
         return Steps(samples.thread[order], row[order].astype(np.intp), time_ns)
 
     def notes(self) -> list[str]:
-        """What one must know to read the figures."""
+        """What a reader must know about the figures."""
         if not self.by_operators:
             return []
         return [
@@ -144,7 +144,7 @@ class Flames:
         ]
 
     def thread(self, thread: int) -> str:
-        """What to call a thread."""
+        """The name to show for a thread."""
         if thread < 0:
             return "a thread"
         threads = self._trace.recording[Threads]
@@ -190,7 +190,7 @@ class Flames:
 
 
 def operator_text(trace: Trace, name: int, overload: int, signature: int, phase: int) -> str:
-    """An operator with overload, inputs, and phase where it tells more: `aten::mm f32[2,2] (backward)`."""
+    """An operator with overload, inputs, and phase unless it is forward: `aten::mm f32[2,2] (backward)`."""
     strings = trace.recording[Strings]
     text = ".".join(filter(None, (strings[name], strings[overload])))
     text = " ".join(filter(None, (text, shorten.signature(trace.signature(signature) or ""))))
@@ -200,11 +200,11 @@ def operator_text(trace: Trace, name: int, overload: int, signature: int, phase:
 def _no_stacks(trace: Trace) -> InputError:
     is_pstats = trace.recording.fact("pstats") is not None
     remedy = "use --format pstats" if is_pstats else "record again with --python both"
-    return InputError("there are no stacks with times in it", trace.recording.path, remedy)
+    return InputError("it has no stacks with times", trace.recording.path, remedy)
 
 
 def _of_sites(sites: OperatorSites) -> SampledStacks:
-    """Operators' measured times in the place of samples."""
+    """The measured self times of operators as rows like those of samples."""
     rows = len(sites)
     return SampledStacks(
         thread=np.full(rows, -1, np.int32),

@@ -1,4 +1,4 @@
-"""Python functions as a profile of cProfile, for pstats, snakeviz, gprof2dot and what else opens those.
+"""Python functions as a profile of cProfile, for pstats, snakeviz, gprof2dot and similar tools.
 
 The format and its order of figures are those of Lib/cProfile.py: see `read.pstats`. It knows functions by
 file, first line and plain name: the figures of functions that share all three are summed. It cannot say "not
@@ -36,7 +36,7 @@ _NS = 1e-9  # as cProfile multiplies: the same floats
 
 
 def exported(findings: Findings, times: str | None = None) -> Exported:
-    """The profile, and what its figures are.
+    """The profile, and notes about its figures.
 
     Args:
         times: "cprofile", "samples", or None for cProfile's where it counted to the end, else the samples'.
@@ -49,11 +49,11 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     has_counts = calling is not None and len(calling.python.counted) > 0
     if calling is None or not (has_counts or calling.by_samples):
         remedy = "record again with --python both"
-        raise InputError("there are no times of Python functions in it", trace.recording.path, remedy)
+        raise InputError("it has no times of Python functions", trace.recording.path, remedy)
     whole = has_counts and calling.counts_end_ns is None
     chosen = times or ("cprofile" if whole or not calling.by_samples else "samples")
     if not {"cprofile": has_counts, "samples": calling.by_samples}[chosen]:
-        raise UsageError(f"there are no times by {chosen} in it", trace.recording.path, "leave --times out")
+        raise UsageError(f"it has no times by {chosen}", trace.recording.path, "leave --times out")
     profile = _Profile()
     (_add_counted if chosen == "cprofile" else _add_sampled)(profile, trace, calling)
     # In one piece, and now: what marshal marks as shared depends on what else is alive.
@@ -61,22 +61,22 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
 
 
 class _Profile:
-    """The dict that cProfile writes; figures are calls, primitive calls, own and total nanoseconds."""
+    """The dict that cProfile writes. Figures: calls, primitive calls, own and total time in ns."""
 
     def __init__(self) -> None:
         self._functions: dict[Key, list[int]] = {}
         self._callers: dict[Key, dict[Key, list[int]]] = {}
 
     def add(self, key: Key, *figures: int) -> None:
-        """Add to a function's figures; -1 is not known."""
+        """Add to a function's figures; -1 means not known and adds nothing."""
         _add(self._functions, key, figures)
 
     def add_call(self, caller: Key, callee: Key, *figures: int) -> None:
-        """Add to what one function has of another; both are added themselves too."""
+        """Add to the figures of a callee for calls by this caller. Both functions get an entry."""
         _add(self._callers.setdefault(callee, {}), caller, figures)
 
     def data(self) -> bytes:
-        """The content of the file: a record for each function and caller, however long the program ran."""
+        """The content of the file. Its size does not depend on how long the program ran."""
         stats = {
             key: (primitive, calls, self_ns * _NS, total_ns * _NS, self._of_callers(key))
             for key, (calls, primitive, self_ns, total_ns) in self._functions.items()
@@ -97,7 +97,7 @@ def _add(table: dict[Key, list[int]], key: Key, figures: tuple[int, ...]) -> Non
 
 
 def _add_counted(profile: _Profile, trace: Trace, calling: Calling) -> None:
-    """What cProfile counted, as it counted it."""
+    """Add what cProfile counted, unchanged."""
     keys = _keys(trace, calling.python)
     for code, *figures in _columns(calling.python.counted):
         profile.add(keys[code], *figures)
@@ -107,7 +107,7 @@ def _add_counted(profile: _Profile, trace: Trace, calling: Calling) -> None:
 
 
 def _add_sampled(profile: _Profile, trace: Trace, calling: Calling) -> None:
-    """Times by samples, and under each function the operators that took a part of its own time."""
+    """Add sampled times, and below each function the operators that ran in its own time."""
     python, rows = calling.python, calling.functions
     keys = _keys(trace, python)
     for code, *figures in _columns(rows, "code", "calls", "primitive_calls", "neither_ns", "total_ns"):
@@ -122,7 +122,7 @@ def _add_sampled(profile: _Profile, trace: Trace, calling: Calling) -> None:
 
 
 def _add_looks(profile: _Profile, trace: Trace, calling: Calling, keys: list[Key]) -> None:
-    """Own times by caller, and the operators: times by samples, calls as they were recorded."""
+    """Add own times by caller, and operators: their times by samples, their calls as recorded."""
     function, caller = _places(trace, calling.python)
     text = cache(partial(operator_text, trace))
     sampled, sites = calling.sampled, calling.sites
@@ -144,7 +144,7 @@ def _add_looks(profile: _Profile, trace: Trace, calling: Calling, keys: list[Key
 
 
 def _places(trace: Trace, python: PythonCode) -> tuple[list[int], list[int]]:
-    """For every stack the function whose own time it is, and that one's caller; one more entry for "none"."""
+    """For every stack its innermost function and the caller of that; one more entry for no stack."""
     none = np.int32(-1)
     parent = trace.recording[Stacks].parent
     known = np.append(nearest(parent, python.of_stack[:-1] >= 0), none)
@@ -153,7 +153,7 @@ def _places(trace: Trace, python: PythonCode) -> tuple[list[int], list[int]]:
 
 
 def _keys(trace: Trace, python: PythonCode) -> list[Key]:
-    """What cProfile calls each function: the qualified name without what it is in."""
+    """cProfile's key of each function: file, first line, and name without class or enclosing function."""
     strings = trace.recording[Strings]
     return [
         (C_FILE, 0, strings[function])
@@ -179,10 +179,10 @@ def _notes(trace: Trace, calling: Calling, chosen: str) -> Iterator[str]:
     if chosen == "cprofile":
         yield f"times and calls are {counts}"
         if trace.recording.text("cprofile", "library_imports") == "not counted":
-            yield "what libraries do while they are imported was not counted: its time is its caller's"
+            yield "calls inside imports of libraries were not counted: their time counts for the caller"
         return
-    yield "times are by samples, with operators below the functions that called them"
+    yield "times are sampled, with operators below the functions that called them"
     if len(calling.python.counted):
-        yield f"calls are {counts}; C functions have calls only: their time is their callers'"
+        yield f"calls are {counts}; C functions have calls only: their time counts for the callers"
     else:
-        yield "calls of Python functions were not counted and stand as 0"
+        yield "calls of Python functions were not counted: the format requires a number, so it is 0"

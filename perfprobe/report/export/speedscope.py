@@ -1,4 +1,4 @@
-"""Sampled time for https://www.speedscope.app, whose site has the schema; a profile for each thread."""
+"""Sampled time for https://www.speedscope.app, a profile for each thread. Its site has the schema."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ KINDS = (Calling,)
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
-MOST_IN_ORDER = 20_000_000  # frames of all samples together: speedscope opens no larger files
-_AT_A_TIME = 4096  # samples
-_TEXTS_KEPT = 100  # of stacks: samples that follow each other are often of the same few
+MOST_IN_ORDER = 20_000_000  # frames of all samples together; speedscope cannot open larger files
+_AT_A_TIME = 4096  # samples that are written at a time
+_TEXTS_KEPT = 100  # texts of stacks that are kept, because consecutive samples often have the same few
 
 
 def exported(findings: Findings, times: str | None = None) -> Exported:
-    """The file, and what to know of it; `times` is for other formats.
+    """The file, and notes about it. `times` is ignored: only other formats use it.
 
     Raises:
         InputError: there are no stacks with times.
@@ -36,13 +36,13 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     steps = flames.in_order()
     if steps is None or int(paths.lengths()[steps.row].sum()) > MOST_IN_ORDER:
         steps = flames.sum_up()
-        notes.append("equal stacks are put together: look at Left Heavy, there is no order of time")
+        notes.append("equal stacks are merged, so there is no order of time: use the view Left Heavy")
     name = " ".join(findings.trace.recording.texts("program", "argv"))
     return Exported(pieces(_document(flames, paths, steps, name)), notes)
 
 
 def _document(flames: Flames, paths: Paths, steps: Steps, name: str) -> Iterator[str]:
-    """The JSON text, as json.dumps writes it, in pieces: what it has as a whole never exists."""
+    """The JSON text in pieces, as json.dumps would write it; the whole is never in memory."""
     beginning = _json({"$schema": SCHEMA, "exporter": "perfprobe", "name": name})
     yield f'{beginning.removesuffix("}")},"shared":{{"frames":['
     yield from separated((_json(_frame(frame)) for frame in flames.frames), ",")
@@ -72,18 +72,18 @@ def _json(value: Any) -> str:
 
 
 def _in_order_of_time(threads: Int32) -> list[int]:
-    """Each thread once, the first to be seen first."""
+    """The distinct threads, in the order in which they first occur."""
     found, first = np.unique(threads, return_index=True)
     return [int(thread) for thread in found[np.argsort(first)]]
 
 
 def _sum(time_ns: Int64) -> int:
-    """Without a bound, as ints of Python have none."""
+    """The sum as a Python int, which cannot overflow."""
     return sum(sum(time_ns[at : at + _AT_A_TIME].tolist()) for at in range(0, len(time_ns), _AT_A_TIME))
 
 
 def _some(column: Int64 | Rows, rows: Rows) -> Iterator[list[int]]:
-    """The values at these rows, so many at a time."""
+    """The values at these rows, in lists of at most _AT_A_TIME."""
     for start in range(0, len(rows), _AT_A_TIME):
         yield column[rows[start : start + _AT_A_TIME]].tolist()
 

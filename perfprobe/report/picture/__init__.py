@@ -1,1 +1,1 @@
-"""Pictures: the call graph, the roofline."""
+"""Pictures: the call graph, the roofline, steps and threads."""

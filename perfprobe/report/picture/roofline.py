@@ -1,9 +1,9 @@
 """A machine's roofline as a picture, with measured operators on it.
 
-Two panels, as two questions need different axes. FLOP/s by arithmetic intensity (FLOPs by the bytes that must
-be moved at least: Williams, Waterman and Patterson, CACM 52(4), 2009), for operators that calculate. Bytes a
-second by bytes moved, under the curves measured with as many bytes, for those that only move or
-make them: `copy_` has no FLOPs, and no place in the first panel.
+There are two panels. The first is for operators that calculate: FLOP/s by arithmetic intensity, which is
+FLOPs divided by the bytes that must be moved at least (Williams, Waterman and Patterson, CACM 52(4), 2009).
+The second is for operators without FLOPs, such as `copy_`, which only move or make data: bytes a second by
+bytes moved, below the bandwidth measured for as many bytes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _BYTES: tuple[Spell, Spell] = (units.size, lambda value: f"{units.amount(value)}
 
 
 def draw(machine: Machine, measurements: Measurements | None, path: str) -> None:
-    """Draw it to a file, in the format of its ending: .png, .svg, .pdf.
+    """Draw the roofline to a file, in the format of its ending: .png, .svg, .pdf.
 
     Raises:
         EnvironmentLack: matplotlib is missing, or the file cannot be written.
@@ -65,7 +65,7 @@ def _fill(figure: Any, roof: Roofs, shown: tuple[Point, ...], *, with_operators:
     slopes, margin = _calculating(left, roof, calculating)
     _moving(right, roof, moving)
     _legend(figure, shown)
-    figure.draw_without_rendering()  # only now the length of the axes is known
+    figure.draw_without_rendering()  # sets the length of the axes, which places of labels depend on
     for text in slopes:
         _turn(left, text)
     apart(left, margin)
@@ -81,7 +81,7 @@ def _title(machine: Machine, roof: Roofs, measurements: Measurements | None) -> 
 
 
 def _calculating(axes: Any, roof: Roofs, shown: list[Point]) -> tuple[list[Any], list[Any]]:
-    """The roofs, and limits that hold all points.
+    """Draw the roofs of the first panel, with limits that include all points.
 
     Returns texts to rotate along their lines, and texts in the margin, which may overlap.
     """
@@ -121,7 +121,7 @@ def _rates(named: Iterable[tuple[str, float]]) -> list[float]:
 
 
 def _intensities(roof: Roofs, shown: list[Point], top: float) -> tuple[float, float]:
-    """From where the roofs are sloped to where they are flat, with all points between."""
+    """Limits of the intensity axis: they include sloped and flat parts of the roofs, and all points."""
     flattest = min(_rates(roof.levels), default=top)
     known = [point.intensity for point in shown if point.intensity]
     lowest = min([0.05, *(value / 2 for value in known)])
@@ -141,14 +141,14 @@ def _slopes(axes: Any, roof: Roofs, low_x: float, high_x: float, top: float) -> 
 
 
 def _turn(axes: Any, text: Any) -> None:
-    """The angle of a line through the text's place on which both coordinates grow at the same rate."""
+    """Rotate a text to the angle of a line with slope 1 through its place."""
     x, y = text.xy
     (x0, y0), (x1, y1) = axes.transData.transform([(x, y), (2 * x, 2 * y)])
     text.set_rotation(degrees(atan2(y1 - y0, x1 - x0)))
 
 
 def _flat(axes: Any, start: float, end: float, rate: float, text: str, above: str, **style: Any) -> Any:
-    """A roof, with its text in the margin, where there are no points."""
+    """Draw a flat roof, with its text in the margin, where there are no points."""
     axes.plot([start, end], [rate, rate], **style)
     return axes.annotate(
         f"{text}\n{units.amount(rate)}FLOP/s",
@@ -203,7 +203,7 @@ def _scatter(axes: Any, shown: list[Point], at: list[tuple[float, float]]) -> No
 
 
 def _legend(figure: Any, shown: tuple[Point, ...]) -> None:
-    """The kinds that occur; drawn by points without a place."""
+    """Draw a legend of the verdicts that occur."""
     lines: Any = importlib.import_module("matplotlib.lines")
     kinds = dict.fromkeys(point.kind for point in shown)
     made = []

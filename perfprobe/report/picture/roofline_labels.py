@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 Box: TypeAlias = tuple[float, float, float, float]  # left, bottom, right, top in pixels
 
-_MOST = 30  # labels; other points, with little time, get none
+_MOST = 30  # this many points get a label, those with most time first
 _FONT = 8
 _RINGS = (3.0, 14.0, 28.0, 45.0, 70.0)  # distances of a label from its point's rim, in points
 _WAYS = 12
@@ -17,11 +17,11 @@ _WAYS = 12
 def place(
     axes: Any, labels: Sequence[str], at: Sequence[tuple[float, float]], areas: Sequence[float]
 ) -> None:
-    """Write a label for each point, in order; a line leads to labels that had to be moved far.
+    """Write a label for each point, in order. A line connects a point to a label that is far from it.
 
     Args:
-        at: places in data coordinates of the axes, whose limits and place in the figure are final.
-        areas: of the points, in square points.
+        at: the points in data coordinates. Limits of the axes and their place in the figure must be final.
+        areas: the areas of the points, in square points.
     """
     if not labels:
         return
@@ -69,7 +69,7 @@ def _free(
     taken: Sequence[Box],
     frame: Box,
 ) -> tuple[Box, bool]:
-    """The nearest box that covers nothing, else the one that covers least."""
+    """The nearest box that covers nothing, otherwise the one that covers least."""
     least: tuple[float, Box, bool] | None = None
     for ring, box in _candidates(centre, radius, size, scale):
         covered = sum(_overlap(box, other) for other in taken) + _outside(box, frame)
@@ -84,7 +84,7 @@ def _free(
 def _candidates(
     centre: tuple[float, float], radius: float, size: tuple[float, float], scale: float
 ) -> Iterator[tuple[int, Box]]:
-    """Boxes around the point, beginning on its right."""
+    """Boxes around the point, starting on its right."""
     width, height = size
     for ring, distance in enumerate(_RINGS):
         reach = radius + distance * scale

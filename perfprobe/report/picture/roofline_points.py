@@ -15,9 +15,10 @@ _LONGEST = 28  # characters of a label
 
 @frozen
 class Point:
-    """label: short, and different for different rows. flop_rate, byte_rate: a second; share: of the time.
+    """A measured operator.
 
-    intensity: FLOPs by compulsory bytes. flop_rate is None where the operator has no relevant FLOPs.
+    label: short, different for each row. intensity: FLOPs divided by compulsory bytes. flop_rate: FLOP/s,
+    None if the operator has no relevant FLOPs. byte_rate: bytes/s. share: of the time.
     """
 
     label: str

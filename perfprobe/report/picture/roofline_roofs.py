@@ -12,16 +12,16 @@ from perfprobe.support.text import printable
 from perfprobe.tables.machine import Ceiling, Machine
 
 MIXES = ("read", "write", "copy", "triad", "in place")
-_SLOPE = "triad"  # two reads for a write, nearest to operators that calculate
+_SLOPE = "triad"  # two reads for each write: of all mixes the most similar to operators that calculate
 
 
 @frozen
 class Roofs:
-    """of: dtype and threads in words. product, peak: FLOP/s, None where not measured.
+    """The roofs of a picture.
 
-    others: products of the operators' other dtypes, or of all without operators. levels: bytes/s by
-    name.
-    curves: of each mix, (footprint_bytes, bytes/s).
+    of: dtype and threads in words. product, peak: FLOP/s, None if not measured. others: products of the other
+    dtypes of the operators, or of all dtypes without operators. levels: bytes/s by the level's name. curves:
+    (footprint_bytes, bytes/s) for each mix of reads and writes.
     """
 
     of: str
@@ -35,7 +35,7 @@ class Roofs:
 
 
 def roofs(machine: Machine, shown: Sequence[Point]) -> Roofs:
-    """For the dtype and number of threads with most of the operators' time; else f32, all threads."""
+    """The roofs for the dtype and number of threads with most operator time; otherwise f32, all threads."""
     known = sorted({one.threads for one in machine.ceilings if one.kind == "bandwidth"}) or [1]
     threads = int(_heaviest((str(point.threads), point.share) for point in shown) or known[-1])
     threads = threads if threads in known else known[-1]
@@ -88,7 +88,7 @@ def _curve(own: Sequence[Ceiling], mix: str) -> list[tuple[int, float]]:
 def _levels(
     levels: Sequence[tuple[str, int]], curve: Sequence[tuple[int, float]]
 ) -> tuple[tuple[str, float], ...]:
-    """A level's rate: the median of its footprints, without those dominated by the call's own cost."""
+    """The rate of each level: the median over its footprints, without those too small to measure it."""
     found = []
     best = max(curve, key=lambda point: point[1], default=(0, 0.0))[0]
     start = min([best, *(size for _, size in levels[:1])])

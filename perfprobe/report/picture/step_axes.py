@@ -36,13 +36,13 @@ _MARKS = {
     StepMark.CUT: ("cut short", "P", "#CC79A7"),
 }
 _MOST_BARS = 200  # more are drawn as means of several
-_FEW_BARS = 60  # with more of them edges would cover most of the bars
-_VISIBLE = 0.005  # of the axes' height
-_LEAST_SHARE = 0.001  # of the steps, for a bar of its own
-_FAR = 4  # times the height that nearly all bars have: higher bars are cut off
+_FEW_BARS = 60  # with more bars, edges would cover most of them
+_VISIBLE = 0.005  # a part of a bar is drawn from this share of the axes' height on
+_LEAST_SHARE = 0.001  # a phase gets a bar from this share of the steps' time on
+_FAR = 4  # bars higher than this times the height of nearly all bars are cut off
 _NEARLY_ALL = 0.95
-_LOGARITHMIC = 20  # times the median: some steps are so much longer that others would look equal
-_FEWEST_SHARES = 6  # bars that the axes have room for, even with fewer steps
+_LOGARITHMIC = 20  # the axis is logarithmic if a step takes more than this times the median
+_FEWEST_SHARES = 6  # the axes have room for at least this many bars
 _IN_A_ROW = 7  # phases or marks of a legend
 _PAD, _ROW = 8, 14  # points between axes and title, and for each row of the legend between them
 _ABOVE = {
@@ -55,7 +55,7 @@ _ABOVE = {
 
 
 class Shown(NamedTuple):
-    """The steps of the leading loop. by_phase: nanoseconds by phase and step; word: the name of a step."""
+    """The steps of the leading loop. by_phase: ns by phase and step. word: what a step is called."""
 
     steps: Steps
     by_phase: npt.NDArray[np.int64]
@@ -64,7 +64,7 @@ class Shown(NamedTuple):
 
 
 def phases(axes: Any, shown: Shown) -> None:
-    """A bar for each step, or for the mean of several."""
+    """Draw a bar for each step, or for the mean of several."""
     count = len(shown.steps)
     width = -(-count // _MOST_BARS)
     starts = np.arange(0, count, width)
@@ -90,7 +90,7 @@ def phases(axes: Any, shown: Shown) -> None:
 
 
 def _title(word: str, width: int, whole_ns: npt.NDArray[np.float64], top_ns: float) -> str:
-    """What the bars are, and what of them is cut off."""
+    """The title: what a bar is, and whether bars are cut off."""
     text = f"What each {word} is made of"
     if width > 1:
         text += f" (each bar the mean of {width})"
@@ -102,14 +102,14 @@ def _title(word: str, width: int, whole_ns: npt.NDArray[np.float64], top_ns: flo
 
 
 def highest_ns(whole_ns: npt.NDArray[np.float64]) -> float:
-    """The end of the axis: above all bars or, where a few are far higher, above nearly all."""
+    """The end of the axis in ns: above all bars, or above nearly all if a few are far higher."""
     usual_ns = float(np.quantile(whole_ns, _NEARLY_ALL))
     most_ns = float(whole_ns.max())
     return 1.05 * (most_ns if most_ns <= _FAR * usual_ns or usual_ns <= 0 else 1.5 * usual_ns) or 1.0
 
 
 def durations(axes: Any, shown: Shown, loops: Loops) -> None:
-    """A point for each step; those that averages leave out are marked."""
+    """Draw a point for each step, with a mark if averages leave it out."""
     steps = shown.steps
     duration_ns = steps.end_ns - steps.start_ns
     number = np.arange(1, len(steps) + 1)
@@ -140,7 +140,7 @@ def durations(axes: Any, shown: Shown, loops: Loops) -> None:
 
 
 def _head(axes: Any, title: str) -> None:
-    """Title and legend above the axes, where they neither hide anything nor take up width."""
+    """Draw title and legend above the axes, where they hide nothing and take no width."""
     legend = axes.legend(ncols=_IN_A_ROW, handlelength=1.2, columnspacing=1.2, **_ABOVE)
     legend.set_in_layout(False)
     rows = -(-len(legend.get_texts()) // _IN_A_ROW)
@@ -148,7 +148,7 @@ def _head(axes: Any, title: str) -> None:
 
 
 def _scale(axes: Any, duration_ns: Int64, median_ns: int) -> None:
-    """From 0 up; logarithmic where some steps are far longer than the median."""
+    """Let the axis begin at 0; make it logarithmic if some steps are far longer than the median."""
     most_ns = int(duration_ns.max())
     if most_ns > _LOGARITHMIC * max(median_ns, 1):
         ticker: Any = importlib.import_module("matplotlib.ticker")
@@ -163,12 +163,12 @@ def _scale(axes: Any, duration_ns: Int64, median_ns: int) -> None:
 
 
 def _in_time(axis: Any) -> None:
-    """Ticks as `2.00 ms`."""
+    """Write ticks as `2.00 ms`."""
     axis.set_major_formatter(lambda value, _: units.duration(value) if value else "0")
 
 
 def shares(axes: Any, shown: Shown, rows: Phases) -> None:
-    """The parts of steady steps, the largest phase on top; those too short for a bar are left out."""
+    """Draw the phases of steady steps, the largest on top. Those too short for a bar are left out."""
     share = rows.time_ns / max(int(rows.time_ns.sum()), 1)
     at = np.flatnonzero(share >= _LEAST_SHARE)
     kinds = [StepPhase(phase) for phase in rows.phase[at].tolist()]

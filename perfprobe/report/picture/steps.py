@@ -1,4 +1,4 @@
-"""Steps as a picture: the parts of each, how long each took, and the parts of all together."""
+"""Steps as a picture: the phases of each, how long each took, and the phases of all together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LONGEST_TITLE = 100
 
 
 def draw(findings: Findings, path: str) -> None:
-    """Draw it to a file, in the format of its ending: .png, .svg, .pdf.
+    """Draw the steps to a file, in the format of its ending: .png, .svg, .pdf.
 
     Raises:
         InputError: no steps were found.

@@ -1,4 +1,4 @@
-"""Threads that ran, over time, beside the processors they may use; and VTune's histogram of utilisation."""
+"""Running threads over time, compared with allowed processors, and VTune's histogram of utilisation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.teams import Teams, Utilisation
 
-_MOST_POINTS = 400  # of time; more are drawn as means
+_MOST_POINTS = 400  # parts of the time that are drawn; more are drawn as means
 _LONGEST_TITLE = 100
 _MILLION = 1e6
 # Okabe and Ito's colours, which colour-blind readers can distinguish.
@@ -32,7 +32,7 @@ _COLORS = {
 
 
 def draw(findings: Findings, path: str) -> None:
-    """Draw it to a file, in the format of its ending: .png, .svg, .pdf.
+    """Draw the threads to a file, in the format of its ending: .png, .svg, .pdf.
 
     Raises:
         InputError: threads were not read.
@@ -50,7 +50,7 @@ def draw(findings: Findings, path: str) -> None:
 
 
 def over_time(axes: Any, teams: Teams, found: Processors) -> None:
-    """Threads that ran, above them those that waited, each as a mean of its part of the time."""
+    """Draw running threads, and above them waiting ones, as the mean of each part of the time."""
     edges = edges_ns(teams)
     middle_s = (edges[1:] + edges[:-1]) / 2e9 - edges[0] / 1e9
     helpers = mean_of(teams, np.maximum(teams.active.helpers_ppm, 0), edges)
@@ -87,7 +87,7 @@ def mean_of(teams: Teams, ppm: Int64, edges: Int64) -> npt.NDArray[np.float64]:
 
 
 def histogram(axes: Any, teams: Teams) -> None:
-    """VTune's effective CPU utilisation."""
+    """Draw the time of each class of VTune's effective CPU utilisation."""
     kinds = [Utilisation(kind) for kind in teams.times.utilisation.tolist()]
     share = teams.times.time_ns / max(int(teams.times.time_ns.sum()), 1)
     bars = axes.bar(

@@ -34,7 +34,7 @@ LABEL = 8  # cells of a label on the first screen
 
 
 def drawn(block: Block, width: int) -> Iterator[RenderableType]:
-    """What rich prints for a block."""
+    """The objects that rich prints for a block. width: in cells."""
     if isinstance(block, Heading):
         yield heading(block.title, block.said, width, block.style)
     elif isinstance(block, Paragraph):
@@ -85,7 +85,7 @@ def _table(table: Table, width: int) -> Iterator[RenderableType]:
 
 
 def _in(column: Column, width: int) -> Column:
-    """The column as drawn in this width."""
+    """The column as drawn in a table of this width."""
     if width < column.roomy:
         title, cells = column.brief_title or column.title, column.brief or column.cells
         column = replace(column, title=title, cells=cells)

@@ -1,4 +1,4 @@
-"""Shortens signatures differently where the usual way would hide the difference between two rows."""
+"""Shortens signatures in another way if the usual way would make two different rows look the same."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from perfprobe.report.render.columns import Placed
 
 _BESIDE = ("operator", "line", "phase")  # other columns that distinguish rows
 _SKIPPED = f"{shorten.ELLIPSIS} "
-_SKIPPED_WITHIN = shorten.ELLIPSIS  # the omitted text ends within an argument
+_SKIPPED_WITHIN = shorten.ELLIPSIS  # for omitted text that ends inside an argument
 _ROOM = 5  # cells for the omission mark, a blank, the difference and an ellipsis
 _MOST_ROUNDS = 8  # each round shows one more difference between rows that still look the same
 
 
 def told_apart(placed: Sequence[Placed], full: Sequence[str]) -> list[Placed]:
-    """The columns, with signatures cut elsewhere where rows would otherwise look the same.
+    """The columns, with signatures cut in another place for rows that would otherwise look the same.
 
     Args:
-        full: the signature of every row, not shortened in any way.
+        full: the whole signature of every row.
     """
     shown = {column.shows: column.shortened(width) for column, width in placed}
     if "signature" not in shown:
@@ -35,8 +35,8 @@ def told_apart(placed: Sequence[Placed], full: Sequence[str]) -> list[Placed]:
 def _distinct(
     cells: Sequence[str], full: Sequence[str], beside: Sequence[tuple[str, ...]], width: int
 ) -> list[str]:
-    """The cells cut to the width, so that they differ where the full texts of similar rows do."""
-    texts = list(cells)  # the text whose beginning each row shows
+    """The cells cut to the width, so that rows with different texts look different."""
+    texts = list(cells)  # each row shows the beginning of its text
     cut = [shorten.cut(text, width) for text in texts]
     for _ in range(_MOST_ROUNDS):
         groups: dict[tuple[str, ...], list[int]] = {}
@@ -51,7 +51,7 @@ def _distinct(
 
 
 def _show_difference(columns: list[list[str]], full: Sequence[str], rows: Sequence[int], width: int) -> None:
-    """Cuts the common beginning of the texts of these rows."""
+    """Cut the common beginning of the texts of these rows."""
     texts, cut = columns
     if len({texts[row] for row in rows}) == 1:  # a list or strides left out made them equal
         for row in rows:

@@ -14,7 +14,7 @@ from rich.style import Style
 from perfprobe.report.section.block import Column
 
 GAP = 2  # between two columns
-OPTIONAL = 4  # from this rank on a column gives way before others get uncomfortably narrow
+OPTIONAL = 4  # columns of this rank or more are dropped before others become too narrow to read
 
 
 class Placed(NamedTuple):
@@ -25,7 +25,7 @@ class Placed(NamedTuple):
 
 
 def fit(columns: Sequence[Column], width: int) -> list[Placed]:
-    """The columns that have room in `width`, and their widths; those of rank 0 stay in any case."""
+    """The columns that have room in `width` cells, and their widths. Those of rank 0 always stay."""
     kept = list(columns)
     _drop(kept, OPTIONAL, lambda column: column.comfortable, width)
     _drop(kept, 1, lambda column: column.narrowest, width)
@@ -34,7 +34,7 @@ def fit(columns: Sequence[Column], width: int) -> list[Placed]:
     limits = [column.widest for column in kept]
     _grow(widths, limits, width)
     taken = [_taken(column, width) for column, width in zip(kept, widths, strict=True)]
-    if taken != widths:  # what a column has no use for is the others'
+    if taken != widths:  # give what a column does not use to the others
         limits = [
             limit if used == given else used for limit, used, given in zip(limits, taken, widths, strict=True)
         ]
@@ -43,14 +43,14 @@ def fit(columns: Sequence[Column], width: int) -> list[Placed]:
 
 
 def _grow(widths: list[int], limits: Sequence[int], width: int) -> None:
-    """Widens the columns in turn, up to their limits, until all of the width is used."""
+    """Widen the columns in turn, up to their limits, until all of the width is used."""
     while _sum(widths) < width and widths != limits:
         for place in [place for place, limit in enumerate(limits) if widths[place] < limit]:
             widths[place] += 1 if _sum(widths) < width else 0
 
 
 def _taken(column: Column, width: int) -> int:
-    """How many cells of this width it uses: one that leaves words out as a whole may not use all."""
+    """How many cells of this width the column uses. One that leaves out whole words may not use all."""
     if width >= column.widest:
         return width
     lines = (line for cell in column.shortened(width) for line in cell.split("\n"))
@@ -58,7 +58,7 @@ def _taken(column: Column, width: int) -> int:
 
 
 def _drop(kept: list[Column], rank: int, size: Callable[[Column], int], width: int) -> None:
-    """Drops columns of at least this rank, the highest first, until the others have room."""
+    """Drop columns of at least this rank, the highest first, until the others have room."""
     while _sum([size(column) for column in kept]) > width:
         last = max(kept, key=lambda column: column.rank)
         if last.rank < rank:
@@ -67,7 +67,7 @@ def _drop(kept: list[Column], rank: int, size: Callable[[Column], int], width: i
 
 
 class Lines:
-    """The columns as lines of text, every cell shortened to its column's width; drawn fast, however many."""
+    """The columns as lines of text, every cell shortened to its column's width; faster than rich.Table."""
 
     def __init__(self, placed: Sequence[Placed], header: bool) -> None:
         self._placed = placed
@@ -105,12 +105,12 @@ def _segments(styles: Sequence[Style], texts: Iterator[str], console: Console) -
 
 
 def table(placed: Sequence[Placed], *, header: bool = True) -> Lines:
-    """The columns as a table without rules between them."""
+    """The columns as a table without lines between them."""
     return Lines(placed, header)
 
 
 def roomy_width(columns: Sequence[Column]) -> int:
-    """How many cells the table needs for no column to be dropped."""
+    """How many cells the table needs to keep all columns."""
     return _sum([column.comfortable for column in columns])
 
 

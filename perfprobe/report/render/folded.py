@@ -11,11 +11,11 @@ from rich.text import Text
 from perfprobe.report.render.columns import GAP
 from perfprobe.report.section.block import Column
 
-NARROWEST = 20  # cells for the last two columns together
+NARROWEST = 20  # the last two columns together get at least this many cells
 
 
 def folded(columns: Sequence[Column], width: int) -> Table:
-    """Columns as wide as their content; if that is too wide, the last two share the rest and fold."""
+    """Columns as wide as their content. If that is too wide, the last two share the rest and fold lines."""
     *before, what, remedy = (column.widest for column in columns)
     titles = [column.title for column in columns]
     first = min(before[0], max(width // 4, cell_len(titles[0])))

@@ -13,7 +13,7 @@ from perfprobe.report.section.screen.screen import screen_tables
 from perfprobe.tables.findings import Findings, Hotspots
 
 SCHEMA = 1
-# In the order of earlier documents; tables not named here come last.
+# The order of tables in earlier documents. Tables that are not named here come last.
 _ORDER = (
     "first_screen",
     *("measurements", "hotspots", "ranges", "totals", "lines", "between", "sources", "differences"),

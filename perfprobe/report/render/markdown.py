@@ -22,10 +22,10 @@ _ID_DIGITS = 8
 
 
 def brief(findings: Findings) -> str:
-    """The lines of the first screen as a list, the rows as a table.
+    """The lines of the first screen as a list, and its rows as a table.
 
-    A line's id is its label; a row's depends on operator, inputs, place and phase, so it is the same in every
-    recording of the same program.
+    The id of a line is its label. The id of a row depends on operator, inputs, place and phase, so it is the
+    same in every recording of the same program.
     """
     lines = list(_lines(findings))
     title, rows = shown_rows(findings, LINES - len(lines) - _ABOVE_ROWS)
@@ -62,7 +62,7 @@ def _table(title: str, rows: list[OperatorRow]) -> Iterator[str]:
 
 
 def row_id(row: OperatorRow) -> str:
-    """The same for the same operator, inputs, place and phase; the line's number is not part of it."""
+    """An id that depends on operator, inputs, place and phase, but not on the line number."""
     place = row.ran.origin
     where = ("", "") if place is None else (place.file.rpartition("/")[2], place.function)
     parts = (row.operator, row.overload, row.signature, *where, row.ran.phase)

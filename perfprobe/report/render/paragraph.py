@@ -18,14 +18,14 @@ _UNBROKEN = "\N{NO-BREAK SPACE}"
 
 
 def paragraph(text: str, width: int, style: str = "") -> Text:
-    """The text in lines of at most `width` cells; a figure stays with its unit."""
+    """The text in lines of at most `width` cells. A line never ends between a figure and its unit."""
     whole = _BEFORE_UNIT.sub(_UNBROKEN, cut(text, LONGEST))
     lines = textwrap.wrap(whole, width, break_on_hyphens=False)
     return Text("\n".join(lines).replace(_UNBROKEN, " "), style=style)
 
 
 def indented(text: str, width: int, indent: int) -> Text:
-    """The same, each line indented."""
+    """The text in lines of at most `width` cells, each line indented."""
     blank = " " * indent
     return Text(blank + paragraph(text, width - indent).plain.replace("\n", f"\n{blank}"))
 
@@ -39,7 +39,7 @@ def heading(title: str, more: str, width: int, style: str = "bold") -> Text:
 
 
 def joined(pieces: Sequence[Text], width: int) -> Text:
-    """The pieces on one line, or on several if they do not fit; never broken within a piece."""
+    """The pieces on one line, or on several if they do not fit. A piece is never broken."""
     lines: list[list[Text]] = [[]]
     used = 0
     for piece in pieces:

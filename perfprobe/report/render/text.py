@@ -32,7 +32,7 @@ def render(
     """All sections of the report, or one, with a newline at its end.
 
     Args:
-        width: terminal cells; only a `file:line` that does not fit goes beyond.
+        width: terminal cells; only a `file:line` that does not fit may be longer.
         top: rows of each table; None for the report's own choice, 0 for all.
         sort: one of `support.view.SORTS`.
         columns: one of `support.view.COLUMNS`.

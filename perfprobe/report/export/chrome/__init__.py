@@ -1,7 +1,7 @@
-"""A recording as a trace for https://ui.perfetto.dev, chrome://tracing and whatever reads torch.profiler's.
+"""A recording as a trace for https://ui.perfetto.dev, chrome://tracing and tools for torch.profiler's traces.
 
-The format is Google's "Trace Event Format", the names of categories and arguments are Kineto's. The file is
-made while it is written: operators are read block by block.
+The format is Google's "Trace Event Format". The names of categories and arguments are Kineto's. The file is
+written piece by piece: operators are read block by block, so memory is bounded.
 """
 
 from perfprobe.report.export.chrome.document import KINDS, exported

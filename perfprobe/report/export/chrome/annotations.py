@@ -1,8 +1,8 @@
 """Ranges of `record_function` on the tracks of streams, as Kineto draws them there.
 
-On each stream a range reaches from the first to the last kernel or copy whose call was made in it, and in no
-other range within it. Kineto of 2024 let it begin 1 us earlier and end 0.5 us later: where such a trace is
-the source, so do we.
+On each stream a range lasts from the first to the last kernel or copy that was launched in it, unless an
+inner range launched it. Kineto of 2024 began it 1 us earlier and ended it 0.5 us later. If the recording was
+read from such a trace, so do we.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PADDED_NS = 1000, 500
 
 
 class Annotations(NamedTuple):
-    """Ranges by their thread, start and name; of_calls: where each call of CUDA was made, -1 none."""
+    """Ranges: thread, start and name of each. of_calls: the range around each call of CUDA, -1 none."""
 
     thread: Int32
     start_ns: Int64
@@ -32,7 +32,11 @@ class Annotations(NamedTuple):
 
 
 def annotated(scene: Scene) -> Annotations:
-    """Those of a recording. Raises InputError where it cannot be read."""
+    """The ranges of a recording, at most MOST.
+
+    Raises:
+        InputError: the recording cannot be read.
+    """
     calls, os_thread = scene.recording[ApiCalls], scene.recording.os_threads()
     found: list[tuple[Int64, Int64, Int32, Int32]] = []
     for rows in scene.recording.operators(COLUMNS) if len(calls) else ():
@@ -55,7 +59,7 @@ def annotated(scene: Scene) -> Annotations:
 
 
 def _innermost(ranges: Int64, start_ns: Int64, end_ns: Int64, at_ns: Int64) -> Int64:
-    """Which of the ranges of a thread is open at each time, the last one to begin; -1 none."""
+    """The innermost range that is open at each time, -1 none. ranges: rows of one thread."""
     ranges = ranges[np.lexsort((-end_ns[ranges], start_ns[ranges]))]
     found = np.full(len(at_ns), -1, np.int64)
     order, opened, following = np.argsort(at_ns, kind="stable"), [], 0
@@ -72,7 +76,7 @@ def _innermost(ranges: Int64, start_ns: Int64, end_ns: Int64, at_ns: Int64) -> I
 
 
 def annotation_events(scene: Scene, found: Annotations, numbers: Int64) -> Iterator[str]:
-    """The events. numbers: the External id of each range."""
+    """The ranges as events on streams. numbers: the External id of each range."""
     links = scene.trace.gpu
     drawn = scene.recording.fact("trace", "stream_ranges")
     if links is None or len(found.start_ns) == 0 or drawn == "none":
@@ -93,12 +97,12 @@ def annotation_events(scene: Scene, found: Annotations, numbers: Int64) -> Itera
     for row, on, track, begin_ns, stop_ns in zip(*(column.tolist() for column in columns), strict=True):
         since_ns = max(begin_ns - earlier_ns, scene.base_ns)
         times = scene.time(since_ns), micros(stop_ns + later_ns - since_ns)
-        name, told = scene.name(int(found.name[row])), f'"External id":{int(numbers[row])}'
-        yield complete("gpu_user_annotation", name, (max(on, 0), max(track, 0)), times, told)
+        name, fields = scene.name(int(found.name[row])), f'"External id":{int(numbers[row])}'
+        yield complete("gpu_user_annotation", name, (max(on, 0), max(track, 0)), times, fields)
 
 
 def _launched(table: Table, call: Int32, found: Annotations) -> tuple[Int64, ...]:
-    """Of all that ran: the range it was asked for in, device, stream, start and end."""
+    """For all GPU work launched in a range: the row of the range, device, stream, start and end."""
     columns = table.columns()
     row = np.append(found.of_calls, -1)[call]
     timed = (row >= 0) & (columns["start_ns"] >= 0) & (columns["end_ns"] >= columns["start_ns"])

@@ -1,4 +1,4 @@
-"""Which operator each call of CUDA was made in, by the numbers that traces have for that."""
+"""Links each call of CUDA to the operator around it by External ids, as traces do."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.events import Operators
 from perfprobe.tables.gpu import ApiCalls
 
-_FACTOR = (
-    1_000_003  # of a hash: a call that gets a wrong operator is as likely as two equal numbers of 64 bits
-)
+# The factor of a 64-bit hash. A call gets a wrong operator only if two hashes are equal by chance.
+_FACTOR = 1_000_003
 
 
 class CallIds:
-    """External ids: those of operators and ranges with calls come first, from 1 on. first_free: the next.
+    """External ids. Operators and ranges with calls get the first ones, from 1 on; first_free is the next.
 
-    of_calls: for every row of `api_calls`, 0 none. of_ranges: for every row of the annotations.
+    of_calls: the id for every row of `api_calls`, 0 for none. of_ranges: for every row of the annotations.
     """
 
     def __init__(self, scene: Scene, ranges: Annotations) -> None:
@@ -38,14 +37,14 @@ class CallIds:
         self.first_free = len(self._keys) + 1
 
     def of_operators(self, rows: Operators) -> Int64:
-        """The number of each operator of the next batch that made a call; of others -1."""
+        """The id of each operator of the next batch that made a call, -1 for others."""
         if len(self._keys) == 0:
             return np.full(len(rows), -1, np.int64)
         keys = self._key(rows.thread, rows.start_ns, rows.name)
         place = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         found = np.flatnonzero((self._keys[place] == keys) & ~self._is_taken[place])
         first = np.ones(len(self._keys), np.int64) * len(rows)
-        np.minimum.at(first, place[found], found)  # of several the inner one, which ended first
+        np.minimum.at(first, place[found], found)  # of equal keys the inner operator's: it ended first
         found = found[first[place[found]] == found]
         self._is_taken[place[found]] = True
         numbers = np.full(len(rows), -1, np.int64)

@@ -1,4 +1,4 @@
-"""Kernels, copies and waits on the tracks of their streams, the calls of CUDA on those of their threads."""
+"""Events of GPUs: kernels, copies and waits on tracks of streams, calls of CUDA on tracks of threads."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _WARP = 32
 
 
 class DeviceEvents:
-    """What was recorded of GPUs."""
+    """All events of GPUs, as JSON texts."""
 
     def __init__(self, scene: Scene, calls: CallIds) -> None:
         self._scene, self._calls = scene, calls
@@ -87,9 +87,9 @@ class DeviceEvents:
         for (start_ns, end_ns, thread, name, correlation, number), own in self._rows(api, shown, columns):
             is_driver = scene.strings[name].startswith("cu") and not scene.strings[name].startswith("cuda")
             category = self._category("cuda_driver" if is_driver else "cuda_runtime")
-            told = self._ids(correlation, number)
+            fields = self._ids(correlation, number)
             where, times = (scene.pid, scene.tids[thread]), self._times(start_ns, end_ns)
-            yield complete(category, scene.name(name), where, times, f"{told}{own}")
+            yield complete(category, scene.name(name), where, times, f"{fields}{own}")
 
     def _kernels(self, call: Int32) -> Iterator[str]:
         scene, kernels = self._scene, self._scene.recording[Kernels]
@@ -102,10 +102,10 @@ class DeviceEvents:
         category = self._category("kernel")
         for row, own in self._rows(kernels, shown, columns):
             start_ns, end_ns, device, context, stream, correlation, number, name, launch = row[:9]
-            told = f'"queued":0,{self._on(device, context, stream)}{self._ids(correlation, number)}'
-            told += self._launch(device, launch) + _graph(*row[9:11])
+            fields = f'"queued":0,{self._on(device, context, stream)}{self._ids(correlation, number)}'
+            fields += self._launch(device, launch) + _graph(*row[9:11])
             where, times = _where(device, stream), self._times(start_ns, end_ns)
-            yield complete(category, scene.name(name), where, times, f"{told}{own}")
+            yield complete(category, scene.name(name), where, times, f"{fields}{own}")
             yield from self._arrow(row[11], (*where, times[0]))
 
     def _copies(self, call: Int32) -> Iterator[str]:
@@ -119,13 +119,13 @@ class DeviceEvents:
         for row, own in self._rows(copies, shown, columns):
             start_ns, end_ns, device, context, stream, correlation, number = row[:7]
             category = self._category("gpu_memset" if row[7] == CopyKind.FILL else "gpu_memcpy")
-            told = f"{self._on(device, context, stream)}{self._ids(correlation, number)}"
+            fields = f"{self._on(device, context, stream)}{self._ids(correlation, number)}"
             if row[10] >= 0:
                 rate = row[10] / max(end_ns - start_ns, 1)
-                told += f'"bytes":{row[10]},"memory bandwidth (GB/s)":{rate:.6f},'
-            told += _graph(*row[11:13])
+                fields += f'"bytes":{row[10]},"memory bandwidth (GB/s)":{rate:.6f},'
+            fields += _graph(*row[11:13])
             where, times = _where(device, stream), self._times(start_ns, end_ns)
-            yield complete(category, text(_copy_name(*row[7:10])), where, times, f"{told}{own}")
+            yield complete(category, text(_copy_name(*row[7:10])), where, times, f"{fields}{own}")
             yield from self._arrow(row[13], (*where, times[0]))
 
     def _waits(self, call: Int32) -> Iterator[str]:
@@ -137,10 +137,10 @@ class DeviceEvents:
             start_ns, end_ns, kind, context, stream, correlation, number = row
             device = self._device_of.get(context, 0)
             name = text(_WAITS.get(WaitKind(kind), "Sync") if kind in set(WaitKind) else "Sync")
-            told = f'"cuda_sync_kind":{name},{self._on(device, context, stream)}'
-            told += self._ids(correlation, number)
+            fields = f'"cuda_sync_kind":{name},{self._on(device, context, stream)}'
+            fields += self._ids(correlation, number)
             where = _where(device, stream)
-            yield complete("cuda_sync", name, where, self._times(start_ns, end_ns), f"{told}{own}")
+            yield complete("cuda_sync", name, where, self._times(start_ns, end_ns), f"{fields}{own}")
 
     def _overheads(self) -> Iterator[str]:
         table = self._scene.recording[GpuOverheads]
@@ -158,7 +158,7 @@ class DeviceEvents:
         return zip(values, self._scene.rows_of(table, shown), strict=True)
 
     def _asked_ns(self, start_ns: Int64, call: Int32) -> Int64:
-        """When the call that started each of them began."""
+        """When the call that launched each row began; its own start if the call is not known."""
         return np.where(call >= 0, np.append(self._api.start_ns, -1)[call], start_ns)
 
     def _times(self, start_ns: int, end_ns: int) -> tuple[str, str]:
@@ -169,27 +169,27 @@ class DeviceEvents:
 
     def _ids(self, correlation: int, number: int) -> str:
         key = "external id" if self._scene.old else "External id"
-        told = f'"{key}":{number},' if number or self._scene.old else ""
-        return f'"correlation":{correlation},{told}' if correlation >= 0 else told
+        fields = f'"{key}":{number},' if number or self._scene.old else ""
+        return f'"correlation":{correlation},{fields}' if correlation >= 0 else fields
 
     def _made_launch(self, device: int, launch: int) -> str:
-        """How a kernel was launched, and what follows from that on this device; it ends in a comma."""
+        """Members of an event's arguments: the launch and its occupancy on this device. Ends in a comma."""
         if launch < 0:
             return ""
         row = {
             name: int(column[launch]) for name, column in self._scene.recording[Launches].columns().items()
         }
         grid, block = ([row[f"{kind}_{axis}"] for axis in "xyz"] for kind in ("grid", "block"))
-        told: dict[str, Any] = {} if row["registers"] < 0 else {"registers per thread": row["registers"]}
+        fields: dict[str, Any] = {} if row["registers"] < 0 else {"registers per thread": row["registers"]}
         shared_bytes = self._launches.shared_bytes(launch)
-        told |= {} if shared_bytes is None else {"shared memory": shared_bytes}
+        fields |= {} if shared_bytes is None else {"shared memory": shared_bytes}
         blocks, _, _, occupancy = self._launches.of(device, launch)
         if not isnan(blocks):
             warps = blocks * int(np.prod(block)) / self._warp(device)
-            told |= {"blocks per SM": round(blocks, 6), "warps per SM": round(warps, 6)}
-        told |= {"grid": grid, "block": block}
-        told |= {} if isnan(occupancy) else {"est. achieved occupancy %": round(occupancy * 100)}
-        return text(told)[1:-1] + ","
+            fields |= {"blocks per SM": round(blocks, 6), "warps per SM": round(warps, 6)}
+        fields |= {"grid": grid, "block": block}
+        fields |= {} if isnan(occupancy) else {"est. achieved occupancy %": round(occupancy * 100)}
+        return text(fields)[1:-1] + ","
 
     def _warp(self, device: int) -> int:
         facts = self._devices[device] if 0 <= device < len(self._devices) else None
@@ -213,7 +213,7 @@ def _graph(graph: int, node: int) -> str:
 
 
 def _copy_name(kind: int, source: int, destination: int) -> str:
-    """As Kineto names a copy: `Memcpy HtoD (Pinned -> Device)`."""
+    """Kineto's name of a copy: `Memcpy HtoD (Pinned -> Device)`."""
     from_, to = (_memory(number) for number in (source, destination))
     if kind == CopyKind.FILL:
         return f"Memset ({to})"

@@ -1,4 +1,4 @@
-"""The whole file: what it says of itself, then the events."""
+"""The whole file: facts about the recording, then the events."""
 
 from __future__ import annotations
 
@@ -28,11 +28,14 @@ from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.steps import StepTimes
 
 KINDS = (StepTimes, Processors)
-_PROFILER = "PyTorch Profiler (0)"  # by this name others know the span of the whole
+_PROFILER = "PyTorch Profiler (0)"  # other tools find the span of the recording by this name
 
 
 def exported(findings: Findings, steps: str | None = None) -> Exported:
-    """The file, and what to know of it. steps: which to write, `A:B`; None for all that was recorded.
+    """The content of the file, and notes about it.
+
+    Args:
+        steps: which steps to write, `A:B`; None for the whole recording.
 
     Raises:
         InputError: nothing was recorded that has a time, or the recording cannot be read.
@@ -41,7 +44,7 @@ def exported(findings: Findings, steps: str | None = None) -> Exported:
     trace = findings.trace
     recording = trace.recording
     if not recording.operator_rows + recording.rows(Samples, Ranges, *GPU_EVENTS):
-        raise InputError("there is nothing with a time in it", recording.path, "record operators or samples")
+        raise InputError("it has no events with times", recording.path, "record operators or samples")
     times = findings.get(StepTimes)
     span = None if steps is None else window(times, steps, recording.path)
     scene = Scene(trace, span)
@@ -80,7 +83,7 @@ def _document(
 
 
 def _about(scene: Scene) -> dict[str, Any]:
-    """What Kineto says of the run."""
+    """The facts about devices and ranks that Kineto writes."""
     known = scene.recording.fact("gpu", "devices")
     facts: dict[str, Any] = {}
     devices = [
@@ -90,8 +93,8 @@ def _about(scene: Scene) -> dict[str, Any]:
     ]
     if devices:
         facts["deviceProperties"] = devices
-    told = [scene.recording.fact(source) for source in ("rank", "trace")]
-    ranks = [one for one in told if isinstance(one, dict) and type(one.get("rank")) is int]
+    sources = [scene.recording.fact(source) for source in ("rank", "trace")]
+    ranks = [one for one in sources if isinstance(one, dict) and type(one.get("rank")) is int]
     if ranks:
         kept = ("backend", "rank", "world_size")
         facts["distributedInfo"] = {name: ranks[0][name] for name in kept if name in ranks[0]}
@@ -99,7 +102,7 @@ def _about(scene: Scene) -> dict[str, Any]:
 
 
 def _entry(scene: Scene) -> Iterator[str]:
-    """The tables that others refer to, and the facts about the recording."""
+    """perfprobe's own entry: facts about the recording, and the tables that events refer to."""
     recording = scene.recording
     facts: dict[str, Any] = {
         "format": FORMAT,
@@ -137,7 +140,7 @@ def _names(scene: Scene, times: StepTimes | None) -> Iterator[str]:
 
 
 def _whole(scene: Scene) -> Iterator[str]:
-    """The span of the recording, as others want it."""
+    """The span of the whole recording as an event, which other tools require."""
     whole = scene.window or Span(scene.base_ns, scene.trace.end_ns or scene.base_ns)
     if whole.start_ns < scene.base_ns or whole.end_ns < whole.start_ns:
         return

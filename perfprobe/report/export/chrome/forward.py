@@ -1,6 +1,6 @@
-"""From each backward node to the operator that made it, for the arrows between them.
+"""Finds the forward operator of each backward node, for the arrows between them.
 
-As Kineto has it: of the operators with the node's number on its forward thread, the one that began last.
+As in Kineto, it is the operator that began last among those with the node's number on its forward thread.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
 
 COLUMNS = ("start_ns", "thread", "sequence", "scope", "node_sequence", "node_thread")
-MOST = 1 << 21  # nodes of backward that have arrows: 32 MiB
+MOST = 1 << 21  # nodes of backward that get arrows; they take 32 MiB
 _NUMBERS = 1 << 44
 
 
 class ForwardStarts:
-    """Reads the operators once. is_cut: whether there were too many to keep.
+    """The starts of forward operators, found by reading all operators. is_cut: whether MOST was exceeded.
 
-    Raises InputError where the recording cannot be read.
+    Raises:
+        InputError: the recording cannot be read.
     """
 
     def __init__(self, recording: Recording) -> None:
@@ -34,7 +35,7 @@ class ForwardStarts:
             self._add(rows)
 
     def _wanted(self, recording: Recording) -> Int64:
-        """The keys of all nodes of backward, in order."""
+        """The keys of all nodes of backward, sorted."""
         found = [np.empty(0, np.int64)]
         for rows in recording.operators(COLUMNS[3:]):
             keys = _keys(rows.node_thread, rows.node_sequence)[nodes(rows)]
@@ -45,7 +46,7 @@ class ForwardStarts:
         return keys[keys >= 0]
 
     def _add(self, rows: Operators) -> None:
-        """The start of each operator that carries one of the numbers, where none carried it later."""
+        """Keep for each key the latest start of an operator that has it."""
         calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))
         key = _keys(self._forward_id[rows.thread[calls]], rows.sequence[calls])
         place = np.minimum(np.searchsorted(self._key, key), len(self._key) - 1)
@@ -53,7 +54,7 @@ class ForwardStarts:
         np.maximum.at(self._start_ns, place[known], rows.start_ns[calls[known]])
 
     def of(self, rows: Operators) -> tuple[Int64, Int32]:
-        """When the forward operator of each of these nodes began, -1 not known, and the row of its thread."""
+        """For each node when its forward operator began, -1 if not known, and the row of its thread."""
         key = _keys(rows.node_thread, rows.node_sequence)
         threads = np.array([self._rows.get(number, -1) for number in rows.node_thread.tolist()], np.int32)
         if len(self._key) == 0:
@@ -68,6 +69,6 @@ def nodes(rows: Operators) -> Mask:
 
 
 def _keys(thread: Int32, sequence: Int64) -> Int64:
-    """A number for thread and sequence number, -1 where either is none."""
+    """One number for thread and sequence number; -1 if one of them is missing."""
     known = (thread > 0) & (sequence >= 0) & (sequence < _NUMBERS) & (thread < 1 << 19)
     return np.where(known, thread.astype(np.int64) * _NUMBERS + sequence, -1)

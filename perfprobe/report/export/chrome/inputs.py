@@ -1,4 +1,4 @@
-"""Inputs of operators as Kineto writes them: sizes, types, strides, and values of plain ones."""
+"""Inputs of operators as Kineto writes them: sizes, types, strides, and values of plain inputs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from perfprobe.models.work.touched import contiguous
 from perfprobe.report.export.chrome.scene import text
 
 _KEYS = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
-_UNTOLD = (FLOAT, INTEGER, UNKNOWN)  # where the value is not in the signature
+_WITHOUT_VALUE = (FLOAT, INTEGER, UNKNOWN)  # where the value is not in the signature
 
 
 class _Input(NamedTuple):
-    """sizes, strides: of a tensor, of a list of them those of each."""
+    """An input. sizes, strides: of a tensor; for a list of tensors, a list of those of each."""
 
     sizes: list[Any]
     kind: str
@@ -26,7 +26,7 @@ _NONE = _Input([], "", [], "")
 
 
 def inputs_text(signature: str) -> str:
-    """The inside of an object of JSON with a comma in front; "" where the text is none of inputs."""
+    """Members of a JSON object, with a comma in front; "" if the text is not a valid signature."""
     items = parse(signature) if signature else ()
     if items is None:
         return ""
@@ -38,7 +38,7 @@ def _input(item: Item) -> _Input:
     if isinstance(item, Tensor):
         return _tensor(item)
     if isinstance(item, Scalar):
-        return _Input([], "Scalar", [], "" if item.value in _UNTOLD else item.value)
+        return _Input([], "Scalar", [], "" if item.value in _WITHOUT_VALUE else item.value)
     return _list(item) if isinstance(item, List) else _NONE
 
 

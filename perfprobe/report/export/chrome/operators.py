@@ -1,4 +1,4 @@
-"""Operators and the ranges of `record_function` as events, with the arrows from forward to backward."""
+"""Operators and ranges of `record_function` as events, with arrows from forward to backward."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from perfprobe.tables.stacks import Frames, Stacks
 from perfprobe.tables.threads import each_thread, thread_order
 from perfprobe.tables.trace import Phase
 
-DEEPEST = 256  # frames of a stack, the innermost ones
+DEEPEST = 256  # innermost frames of a stack that are written
 _NEVER_NS = 1 << 62
 _STACKS_KEPT, _TEXTS_KEPT = 1 << 12, 1 << 14
 
 
 class OperatorEvents:
-    """All operators of a recording; `numbers` are those that calls of CUDA name."""
+    """All operators of a recording, as JSON texts."""
 
     def __init__(self, scene: Scene, forward: ForwardStarts, calls: CallIds) -> None:
         self._scene, self._forward, self._calls = scene, forward, calls
@@ -36,7 +36,11 @@ class OperatorEvents:
         self._place: Callable[[int, int, int], str] = lru_cache(_TEXTS_KEPT)(self._made_place)
 
     def __iter__(self) -> Iterator[str]:
-        """The events in the order of the recording. Raises InputError where it cannot be read."""
+        """The events in the order of the recording.
+
+        Raises:
+            InputError: the recording cannot be read.
+        """
         trace = self._scene.trace
         for rows, linked in zip(trace.recording.operators(), trace.operators(), strict=True):
             order = thread_order(rows.thread)
@@ -62,7 +66,7 @@ class OperatorEvents:
         yield from self._arrows(rows)
 
     def _numbers(self, rows: Operators) -> Rows:
-        """The External id of each: the one that its calls of CUDA name, or the next."""
+        """The External id of each operator: that of its calls of CUDA, otherwise the next free one."""
         named = self._calls.of_operators(rows)
         own = np.flatnonzero(named < 0)
         named[own] = self._next_number + np.arange(len(own))
@@ -70,14 +74,14 @@ class OperatorEvents:
         return named
 
     def _event(self, row: tuple[int, ...]) -> str:
-        """An event without what follows in its args; times in whole us and ns."""
+        """The beginning of an event; the caller adds more arguments. Times are pairs of whole us and ns."""
         name, scope, thread, start, start_rest, length, length_rest, number, sequence, forward = row[:10]
         signature, stack, frame, module, phase = row[10:]
-        told = "" if sequence < 0 else f',"Sequence number":{sequence},"Fwd thread id":{max(forward, 0)}'
+        fields = "" if sequence < 0 else f',"Sequence number":{sequence},"Fwd thread id":{max(forward, 0)}'
         return (
             f"{self._head(name, scope)}{self._scene.tids[thread]}"
             f',"ts":{start}.{start_rest:03d},"dur":{length}.{length_rest:03d}'
-            f',"args":{{"External id":{number}{told}'
+            f',"args":{{"External id":{number}{fields}'
             f"{self._inputs(signature)}{self._stack(stack)}{self._place(frame, module, phase)},"
         )
 
@@ -96,9 +100,9 @@ class OperatorEvents:
 
     def _made_place(self, frame: int, module: int, phase: int) -> str:
         line, path = self._scene.trace.line(frame), self._scene.trace.module(module)
-        told = f',"phase":"{Phase(phase).name.lower()}"'
-        told += "" if line is None else f',"line":{text(f"{line.file}:{line.line} {line.function}")}'
-        return told if path is None else f'{told},"module":{text(path)}'
+        fields = f',"phase":"{Phase(phase).name.lower()}"'
+        fields += "" if line is None else f',"line":{text(f"{line.file}:{line.line} {line.function}")}'
+        return fields if path is None else f'{fields},"module":{text(path)}'
 
     def _arrows(self, rows: Operators) -> Iterator[str]:
         chosen = rows.take(nodes(rows))
@@ -112,7 +116,7 @@ class OperatorEvents:
 
 
 def frames_of(scene: Scene, stack: int) -> list[str]:
-    """The frames of a stack as Kineto writes them, `train.py(12): step`, the innermost first."""
+    """The frames of a stack, innermost first, as Kineto writes them: `train.py(12): step`."""
     stacks, frames = scene.recording[Stacks], scene.recording[Frames]
     found: list[str] = []
     while stack >= 0 and len(found) < DEEPEST:
@@ -125,7 +129,7 @@ def frames_of(scene: Scene, stack: int) -> list[str]:
 
 
 def _outermost(rows: Operators) -> Mask:
-    """Which rows lie in no operator of their batch: the stack of others is mostly the same."""
+    """Which rows are in no other operator of their batch. Inner operators mostly have the same stack."""
     found = np.zeros(len(rows), np.bool_)
     for _, group in each_thread(rows.thread):
         start_ns = rows.start_ns[group]

@@ -1,4 +1,4 @@
-"""Ranges that the program named through NVTX, ITT or perfprobe, and the collections of Python's garbage."""
+"""Ranges set through NVTX, ITT or perfprobe, and Python's garbage collections, as events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPEN = -1
 
 
 def range_events(scene: Scene) -> Iterator[str]:
-    """Nested ones lie on their thread, those that are free or did not end on their own tracks."""
+    """The ranges as events. Nested ones are on their thread, free and unfinished ones on their own tracks."""
     ranges = scene.recording[Ranges]
     stop_ns = scene.trace.end_ns or 0
     end_ns = np.where(ranges.end_ns == _OPEN, np.maximum(stop_ns, ranges.start_ns), ranges.end_ns)

@@ -1,4 +1,4 @@
-"""Samples of Python: as moments with their stack, and as functions that were open between them."""
+"""Samples of Python, twice: as moments with a stack, and as functions that were open between samples."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from perfprobe.tables.python import Look, PythonCode, Samples
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.threads import each_thread
 
-DEEPEST = 128  # functions of a stack, the outermost ones
+DEEPEST = 128  # outermost functions of a stack that are written
 _STACKS_KEPT = 1 << 13
 
 
 class SampleEvents:
-    """All samples of a recording."""
+    """All samples of a recording, as JSON texts."""
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
@@ -39,7 +39,7 @@ class SampleEvents:
             yield from self._open(self._python, kept[rows], number)
 
     def _moments(self, shown: np.ndarray) -> Iterator[str]:
-        """The rows themselves, sample events in the words of the format."""
+        """A sample event (phase "P" of the format) for each sample."""
         samples, scene = self._samples, self._scene
         columns = (samples.start_ns, samples.thread, samples.stack)
         rows = zip(*(column[shown].tolist() for column in columns), strict=True)
@@ -49,7 +49,7 @@ class SampleEvents:
             yield f'{{"ph":"P","cat":"sample","name":"sample",{where}{frame},"args":{{{own}}}}}'
 
     def _open(self, python: PythonCode, rows: np.ndarray, track: int) -> Iterator[str]:
-        """Functions of one thread, each from the first to the last of the samples in a row that have it."""
+        """Functions of one thread. Each is open for as long as consecutive samples show it at its depth."""
         samples = self._samples
         rows = rows[np.argsort(samples.end_ns[rows], kind="stable")]
         is_read = samples.look[rows] == Look.READ
@@ -86,7 +86,7 @@ class SampleEvents:
             yield complete("python_sample", name, (scene.pid, track), times)
 
     def _walked(self, stack: int) -> tuple[int, ...]:
-        """The functions of a stack, rows of `code`, the outermost first."""
+        """The functions of a stack, outermost first, as rows of `code`."""
         found: list[int] = []
         while stack >= 0 and self._python is not None:
             function = int(self._python.of_stack[stack])
@@ -97,7 +97,7 @@ class SampleEvents:
 
 
 def stack_frames(scene: Scene) -> Iterator[str]:
-    """The stacks that samples have, as the format's `stackFrames`: members of an object."""
+    """The stacks of samples as members of the format's object `stackFrames`."""
     stacks = scene.recording[Stacks]
     python = scene.trace.python
     wanted = np.zeros(len(stacks) + 1, np.bool_)
@@ -109,5 +109,5 @@ def stack_frames(scene: Scene) -> Iterator[str]:
         code = python.code if python is not None else None
         name = "?" if code is None or function < 0 else scene.strings[int(code.function[function])]
         above = int(stacks.parent[row])
-        told = {"category": "python", "name": name} | ({"parent": str(above)} if above >= 0 else {})
-        yield f'"{row}":{text(told)}'
+        fields = {"category": "python", "name": name} | ({"parent": str(above)} if above >= 0 else {})
+        yield f'"{row}":{text(fields)}'

@@ -1,4 +1,4 @@
-"""What events have in common: names, processes and threads, the clock, the part that is written."""
+"""What all events share: names, processes and threads, the clock, and the window that is written."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 NO_PROCESS = 1 << 22  # one more than Linux's largest number
-SAMPLES_OF, BESIDE, OVERHEAD = 1 << 24, 1 << 25, 1 << 26  # tracks of ours: numbers that no thread has
+SAMPLES_OF, BESIDE, OVERHEAD = 1 << 24, 1 << 25, 1 << 26  # our own tracks: numbers that no thread has
 LONGEST_NS = 1 << 53
-_EARLIEST_NS = 60_000_000_000  # before the program began; what is earlier is damage
+_EARLIEST_NS = 60_000_000_000  # times earlier than this before the program's start are damaged
 _NAMES_KEPT = 1 << 14
 
 
 class Span(NamedTuple):
-    """From when to when."""
+    """An interval of time."""
 
     start_ns: int
     end_ns: int
 
 
 class Scene:
-    """Of one recording.
+    """One recording as it is written to a file.
 
-    window: what is written of it, None for all. base_ns: the moment 0 of the file. old: whether it was read
-    from a trace that has the categories of 2021, which are kept: the TensorBoard plugin knows no other name
-    for calls of CUDA.
+    window: the time that is written, None for all. base_ns: the time 0 of the file. old: whether the
+    recording was read from a trace with the categories of 2021. They are kept, because the TensorBoard plugin
+    knows calls of CUDA only by those. left_out: how many events had unusable times.
     """
 
     def __init__(self, trace: Trace, window: Span | None) -> None:
@@ -53,10 +53,10 @@ class Scene:
         self.left_out = 0
 
     def shown(self, start_ns: Int64, end_ns: Int64 | None = None, moment_ns: Int64 | None = None) -> Mask:
-        """Which of these are written; those whose times are none, or damage, are counted in `left_out`.
+        """Which events are written, a mask. Those with missing or damaged times are counted in `left_out`.
 
         Args:
-            moment_ns: what decides whether they are in the window, in the place of start_ns.
+            moment_ns: the time that must be in the window, if that is not start_ns.
         """
         usable = (start_ns >= self.base_ns) & (start_ns - self.base_ns < LONGEST_NS)
         if end_ns is not None:
@@ -69,23 +69,23 @@ class Scene:
         return np.asarray(inside & usable)
 
     def rows_of(self, table: Table, rows: Mask) -> Iterator[str]:
-        """What the args of these events have of ours, a text for each: `"perfprobe":[1,...]`."""
+        """For each event the values that perfprobe needs to read the file again: `"perfprobe":[1,...]`."""
         kind = type(table)
         values = table.columns()
-        chosen = [self._told(values[name][rows], name) for name in columns(kind)]
+        chosen = [self._relative(values[name][rows], name) for name in columns(kind)]
         form = f'"{ENTRY}":[{EVENTS.index(kind)}{",%d" * len(chosen)}]'
         return map(form.__mod__, zip(*(column.tolist() for column in chosen), strict=True))
 
-    def _told(self, column: Int64 | Int32, name: str) -> Int64 | Int32:
+    def _relative(self, column: Int64 | Int32, name: str) -> Int64 | Int32:
         return np.where(column < 0, -1, column - self.base_ns) if name == "end_ns" else column
 
     def time(self, at_ns: int) -> str:
-        """A time as the file has it."""
+        """A time as written to the file: microseconds since base_ns."""
         return micros(at_ns - self.base_ns)
 
 
 def _first_ns(trace: Trace) -> int:
-    """When the program began, or the first sample, range or call of CUDA: samples begin a little earlier."""
+    """When the program began, or the first sample, range or call of CUDA if that is earlier."""
     start_ns = max(trace.start_ns or 0, 0)
     found = [start_ns]
     for kind in (Samples, Ranges, ApiCalls):
@@ -96,7 +96,7 @@ def _first_ns(trace: Trace) -> int:
 
 
 def micros(time_ns: int) -> str:
-    """Nanoseconds, at least 0, as microseconds, exactly."""
+    """Nanoseconds (not negative) as the exact number of microseconds: "1234.567"."""
     whole, rest = divmod(time_ns, 1000)
     return f"{whole}.{rest:03d}"
 
@@ -107,17 +107,19 @@ def text(value: Any) -> str:
 
 
 def complete(category: str, name: str, where: tuple[Any, Any], times: tuple[str, str], args: str = "") -> str:
-    """An event with a duration.
+    """An event with a duration, as JSON.
 
     Args:
         name: as JSON.
-        where: process and thread, as JSON; times: start and duration; args: the inside of an object.
+        where: process and thread, as JSON.
+        times: start and duration in microseconds, as text.
+        args: members of a JSON object.
     """
-    told = f',"args":{{{args}}}' if args else ""
+    fields = f',"args":{{{args}}}' if args else ""
     pid, tid = where
     start, length = times
     placed = f'"name":{name},"pid":{pid},"tid":{tid},"ts":{start},"dur":{length}'
-    return f'{{"ph":"X","cat":"{category}",{placed}{told}}}'
+    return f'{{"ph":"X","cat":"{category}",{placed}{fields}}}'
 
 
 def fact(name: str, pid: Any, tid: Any, value: Any, key: str = "name") -> str:

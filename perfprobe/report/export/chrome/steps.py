@@ -1,4 +1,4 @@
-"""Steps as torch.profiler marks them, their phases on a track of their own, and who had the processors."""
+"""Steps as torch.profiler marks them, their phases on a track of their own, and the use of processors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMEDY = "leave --steps out, or call perfprobe.step() at the end of each step"
 
 
 def steps_of(times: StepTimes | None) -> Rows:
-    """The rows of `steps` that a window counts: those of the loop that leads the report, from 0 on."""
+    """The rows of `steps` that `--steps` counts: those of the leading loop, without evaluations."""
     if times is None or len(times.loops) == 0:
         return np.empty(0, np.intp)
     steps = times.steps
@@ -31,10 +31,11 @@ def steps_of(times: StepTimes | None) -> Rows:
 
 
 def window(times: StepTimes | None, asked: str, path: str) -> Span:
-    """From the begin of the first of these steps to the end of the last.
+    """The time from the begin of the first of these steps to the end of the last.
 
     Args:
-        asked: `A:B`, of steps counted from 0, without B; either may be left out.
+        asked: `A:B`: steps A to B - 1, counted from 0. Either number may be left out.
+        path: the recording, for messages.
 
     Raises:
         InputError: no steps were found.
@@ -45,7 +46,7 @@ def window(times: StepTimes | None, asked: str, path: str) -> Span:
         raise InputError("no steps were found", path, _REMEDY)
     first, last = _asked(asked, len(rows))
     if not 0 <= first < last or first >= len(rows):
-        raise UsageError("there are no such steps", f"--steps {asked}", f"there are {len(rows)}, from 0 on")
+        raise UsageError("no such steps", f"--steps {asked}", f"there are {len(rows)} steps, counted from 0")
     chosen = rows[first:last]
     return Span(int(times.steps.start_ns[chosen].min()), int(times.steps.end_ns[chosen].max()))
 
@@ -54,12 +55,12 @@ def _asked(asked: str, count: int) -> tuple[int, int]:
     first, colon, last = asked.partition(":")
     parts = [part for part in (first, last) if part]
     if not colon or not all(part.isascii() and part.isdecimal() and len(part) < 10 for part in parts):
-        raise UsageError("not a range of steps", f"--steps {asked}", "write A:B, as 2:5 for steps 2, 3 and 4")
+        raise UsageError("not a range of steps", f"--steps {asked}", "write A:B: 2:5 is steps 2, 3 and 4")
     return int(first or 0), int(last or count)
 
 
 def step_events(scene: Scene, times: StepTimes | None) -> Iterator[str]:
-    """The steps, unless the profiler's own are there as ranges, and what happened in them."""
+    """Events for steps, unless torch.profiler's own ranges show them, and for what happened in each."""
     rows = steps_of(times)
     if times is None or len(rows) == 0:
         return
@@ -83,14 +84,14 @@ def _complete(scene: Scene, category: str, name: str, tid: int, span: tuple[int,
 
 
 def counter_events(scene: Scene, windows: ProcessorWindows) -> Iterator[str]:
-    """How many processors the program had between two readings, and how many its threads waited for."""
+    """Between two readings: how many processors program and others used, and how many it waited for."""
     shown = scene.shown(windows.start_ns, windows.end_ns)
     columns = (windows.start_ns, windows.end_ns, windows.process_cpu_ns, windows.waited_ns)
     others_ns = windows.neighbours_cpu_ns
     for start_ns, end_ns, *used in zip(*(c[shown].tolist() for c in (*columns, others_ns)), strict=True):
         names = ("program", "program waits", "others")
         wall_ns = max(end_ns - start_ns, 1)
-        told = {name: round(ns / wall_ns, 4) for name, ns in zip(names, used, strict=True) if ns >= 0}
-        if told:
+        fields = {name: round(ns / wall_ns, 4) for name, ns in zip(names, used, strict=True) if ns >= 0}
+        if fields:
             where = f'"pid":{scene.pid},"tid":0,"ts":{scene.time(start_ns)}'
-            yield f'{{"ph":"C","cat":"counter","name":"processors",{where},"args":{text(told)}}}'
+            yield f'{{"ph":"C","cat":"counter","name":"processors",{where},"args":{text(fields)}}}'

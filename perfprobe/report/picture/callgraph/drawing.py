@@ -1,4 +1,4 @@
-"""The call graph of a recording, from its tables to the text that dot draws."""
+"""Makes the text that dot draws from the tables of a call graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _WHOLE = {
 def drawing(findings: Findings, calling: Calling, graph: CallGraph, view: GraphView) -> str:
     """The graph in the DOT language.
 
-    Raises UsageError where the view leaves nothing to draw, or too much.
+    Raises:
+        UsageError: the view leaves nothing to draw, or too much.
     """
     trace = findings.trace
     left = pruned(whole_profile(trace, calling, graph), graph.whole, view)
@@ -50,7 +51,7 @@ def _by(graph: CallGraph) -> str:
 
 
 def _counted(trace: Trace, calling: Calling) -> list[str]:
-    """Until when calls were counted, if not to the end."""
+    """When counting of calls ended, if it was before the end of the program."""
     if calling.counts_end_ns is None:
         return []
     when = units.duration(None if trace.start_ns is None else calling.counts_end_ns - trace.start_ns)

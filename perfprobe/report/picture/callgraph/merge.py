@@ -1,4 +1,4 @@
-"""Merges operators too light for nodes of their own, so that a function's parts still add up."""
+"""Merges operators that are too light for nodes of their own, so that a function's parts still add up."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _add(found: Profile, node: Node, caller: int | None) -> None:
 
 
 def _light(profile: Profile, found: Profile) -> dict[tuple[int | None, Kind], list[Node]]:
-    """The operators that were not found heavy enough, by caller and kind."""
+    """The operators that are not in `found` because they are too light, by caller and kind."""
     caller_of = {callee: number for number, node in profile.functions.items() for callee in node.calls}
     light: dict[tuple[int | None, Kind], list[Node]] = defaultdict(list)
     for number, node in profile.functions.items():

@@ -23,7 +23,7 @@ _SIGNATURE_LINES = 2
 TIMES, AT_LEAST = "×", "≥"
 _NO_CALLER = "\n(no Python function known)"
 
-# All figures of a node or an edge on one line, instead of gprof2dot's line for each.
+# gprof2dot writes each figure of a node on a line of its own; here all share one line.
 FIGURES = Event("Figures", "", lambda one, other: one + other)
 
 
@@ -40,15 +40,15 @@ class Node(Function):
     """A function, or operators below one.
 
     name: the first lines of the label. search: the text that patterns match. operator: the operator's name,
-    "" for a function; rows: how many operators by signature it stands for; own: weight without what it calls,
-    weighs: total weight; whole: that of the graph; times: calls, -1 not known.
+    "" for a function. rows: how many operators, by signature, it stands for. own: its weight without what it
+    calls. weighs: its total weight. whole: the weight of the graph. times: calls, -1 if not known.
     """
 
     def __init__(self, number: int, kind: Kind, name: str, search: str, *, weighs: int, times: int) -> None:
         super().__init__(number, name)
         self.kind = kind
         self.search = search
-        self.filename = shorten.cut(search, _LONGEST_TIP)  # what gprof2dot writes as tooltip
+        self.filename = shorten.cut(search, _LONGEST_TIP)  # gprof2dot writes this as the tooltip
         self.operator = ""
         self.rows = 0
         self.own = 0
@@ -62,7 +62,7 @@ class Node(Function):
 
 
 class Link(Call):
-    """A call. weighs, times: as for a node, of the calls of this caller."""
+    """A call. weighs, times: as for a node, but only for calls by this caller."""
 
     def __init__(self, callee: int, *, weighs: int, times: int) -> None:
         super().__init__(callee)
@@ -86,20 +86,20 @@ def whole_profile(trace: Trace, calling: Calling, graph: CallGraph) -> Profile:
 
 
 def add_shares(profile: Profile, whole: int) -> None:
-    """Gives nodes and edges their shares, which decide on pruning and colour."""
+    """Set the shares of nodes and edges, which decide about pruning and colour."""
     for node in profile.functions.values():
         for weighed in (node, *node.calls.values()):
             weighed[TOTAL_TIME_RATIO] = min(weighed.weighs / whole, 1.0)
 
 
 def add_figures(profile: Profile, whole: int, sign: str) -> None:
-    """Gives nodes and edges their figures as text; sign: printed before the calls of functions."""
+    """Set the figures of nodes and edges as text. sign: is printed before the calls of functions."""
     for node in profile.functions.values():
         own = f" ({units.percent(node.own / whole)})" if node.is_function and node.own else ""
         times = _times(sign if node.is_function else "", node.times)
         node[FIGURES] = f"{units.percent(node.weighs / whole)}{own}{times}"
         for call in node.calls.values():
-            # The only call of an operator has the operator's own figures.
+            # An operator has one caller, so the edge has the same figures as the node.
             if profile.functions[call.callee_id].is_function:
                 call[FIGURES] = f"  {units.percent(call.weighs / whole)}{_times(sign, call.times)}"
 

@@ -16,7 +16,7 @@ _SIDE_BY_SIDE = 3  # operators of a function in one row
 
 
 class _Light(Theme):
-    """Light fills with black text, the darker the larger the share; edges in the same hue, never faint."""
+    """Light fills with black text, darker for a larger share. Edges have the same hue and stay visible."""
 
     def __init__(self, light: tuple[float, float, float], full: tuple[float, float, float]) -> None:
         super().__init__(
@@ -57,7 +57,7 @@ def dot(profile: Profile, title: str, notes: list[str]) -> str:
     """The graph in the DOT language.
 
     Args:
-        profile: of `Node`s, pruned.
+        profile: a pruned profile of `Node`s.
         title: its heading.
         notes: the lines of the legend, below a sample of each kind of node in the picture.
     """
@@ -67,7 +67,7 @@ def dot(profile: Profile, title: str, notes: list[str]) -> str:
 
 
 class _Html(str):
-    """Text that dot reads as HTML, unlike all other text."""
+    """A label that dot reads as HTML."""
 
 
 class _Writer(DotWriter):
@@ -117,7 +117,7 @@ class _Writer(DotWriter):
         return str(super().escape(s.replace("&", "&amp;")))
 
     def _heading(self) -> _Html:
-        """The title, a sample of each kind of node, and the notes: above the graph, not within it."""
+        """The title, a sample of each kind of node, and the notes, to stand above the graph."""
         kinds = {node.kind for node in self._nodes.values()}
         samples = "".join(f"<TD>{self._sample(kind)}</TD>" for kind in Kind if kind in kinds)
         notes = "".join(f'{_html(line)}<BR ALIGN="LEFT"/>' for line in self._notes)
@@ -141,7 +141,8 @@ class _Writer(DotWriter):
 
 
 def _html(text: str) -> str:
-    return escape(text).replace("\\", "\\\N{ZERO WIDTH SPACE}")  # else dot takes \\G for an escape there
+    # dot would replace \G by the name of the graph.
+    return escape(text).replace("\\", "\\\N{ZERO WIDTH SPACE}")
 
 
 def _theme(kind: Kind) -> Theme:
@@ -149,10 +150,10 @@ def _theme(kind: Kind) -> Theme:
 
 
 def _in_rows(profile: Profile) -> tuple[Profile, dict[tuple[int, int], int]]:
-    """The same nodes, numbered so that they stand from left to right by weight, and the length of edges.
+    """The nodes with new numbers, so that dot places them from left to right by weight; and lengths of edges.
 
-    Operators of a function stand in rows, the heaviest in the first one: side by side, many make a picture
-    too wide. dot draws them in the order of their numbers, so what leads to a lower row is drawn between.
+    Operators of a function are in several rows, the heaviest in the first, because one row would make the
+    picture too wide. dot places nodes in the order of their numbers, so edges to a lower row pass between.
     """
     nodes = profile.functions
     order = sorted(nodes, key=lambda number: -nodes[number].weighs)

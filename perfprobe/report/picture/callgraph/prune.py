@@ -14,18 +14,18 @@ from perfprobe.support.errors import UsageError
 from perfprobe.support.frozen import frozen
 from perfprobe.support.graph_view import GraphView
 
-LEGIBLE = 30  # nodes that can be taken in at a glance
-_CROWDED = 2 * LEGIBLE  # with more of about the same share only the first ones are drawn
-MOST = 1000  # nodes that dot can lay out in a sensible time
-_SHARES = [0.005 * 1.1**step for step in range(45)]  # of the heaviest node: tried up to a third
-_EDGE_SHARE = 0.2  # of the smallest share of a drawn node
+LEGIBLE = 30  # a picture with this many nodes is easy to read
+_CROWDED = 2 * LEGIBLE  # if more nodes have about the same share, only the heaviest are drawn
+MOST = 1000  # more nodes would take dot too long
+_SHARES = [0.005 * 1.1**step for step in range(45)]  # limits that are tried, as shares of the heaviest node
+_EDGE_SHARE = 0.2  # an edge is drawn from this part of the smallest drawn node's share on
 
 
 @frozen
 class Pruned:
-    """What is left. min_node, min_edge: the smallest shares of nodes and edges.
+    """What is left. min_node, min_edge: the smallest shares of nodes and edges that are drawn.
 
-    is_cut: some with this share are left out too.
+    is_cut: whether some nodes with the smallest share are left out too.
     """
 
     profile: Profile
@@ -37,9 +37,10 @@ class Pruned:
 
 
 def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
-    """The part of the profile that the view asks for, with shares; the profile itself is changed.
+    """The part of the profile that the view requests, with shares. The profile itself is changed.
 
-    Raises UsageError where a pattern matches nothing, or the view leaves nothing or too much.
+    Raises:
+        UsageError: a pattern matches nothing, or the view leaves nothing or too much.
     """
     functions, operators = _sizes(profile)
     _restrict(profile, view)
@@ -60,7 +61,7 @@ def _heavy(profile: Profile, least: float) -> int:
 
 
 def _cut(profile: Profile) -> int:
-    """Keeps only the heaviest nodes, of equal ones the outermost; returns the weight of the last one."""
+    """Keep only the heaviest nodes, of equal ones the outermost. Returns the weight of the lightest."""
     depth = _depths(_callees(profile), _outermost(profile))
     nodes = profile.functions
     first = sorted(nodes, key=lambda number: (-nodes[number].weighs, depth.get(number, len(nodes))))[:LEGIBLE]
@@ -69,7 +70,7 @@ def _cut(profile: Profile) -> int:
 
 
 def _depths(following: dict[int, list[int]], start: list[int]) -> dict[int, int]:
-    """In how many steps each node is reached."""
+    """The least number of edges from the start to each node that can be reached."""
     found = dict.fromkeys(start, 0)
     order = list(start)
     for last in order:  # grows during the loop
@@ -83,7 +84,7 @@ def _depths(following: dict[int, list[int]], start: list[int]) -> dict[int, int]
 def _legible(
     profile: Profile, whole: int, shares: list[float], edge_percent: float | None
 ) -> tuple[Profile, float, float]:
-    """The profile with as many nodes as stay legible, and the smallest shares of nodes and edges."""
+    """The profile with a legible number of nodes, and the smallest shares of nodes and edges."""
     low, high = 0, len(shares) - 1
     while True:
         middle = (low + high) // 2
@@ -131,7 +132,11 @@ def _restrict(profile: Profile, view: GraphView) -> None:
 
 
 def _matching(profile: Profile, view: GraphView, name: str) -> list[int]:
-    """The nodes that a pattern of the view finds, none without it. Raises UsageError where it finds none."""
+    """The nodes that a pattern of the view matches; none without a pattern.
+
+    Raises:
+        UsageError: the pattern matches nothing.
+    """
     pattern = view.patterns.get(name)
     if pattern is None:
         return []
@@ -151,7 +156,7 @@ def _outermost(profile: Profile) -> list[int]:
 
 
 def _drop_stray(profile: Profile, tops: list[int], least: float) -> None:
-    """Drops functions of libraries that nothing calls any more and that weigh little by themselves."""
+    """Drop functions of libraries with little weight of their own, all of whose callers were dropped."""
     nodes = profile.functions.items()
     heavy = [number for number, node in nodes if node.kind is Kind.USER or node.own >= least]
     starts = [number for number in (*tops, *heavy) if number in profile.functions]
@@ -172,7 +177,7 @@ def _callers(profile: Profile) -> dict[int, list[int]]:
 
 
 def _reached(following: dict[int, list[int]], start: Iterable[int], depth: int = -1) -> set[int]:
-    """All that is reached from the start within this number of steps, -1 for any."""
+    """All nodes that can be reached from the start over at most `depth` edges, -1 for any number."""
     found = set(start)
     frontier = list(found)
     while frontier and depth != 0:

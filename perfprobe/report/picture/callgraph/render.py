@@ -12,14 +12,15 @@ _INSTALL = f"install Graphviz: {' or '.join(f'`{command}`' for command in _PACKA
 
 
 def render(text: str, path: str) -> None:
-    """Writes the picture in the format of the name's ending; `.dot` is the text itself.
+    """Write the picture in the format of the path's ending; `.dot` is the text itself.
 
     Args:
         text: a graph in the DOT language.
         path: ends with one of `support.graph_view.PICTURES`.
 
-    Raises EnvironmentLack where the file cannot be written, or Graphviz is missing; the latter after
-    the text was written beside it.
+    Raises:
+        EnvironmentLack: the file cannot be written, or Graphviz is missing. In the latter case the text is
+            written beside it.
     """
     stem, suffix = os.path.splitext(path)
     data = text.encode(errors="replace")
