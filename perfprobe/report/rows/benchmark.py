@@ -1,4 +1,4 @@
-"""Rows of a benchmark: its measures, and the loop they are of."""
+"""Rows of a run in benchmark mode: the loop, and the measures of its steps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the time between operators, by where in the program it passed."""
+"""Rows of the time between operators, by place in the program."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Between, Doing, Findings
 from perfprobe.tables.trace import Line, Trace
 
-_FEWEST_LOOKS = 3  # below it nothing can be said about an interval
+_FEWEST_LOOKS = 3  # with fewer samples an interval gets no description
 
 
 @frozen(kw_only=True)
 class IntervalRow:
     """kind: `between`, or `start` and `end` of the time before the first operator and after the last one.
 
-    line, to: where the function that contains both operators was before and after; caller: who called it.
-    doing: what the thread did most there, by samples: "import", "wait" or "run", None where there are too
-    few; doing_in: the module it imported, or the function; doing_share: of the samples' time.
+    line, to: lines of the function that contains both operators, before and after. caller: the line that
+    called it. doing: what samples show most: "import", "wait" or "run"; None if there are too few samples.
+    doing_in: the module it imported, or the function. doing_share: its share of the samples' time.
     """
 
     kind: str
@@ -38,7 +38,7 @@ class IntervalRow:
 
 
 def interval_rows(findings: Findings, top: int) -> list[IntervalRow]:
-    """Start and end if known, and the `top` longest sums between operators, 0 for all.
+    """Start and end of the run if known, and the `top` intervals with most time in total, 0 for all.
 
     With a focus only those at matching lines.
     """
@@ -74,7 +74,7 @@ def _row(findings: Findings, kind: str, value: dict[str, Any]) -> IntervalRow:
 
 
 def _doing_in(trace: Trace, doing: Doing, stack: int, body: int) -> str | None:
-    """The module that is imported there, or the function that runs, or the call of the program that waits."""
+    """The imported module, the running function, or the function in which the program's call waits."""
     python = trace.python
     if doing is Doing.UNKNOWN or python is None:
         return None

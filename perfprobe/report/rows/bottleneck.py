@@ -19,8 +19,8 @@ from perfprobe.tables.steps import Loops, StepPhase, StepTimes
 from perfprobe.tables.teams import ThreadProblem
 from perfprobe.tables.trace import Line, Phase, Trace
 
-# The share of the step from which a candidate stands out. A step must compute and update parameters: there it
-# takes one line with a large part, or an optimizer with far more than its usual tenth.
+# The share of the step from which a candidate stands out. Every step must compute and update parameters, so
+# there one line must have a large share, or the optimizer far more than its usual tenth.
 _OUTSTANDING = {
     StepPhase.OPTIMIZER: 0.25,
     StepPhase.RECOMPUTE: 0.25,
@@ -38,9 +38,9 @@ _THREADS_WAITED = 0.5  # of the CPU time, spent waiting for a processor
 
 
 class Threads(NamedTuple):
-    """More threads than processors: torch's, the allowed ones, and time waited as a part of CPU time.
+    """Too many threads: how many torch uses, how many cores are allowed, waiting as a share of CPU time.
 
-    problem: what `teams` found, where that says more than these numbers.
+    problem: what `teams` found, if that says more than these numbers.
     """
 
     torch: int
@@ -53,10 +53,10 @@ class Threads(NamedTuple):
 class Candidate:
     """A part of a step's time.
 
-    phase: None for threads, which `threads` tells of. time_ns: of a step, on average; share: of the steps.
-    line: the user's line with most of it, and line_ns what of a step that has. row: the operator that takes
-    it, where it is one. module: the module, where the line stands for a whole model. stands_out: whether it
-    is large enough to be called a bottleneck.
+    phase: None if the candidate is too many threads (`threads`). time_ns: its mean time in a step. share: its
+    share of the steps. line: the user line with most of it. line_ns: the mean time of that line in a step.
+    row: the operator, if it is one. module: the module, if the line calls a whole model. stands_out: whether
+    it is large enough to be called a bottleneck.
     """
 
     phase: StepPhase | None
@@ -71,9 +71,9 @@ class Candidate:
 
     @property
     def gain(self) -> float | None:
-        """The largest possible speed-up of steps without it: 1 / (1 - share); None without a bound.
+        """How much faster steps could be at most without it: 1 / (1 - share); None if there is no bound.
 
-        Amdahl, AFIPS 1967.
+        Amdahl's law (AFIPS 1967).
         """
         return None if self.phase is None or self.share >= 0.995 else 1 / (1 - self.share)
 
@@ -105,13 +105,13 @@ def _oversubscribed(findings: Findings) -> Threads | None:
 
 
 def _crowded(findings: Findings) -> ThreadProblemRow | None:
-    """The problem of threads that wait for each other for another reason than torch's number of them."""
+    """The problem of threads that wait for each other, if its cause is not torch's number of threads."""
     rows = problem_rows(findings)
     return next((row for row in rows if row.problem in _CROWDED), None)
 
 
 def cores_allowed(findings: Findings) -> float | None:
-    """How many processors the program could use at once, None not known."""
+    """How many processors the program may use at once, None if not known."""
     recording = findings.trace.recording
     known = [recording.number("host", name) for name in ("cores", "cores_allowed", "cgroup_cores")]
     return min((each for each in known if each), default=None)
@@ -144,7 +144,7 @@ def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Cand
 
 
 def knows_python(findings: Findings) -> bool:
-    """Whether it is known what Python did between operators: of a trace, only with the calls of Python."""
+    """Whether it is known what Python did between operators. In a trace only calls of Python show it."""
     recording = findings.trace.recording
     return recording.fact("trace") is None or bool(recording.number("trace", "python_calls"))
 
@@ -157,7 +157,7 @@ def _no_places(trace: Trace, loops: Loops) -> set[Line | None]:
 
 
 def _error_ns(trace: Trace, part_ns: int, whole_ns: int) -> float:
-    """The error of a line's part of a phase: two standard errors of a share of that many samples."""
+    """The error in ns of a line's time in a phase: two standard errors of its share of the samples."""
     recording = trace.recording
     started_ns, stopped_ns, ticks = (
         recording.number("sampler", name) for name in ("started_ns", "stopped_ns", "ticks")
@@ -191,7 +191,7 @@ def _rows(findings: Findings) -> Iterator[Candidate]:
 
 
 def _whole_model(findings: Findings, rows: Sequence[OperatorRow]) -> Candidate | None:
-    """The hottest module, where one line of the program has most of the operator time and calls it."""
+    """The hottest module, if one line of the program calls it and has most of the operator time."""
     sums_ns: Counter[Line | None] = Counter()
     for row in rows:
         sums_ns[row.ran.origin] += row.ran.typical_ns

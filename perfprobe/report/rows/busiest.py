@@ -18,8 +18,8 @@ from perfprobe.tables.trace import Line, Trace
 class Passed(NamedTuple):
     """Time in a function of the program and what it called, outside of operators and imports.
 
-    line: its line with most of it; line_ns: time of this line; called: the library's function that
-    had most of it, None where it is the line's own.
+    line: its line with most of that time. line_ns: the time of this line. called: the library's function that
+    had most of it, None if the line itself had.
     """
 
     time_ns: int
@@ -29,16 +29,16 @@ class Passed(NamedTuple):
 
 
 def busiest(trace: Trace, calling: Calling) -> Passed | None:
-    """The function of the program in which code ran longest; None where none ran."""
+    """The function of the program in which code ran longest; None if none ran."""
     rows = _in_python(trace, calling)
     rows = rows.take(~_stood_still(trace, rows) & ~_once(trace, calling, rows))
     return _passed(trace, calling, rows)
 
 
 def longest_compile(trace: Trace, calling: Calling) -> Passed | None:
-    """The function of the program for which torch.compile worked longest, on the main thread; None for none.
+    """The function of the program for which torch.compile worked longest on the main thread; None if none.
 
-    Operators run for tracing are its work too, and so is its waiting.
+    Operators that run for tracing count, and so does waiting.
     """
     rows = calling.sampled
     rows = rows.take(
@@ -50,9 +50,9 @@ def longest_compile(trace: Trace, calling: Calling) -> Passed | None:
 
 
 def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
-    """The function of the program in which the main thread waited longest; None where that is not known.
+    """The function of the program in which the main thread waited longest; None if not known.
 
-    Its line with most of it, and the function called there: deeper calls are less useful.
+    `called` is the function that the line called, not the deepest one, because that says more to the user.
     """
     rows = _in_python(trace, calling)
     rows = rows.take(_stood_still(trace, rows) & trace.recording.main_thread()[rows.thread])
@@ -66,7 +66,7 @@ def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
 
 
 def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | None:
-    """For these samples: where most time was spent, and in which function; None without any."""
+    """The function of the program and the line with most time in these samples; None without samples."""
     if len(rows) == 0:
         return None
     time_ns, frame, at = _longest(trace, rows)
@@ -75,7 +75,7 @@ def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | Non
 
 
 def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks]:
-    """Time in the function of the program with most of it; its line with most of that; the samples there."""
+    """Of the program's function with most time: its time, its line with most of it, the samples there."""
     frames, frame = trace.recording[Frames], trace.sites.frame[rows.stack]
     functions = np.stack([column[frame] for column in (frames.file, frames.function, frames.first_line)])
     _, number = np.unique(functions, axis=1, return_inverse=True)
@@ -93,7 +93,7 @@ def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
 
 
 def _once(trace: Trace, calling: Calling, rows: SampledStacks) -> Mask:
-    """Which samples are of imports and of torch.compile: a longer run would not have more of them."""
+    """Which samples are in imports or torch.compile. A longer run would not have more of these."""
     return (calling.python.imports.importer[rows.stack] >= 0) | trace.sites.is_compile[rows.stack]
 
 

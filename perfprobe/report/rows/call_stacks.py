@@ -1,4 +1,4 @@
-"""Rows of call stacks: from where an operator was called, with its times."""
+"""Rows of call stacks: the places that called an operator, with its times."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MOST_NAMES = 4
 
 @frozen(kw_only=True)
 class CallStackRow:
-    """A stack; in backward that of the forward call, unless the program's Python ran there.
+    """A stack. In backward it is that of the forward call, unless the program's own Python called it.
 
-    share: of the self time of all calls of the operator. frames: the outermost first, empty where no Python
-    was seen.
+    share: its share of the self time of all calls of the operator. frames: outermost first; empty if no
+    Python was on the stack.
     """
 
     operator: str
@@ -39,7 +39,7 @@ class CallStackRow:
 
 
 class CallStacks(NamedTuple):
-    """The first stacks of one operator, by self time, and how many there are. share: of all operator time."""
+    """The stacks of one operator with most self time, and how many there are. share: of all operator time."""
 
     rows: list[CallStackRow]
     stacks: int
@@ -52,7 +52,7 @@ def call_stacks(findings: Findings, asked: str, most: int) -> CallStacks:
     """The first `most` stacks of an operator, 0 for all.
 
     Args:
-        asked: its name, `aten::div`, `aten::div.Tensor` or `div`.
+        asked: the operator: `aten::div`, `aten::div.Tensor` or `div`.
 
     Raises:
         InputError: no stacks were recorded.
@@ -84,7 +84,7 @@ def call_stacks(findings: Findings, asked: str, most: int) -> CallStacks:
 
 
 def _by_stack(rows: OperatorSites) -> tuple[Rows, Rows]:
-    """An order of the rows, and where each operator's stack and phase begins in it."""
+    """The rows sorted by operator, stack and phase, and the places where each of these groups begins."""
     keys = (rows.phase, rows.overload, rows.name, rows.stack)
     order = np.lexsort(keys)
     differs = [key[order][1:] != key[order][:-1] for key in keys]
@@ -106,7 +106,7 @@ def _named(trace: Trace, sites: OperatorSites, asked: str) -> Mask:
 
 
 def _near(asked: str, names: list[str]) -> str:
-    """Similar names: compared without `aten::` and overload, in which many are alike."""
+    """A list of similar names. `aten::` and overload are ignored, because many names share them."""
     short = {name.rpartition("::")[2].partition(".")[0]: name.partition(".")[0] for name in names}
     wanted = asked.rpartition("::")[2].partition(".")[0]
     found = difflib.get_close_matches(wanted, list(short), _MOST_NAMES, _NEAR)
@@ -121,7 +121,7 @@ def _operator(trace: Trace, name: int, overload: int) -> str:
 
 
 def _frames(trace: Trace, stack: int) -> tuple[Line, ...]:
-    """The outermost first. It terminates: a parent's id is less than its child's."""
+    """The frames of a stack, outermost first. It terminates, as a parent's id is less than its child's."""
     stacks, found = trace.recording[Stacks], []
     while stack >= 0:
         line = trace.line(int(stacks.frame[stack]))

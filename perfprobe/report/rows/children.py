@@ -1,4 +1,4 @@
-"""Rows of child processes: those that recorded themselves, and the commands that were not recorded."""
+"""Rows of child processes: those with a recording of their own, and commands that were not recorded."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from perfprobe.tables.findings import Findings
 
 @frozen
 class ChildRow:
-    """recording: the child's own, and `kind` how it was started.
+    """A child process, or all processes of one command that was not recorded.
 
-    Without a recording: the command that started them, and how to record them.
+    recording: the child's own. kind: how it was started. Without a recording: the command that started the
+    processes, and how to record them.
     """
 
     recording: str | None

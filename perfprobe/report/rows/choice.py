@@ -7,9 +7,11 @@ from perfprobe.support.frozen import frozen
 
 @frozen
 class Choice:
-    """top: rows of each table, 0 for all, None for its own choice; sort: one of `ranking.SORTS`; columns: one
-    of `support.view.COLUMNS`; peer_sort: the order in other profilers' tables; is_alone: whether this section
-    was asked for by name.
+    """What the user chose to see.
+
+    top: rows of each table, 0 for all, None for the table's own choice. sort: one of `ranking.SORTS`.
+    columns: one of `support.view.COLUMNS`. peer_sort: the order of other profilers' tables. is_alone: whether
+    this section was requested by name.
     """
 
     top: int | None = None
@@ -19,5 +21,5 @@ class Choice:
     is_alone: bool = False
 
     def most(self, usual: int) -> int:
-        """How many rows to show: `usual` unless another number is asked for; 0 for all."""
+        """How many rows to show, 0 for all: `usual` unless the user requested a number."""
         return usual if self.top is None else self.top

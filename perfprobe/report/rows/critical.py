@@ -16,7 +16,7 @@ from perfprobe.tables.strings import Strings
 
 @frozen(kw_only=True)
 class CriticalRow:
-    """Stretches of the path of one bound and place; figures as in `CriticalRows`.
+    """Stretches of the path with the same bound and place; figures as in `CriticalRows`.
 
     share: of the path's length. step_ns: in a step, None without steps.
     """
@@ -51,7 +51,7 @@ def critical_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[Cr
 
 
 def path_row(findings: Findings) -> Values:
-    """Its length and what that is of."""
+    """The length of the path, and what it covers."""
     found = findings[CriticalPath]
     return Values({name: value for name, value in vars(found).items() if isinstance(value, int)})
 

@@ -1,4 +1,4 @@
-"""Rows of a table made from its own declaration: ids become texts and lines."""
+"""Rows of any table, made from the declarations of its columns: ids become texts and lines."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from perfprobe.tables.trace import Trace
 
 
 def described_rows(findings: Findings, table: Table, top: int) -> list[Values]:
-    """The first `top` rows, 0 for all; a `Line` where a column refers to frames, None for an id of -1."""
+    """The first `top` rows, 0 for all. Ids of frames become a `Line`, other ids texts; -1 becomes None."""
     made = {name: _text_of(findings.trace, column) for name, column in type(table).described.items()}
     rows = values(table.take(slice(top or None)))
     return [Values({name: made[name](value) for name, value in row.items()}) for row in rows]
 
 
 def _text_of(trace: Trace, column: Column) -> Callable[[Any], Any]:
-    """What a value of the column stands for."""
+    """A function from a value of the column to what it stands for."""
     strings = trace.recording[Strings]
     texts: dict[type[Table], Callable[[int], Any]] = {
         Strings: lambda at: named(strings[at]),

@@ -13,7 +13,7 @@ SomeTable = TypeVar("SomeTable", bound=Table)
 
 
 def in_focus(findings: Findings, rows: SomeTable) -> SomeTable:
-    """The rows that match the focus, all without one; `models.focus.SOUGHT` lists the texts."""
+    """The rows that match the focus, or all without one. `models.focus.SOUGHT` has the searched texts."""
     if findings.focus is None:
         return rows
     calling = findings.get(Calling)

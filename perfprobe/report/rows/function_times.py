@@ -1,4 +1,4 @@
-"""Times of Python functions, by the sampler or by cProfile, as columns beside their table."""
+"""Times of Python functions by the sampler or cProfile: columns with a value for each row of a table."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.python import Calling, FunctionRows, Look, SampledStacks
 
-_FEW = 5  # with fewer samples shares mean nothing
+_FEW = 5  # with fewer samples, shares have no meaning
 
 
 def only_counted(calling: Calling, rows: FunctionRows) -> Mask:
-    """Rows with times by cProfile, which their callers' times include: C functions beside samples."""
+    """Which rows have times of cProfile that their callers' sampled times include: C functions."""
     is_c = calling.python.code.file[rows.code] < 0
     return np.asarray(is_c & (rows.own_ns < 0) & (rows.counted_own_ns >= 0))
 
 
 def self_ns(calling: Calling, rows: FunctionRows) -> Int64:
-    """The time by which rows are shown and ordered, -1 not known."""
+    """Self time of each row as shown, in ns, -1 if not known."""
     return np.where(only_counted(calling, rows), rows.counted_own_ns, rows.own_ns)
 
 
@@ -31,18 +31,18 @@ def ranked_ns(calling: Calling, rows: FunctionRows) -> Int64:
 
 
 def total_ns(calling: Calling, rows: FunctionRows) -> Int64:
-    """The same with what the functions called."""
+    """Total time of each row, with what the functions called, in ns, -1 if not known."""
     return np.where(only_counted(calling, rows), rows.counted_total_ns, rows.total_ns)
 
 
 def cpu_ns(calling: Calling, rows: FunctionRows) -> Int64:
-    """CPU time of each function without those it called, by samples; -1 where they do not have it."""
+    """CPU time of each function without those it called, by samples, in ns; -1 if not recorded."""
     known = calling.sampled.take((calling.sampled.cpu_ns >= 0) & (calling.sampled.look == Look.READ))
     return _sums(calling, rows, known, known.cpu_ns, -1)
 
 
 def looks(calling: Calling, rows: FunctionRows) -> Int64:
-    """How many samples found each function running."""
+    """How many samples show each function running."""
     known = calling.sampled.take(calling.sampled.look == Look.READ)
     return _sums(calling, rows, known, known.looks, 0)
 
@@ -50,7 +50,7 @@ def looks(calling: Calling, rows: FunctionRows) -> Int64:
 def _sums(
     calling: Calling, rows: FunctionRows, sampled: SampledStacks, figures: Int64, without: int
 ) -> Int64:
-    """Sums by function; `without`: the value for functions without any."""
+    """Sums by function. without: the value for functions without any rows."""
     code = calling.python.of_stack[sampled.stack]
     sums = np.full(len(calling.python.code) + 1, without, np.int64)  # the last entry: no function
     sums[code] = 0
@@ -59,7 +59,7 @@ def _sums(
 
 
 def threads_ns(calling: Calling) -> int:
-    """Python time of all threads, 0 where it is one thread's."""
+    """Python time of all threads in ns; 0 if only one thread ran Python."""
     several = [time_ns for time_ns in calling.threads.own_ns.tolist() if time_ns > 0]
     return min(sum(several), np.iinfo(np.int64).max) if len(several) > 1 else 0
 
@@ -70,7 +70,7 @@ def has_operators(calling: Calling) -> bool:
 
 
 def sample_ns(calling: Calling) -> int:
-    """How much time one sample stands for, 0 without a sampler."""
+    """How much time one sample stands for in ns, 0 without samples."""
     samples = calling.python.samples
     if not calling.by_samples or len(samples) == 0:
         return 0
@@ -78,12 +78,12 @@ def sample_ns(calling: Calling) -> int:
 
 
 def has_few_samples(calling: Calling) -> bool:
-    """Whether there are samples, but too few to mean anything."""
+    """Whether there are samples, but too few for shares to have a meaning."""
     return calling.by_samples and int(calling.python.samples.looks.sum()) < _FEW
 
 
 def by_cprofile(calling: Calling) -> Calling:
-    """The same with cProfile's times instead of the samples'; none if it did not count to the end."""
+    """The same with cProfile's times in place of the samples'; without times if it stopped early."""
     rows = calling.functions
     is_whole = calling.counts_end_ns is None
     self_ns, total_ns = rows.counted_own_ns, rows.counted_total_ns

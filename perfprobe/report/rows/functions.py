@@ -32,7 +32,7 @@ _SORT: tuple[str, _Order] = (
 
 
 class Function(NamedTuple):
-    """What identifies a function; a C function only has its name. origin: as in `Origin`."""
+    """What identifies a function. A C function only has a name. origin: as in `Origin`."""
 
     file: str | None
     function: str
@@ -42,10 +42,10 @@ class Function(NamedTuple):
 
 @frozen(kw_only=True)
 class FunctionRow:
-    """A function, its figures as in `FunctionRows`; by_phase: those of operators, by column.
+    """A function; figures as in `FunctionRows`. by_phase: those of its operators, by column.
 
-    cpu_ns: CPU time by samples; looks: how many samples found it running. only_counted: whether its times are
-    cProfile's and included in its callers'; shown_own_ns, shown_total_ns: the times that are shown.
+    cpu_ns: CPU time by samples. looks: how many samples show it running. only_counted: whether its times are
+    cProfile's and included in its callers'. shown_own_ns, shown_total_ns: the times that are shown.
     """
 
     function: Function = spread("", Function._fields)
@@ -81,7 +81,7 @@ class FunctionRow:
 
 @frozen(kw_only=True)
 class CallRow:
-    """A function's figures for calls by one caller; caller: None where nothing above it was seen."""
+    """A function's figures for calls by one caller. caller: None if no caller is known."""
 
     caller: Function | None = spread("caller_", Function._fields)
     callee: Function | None = spread("callee_", Function._fields)
@@ -95,10 +95,10 @@ class CallRow:
 class PythonRow:
     """The source and meaning of all functions' times.
 
-    times: where they come from, "samples" or "cprofile". sample_ns: what a sample stands for. counts_end_ns:
-    when cProfile stopped before the program did. idle_ns: time in which other threads than the main waited.
-    looks: all samples; threads_ns: Python time of all threads, 0 where it is one thread's. has_calls,
-    has_operators: whether calls were counted, and operators ran.
+    times: their source, "samples" or "cprofile". sample_ns: the time that a sample stands for. counts_end_ns:
+    when cProfile stopped, if it was before the program ended. idle_ns: time in which threads other than the
+    main one waited. looks: the number of samples. threads_ns: Python time of all threads, 0 if only one ran
+    Python. has_calls, has_operators: whether calls were counted, and operators ran.
     """
 
     times: str | None
@@ -132,7 +132,7 @@ def python_row(calling: Calling) -> PythonRow:
 
 
 def function_rows(trace: Trace, calling: Calling, rows: FunctionRows) -> list[FunctionRow]:
-    """These of the functions, in their order."""
+    """A row for each of these functions, in the same order."""
     beside = (
         functions(trace, calling.python.code.take(rows.code)),
         times.cpu_ns(calling, rows).tolist(),
@@ -153,7 +153,7 @@ def function_rows(trace: Trace, calling: Calling, rows: FunctionRows) -> list[Fu
 
 
 def call_rows(trace: Trace, calling: Calling, calls: FunctionCalls) -> list[CallRow]:
-    """These of the calls, in their order."""
+    """A row for each of these calls, in the same order."""
     known = [*functions(trace, calling.python.code), None]
     return [
         CallRow(
@@ -166,7 +166,7 @@ def call_rows(trace: Trace, calling: Calling, calls: FunctionCalls) -> list[Call
 
 
 def functions(trace: Trace, code: Code) -> list[Function]:
-    """What identifies each row of the table."""
+    """The function of each row of the table."""
     strings = trace.recording[Strings]
     columns = (code.file, code.function, code.first_line, code.origin)
     return [
@@ -193,5 +193,5 @@ def ranked_calls(calls: FunctionCalls, top: int) -> FunctionCalls:
 
 
 def sorted_by(sort: str) -> str:
-    """The column by which functions are ranked, in pstats' words."""
+    """The column by which functions are ranked, as pstats calls it."""
     return _SORTS.get(sort, _SORT)[0]

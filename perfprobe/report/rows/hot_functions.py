@@ -40,11 +40,12 @@ _RUNNERS = ("<built-in method builtins.exec>", "<built-in method builtins.__impo
 
 @frozen
 class HotFunctions:
-    """The first rows in some order, and how many there are.
+    """The first rows by some order, and how many there are.
 
-    whole: how many functions there are; found: in focus, without those covered by their callers' rows; told:
-    how many are covered so. few_samples: whether there were too few samples, and cProfile's times are used.
-    imports: of libraries; they are one row, that of the function `IMPORTS`.
+    whole: how many functions there are. found: how many of these are in focus, without those that their
+    callers' rows include. told: how many are included so. few_samples: whether there were too few samples, so
+    that cProfile's times are used. imports: those of libraries; one row, that of the function `IMPORTS`, has
+    them all.
     """
 
     rows: list[FunctionRow]
@@ -57,7 +58,7 @@ class HotFunctions:
 
 
 def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
-    """The first `top` of the functions that other tables do not show better, 0 for all."""
+    """The first `top` functions, 0 for all, without those that other tables show better."""
     trace, calling = findings.trace, findings[Calling]
     few_samples = has_few_samples(calling)
     if few_samples:
@@ -80,7 +81,7 @@ def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
 
 
 def _with_imports(rows: list[FunctionRow], imports: Sequence[ImportRow], sort: str) -> list[FunctionRow]:
-    """The rows by time, with one for all imports in its place."""
+    """The rows with one more for all imports, ordered by time."""
     time_ns = sum(row.time_ns for row in imports)
     if time_ns == 0 or sort == "calls":
         return rows
@@ -90,7 +91,7 @@ def _with_imports(rows: list[FunctionRow], imports: Sequence[ImportRow], sort: s
 
 
 def _import_row(time_ns: int, cpu_ns: int) -> FunctionRow:
-    """All imports in the place of the functions that ran in them."""
+    """One row for all functions that ran in imports."""
     values: dict[str, Any] = dict.fromkeys(each.name for each in fields(FunctionRow))
     values |= {"function": IMPORTS, "own_ns": time_ns, "total_ns": time_ns, "cpu_ns": cpu_ns}
     values |= {"by_phase": {}, "looks": 0, "only_counted": False}
@@ -98,10 +99,10 @@ def _import_row(time_ns: int, cpu_ns: int) -> FunctionRow:
 
 
 def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
-    """The functions with more than operators; C functions where their callers' rows do not cover them.
+    """The functions that do more than run operators, and C functions that no caller's row includes.
 
-    With samples, torch's are left to the tables of operators; those that run Python include the time of
-    everything that cProfile leaves out, such as imports of libraries.
+    With samples, torch's C functions are left out, because tables of operators have them. C functions that
+    run Python are left out too: cProfile's times for them include imports of libraries and more.
     """
     rows, code = calling.functions, calling.python.code
     rows = rows.take((rows.own_ns >= 0) | (rows.calls >= 0))
@@ -112,7 +113,7 @@ def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
 
 
 def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
-    """The standard library's C functions with nearly all the time of a caller that also has a row."""
+    """Which C functions of the standard library have nearly all the time of a caller that has a row."""
     self_of = dict(zip(rows.code.tolist(), self_ns(calling, rows).tolist(), strict=True))
     is_stdlib = calling.python.code.origin[rows.code] == Origin.STDLIB
     candidates = rows.take(only_counted(calling, rows) & is_stdlib)

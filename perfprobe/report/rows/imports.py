@@ -1,4 +1,4 @@
-"""Rows of imports: what was imported, what asked for it, and how long it took."""
+"""Rows of imports: what was imported, the code that imported it, and how long it took."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Trace
 
 _SITE = ("/site-packages/", "/dist-packages/")
-_MOST_PARTS = 2  # of a module's name: `torch._dynamo`
+_MOST_PARTS = 2  # parts of a module's name that are shown: `torch._dynamo`
 _INIT = ".__init__"
 _LOCAL = "<locals>"  # in the names of functions made by functions, such as decorators
 
 
 @frozen(kw_only=True)
 class ImportRow:
-    """A library that was imported. module: its name, None not known.
+    """A library that was imported. module: its name, None if not known.
 
-    by: the function whose call led to it, None where the line itself imports it. line: of the program.
+    by: the function whose call led to the import, None if the line itself imports it. line: of the program.
     """
 
     module: str | None
@@ -34,9 +34,9 @@ class ImportRow:
 
 
 def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
-    """The imports that samples found, most time first; those of one module from one line are one row.
+    """The imports that samples show, most time first; one row for each module and function that led to it.
 
-    A module that several lines of the program import is one row too, at the line with most of it.
+    If several lines of the program import a module, its row has the line with most of the time.
     """
     rows: dict[tuple[str | None, str | None, Line | None], ImportRow] = {}
     for value in values(calling.imports):
@@ -55,12 +55,12 @@ def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
 
 
 def imported_at(trace: Trace, python: PythonCode, importer: int, body: int) -> str | None:
-    """The name of the module that this stack asked for, None where it was not seen."""
+    """The name of the module that this stack imported, None if no sample shows it."""
     return _module(trace.recording, body, whole=asked_by(trace, python, importer) is not None)
 
 
 def asked_by(trace: Trace, python: PythonCode, importer: int) -> str | None:
-    """The function that the program called and that imports; None where its own line does."""
+    """The function called by the program that led to the import; None if the program's own line imports."""
     stack = called_from_user(trace, python, importer)
     return None if stack is None else function_of(trace, stack).removesuffix(_INIT)
 
@@ -74,8 +74,8 @@ def function_of(trace: Trace, stack: int) -> str:
 def called_from_user(trace: Trace, python: PythonCode, stack: int) -> int | None:
     """The part of this stack that ends with the function called by the program's own code.
 
-    For a decorator's wrapper it is the wrapped function, if that is on the stack. None
-    where the stack ends in the program's own code, or has no such code.
+    For a decorator's wrapper it is the wrapped function, if that is on the stack. None if the stack ends in
+    the program's own code, or has no such code.
     """
     parent, code = trace.recording[Stacks].parent, python.of_stack
     below: list[int] = []
@@ -89,7 +89,7 @@ def called_from_user(trace: Trace, python: PythonCode, stack: int) -> int | None
 
 
 def _module(recording: Recording, body: int, *, whole: bool) -> str | None:
-    """The name of a file's module, or of its package where not the whole is asked for."""
+    """The name of a file's module; without `whole` only its first parts."""
     if body < 0:
         return None
     file = recording[Strings][recording[Frames].file[recording[Stacks].frame[body]]]

@@ -18,9 +18,9 @@ PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
 
 @frozen(kw_only=True)
 class LineRow:
-    """A line, or all operators without one for one reason. text: the source line, where it can be read.
+    """A line, or all operators that have no line for the same reason. text: the source line if readable.
 
-    typical_ns: as for operators. operator, overload, signature: of the row with most time there.
+    typical_ns: as for operators. operator, overload, signature: of the row with most time on the line.
     """
 
     line: Line | None = place()
@@ -42,12 +42,12 @@ class LineRow:
 
     @property
     def misleads(self) -> bool:
-        """As for the rows of operators that ran there."""
+        """Whether outliers, or waiting in all calls, are a large part of the sums."""
         return misleads(self.self_ns, self.typical_ns)
 
 
 def line_rows(findings: Findings, sources: SourceText, lines: HotLines) -> list[LineRow]:
-    """These of the hot lines, in their order."""
+    """A row for each of these lines, in the same order."""
     trace, strings = findings.trace, findings.trace.recording[Strings]
     whole_ns = max(findings[Hotspots].totals.self_ns, 1)
     found = []
@@ -72,7 +72,7 @@ def line_rows(findings: Findings, sources: SourceText, lines: HotLines) -> list[
 
 
 def placed_lines(findings: Findings, sort: str) -> HotLines:
-    """Rows with a line, by time on GPUs or self time, most first."""
+    """The rows that have a line, ordered by time on GPUs or by self time."""
     lines = findings[HotLines]
     placed = lines.take(lines.frame >= 0)
     return placed.take(np.argsort(-placed.gpu_self_ns, kind="stable")) if sort == "gpu" else placed

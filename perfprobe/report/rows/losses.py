@@ -10,7 +10,7 @@ from perfprobe.tables.findings import Findings
 
 @frozen
 class LossRow:
-    """Which source lost what, how many (None: not known), and the remedy."""
+    """What a source lost: the reason, how many (None if not known), and the remedy."""
 
     source: str
     reason: str
@@ -19,7 +19,7 @@ class LossRow:
 
 
 def loss_rows(findings: Findings) -> list[LossRow]:
-    """All of them, in the order in which they were noticed."""
+    """All losses, in the order in which they were noticed."""
     losses = findings.get(Losses) or Losses.empty()
     return [
         LossRow(row["source"], row["reason"], measured(row["count"]), named(row["remedy"]))

@@ -8,7 +8,7 @@ from perfprobe.tables.strings import Strings
 
 
 def measurements_of(findings: Findings, rows: HotspotRows) -> list[Measurement | None]:
-    """The measurement of each row's operator and inputs; None where there is none."""
+    """The measurement of each row's operator and inputs, None if there is none."""
     measured = findings.get(Measurements)
     if measured is None:
         return [None] * len(rows)
@@ -23,6 +23,6 @@ def measurements_of(findings: Findings, rows: HotspotRows) -> list[Measurement |
 
 
 def limit(measured: Measurement) -> Bound | None:
-    """The binding limit: the one that the call comes nearest to."""
+    """The limit that the call comes nearest to."""
     bounds = [bound for bound in measured.bounds if bound.kind != "overhead"]
     return max(bounds, key=lambda bound: bound.fraction.value, default=None)

@@ -15,7 +15,7 @@ from perfprobe.tables.stacks import Modules
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
-DEEPEST = 64  # levels of the tree
+DEEPEST = 64  # levels of the tree that are shown
 _FIGURES = ModuleTimes.combined(Combine.SUM)
 
 
@@ -34,8 +34,8 @@ class ModuleRow:
 class Node:
     """A module, or several similar ones, in a tree.
 
-    name: within its parent, `layers.*` for several; type: its class; number: how many modules it
-    stands for; figures: their sums, as in `ModuleTimes`.
+    name: its name in its parent, `layers.*` for several. type: its class. number: how many modules it stands
+    for. figures: their sums, as in `ModuleTimes`.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Node:
 
 @frozen
 class TreeRow:
-    """A shown node. depth: among the shown nodes; repeats: whether to say how many modules it is."""
+    """A shown node. depth: its level among shown nodes. repeats: whether to show how many modules it is."""
 
     node: Node
     depth: int
@@ -91,7 +91,7 @@ def tree_rows(findings: Findings, most: int, least: float) -> list[TreeRow]:
 
 
 def module_trees(trace: Trace, times: ModuleTimes) -> list[Node]:
-    """The trees, folded."""
+    """The trees of modules, with repeated modules merged."""
     strings, names = trace.recording[Strings], trace.recording[Modules].name
     depth: list[int] = []
     for value in values(times):
@@ -120,7 +120,7 @@ def _folded(parts: Sequence[Node]) -> Iterator[Node]:
 
 
 def _merged(name: str, alike: Sequence[Node]) -> Node:
-    """Several nodes merged into one, and so their children of equal name."""
+    """Several nodes merged into one. Their children of equal name are merged too."""
     if len(alike) == 1:
         return alike[0]
     by_name: dict[str, list[Node]] = {}

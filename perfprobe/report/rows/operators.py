@@ -21,7 +21,7 @@ _PHASES = ("forward_ns", "backward_ns", "recompute_ns")
 
 @frozen
 class ModuleShare:
-    """The part of a module in a row; module: its path, None outside of all. at: its place in the model."""
+    """What a module adds to a row. module: its path, None outside of modules. at: its place in the model."""
 
     module: str | None
     calls: int
@@ -31,11 +31,11 @@ class ModuleShare:
 
 @frozen(kw_only=True)
 class Calls:
-    """A group of calls, of operators or of a range; fields in which they differ are None.
+    """A group of calls of operators or of a range. Fields in which the calls differ are None.
 
-    line: of their own Python; forward: of the forward call; reason: why there is no line. module: of all
-    calls, or what their modules have in common. long_calls: how many calls distort the sums; typical_ns: self
-    time with usual ones in their place. recorded: sums of columns that not every recording has.
+    line: that of their own Python. forward: that of the forward call. reason: why there is no line. module:
+    that of all calls, or a pattern for several. long_calls: how many outliers there are. typical_ns: self
+    time with the usual duration in place of outliers. recorded: sums of columns that not every recording has.
     """
 
     line: Line | None = place()
@@ -63,7 +63,7 @@ class Calls:
 
     @property
     def whole_mean_ns(self) -> int:
-        """Nanoseconds of a call, rounded."""
+        """The mean duration of a call in ns, rounded."""
         return self.total_ns // max(self.calls, 1)
 
     @property
@@ -85,8 +85,9 @@ class RangeRow:
 class OperatorRow:
     """A row of hot operators, in any grouping.
 
-    share: of operator time. made_from, made_from_lines: of a kernel of torch.compile. operators, signatures,
-    lines: how many different ones there are. of_limit, limit, verdict: as `perfprobe bench` measured.
+    share: of operator time. made_from, made_from_lines: the operators and lines of a kernel that
+    torch.compile generated. operators, signatures, lines: how many different ones there are. of_limit, limit,
+    verdict: what `perfprobe bench` measured.
     """
 
     operator: str | None
@@ -114,7 +115,7 @@ def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
 
 
 def rows_of(findings: Findings, rows: HotspotRows) -> list[OperatorRow]:
-    """These of the hot operators, in their order."""
+    """A row for each of these hot operators, in the same order."""
     hotspots = findings[Hotspots]
     whole_ns = max(hotspots.totals.self_ns, 1)
     return [
@@ -160,7 +161,7 @@ def _operator_row(
 
 def _ran(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> Iterator[Calls]:
     for at, value in enumerate(values(rows)):
-        comparable = value["name"] >= 0  # but not for all operators of a line or module
+        comparable = value["name"] >= 0  # not if a row has all operators of a line or module
         parts = hotspots.parts_of(rows, at)
         yield Calls(
             line=trace.line(value["frame"]),

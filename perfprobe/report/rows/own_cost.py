@@ -1,4 +1,4 @@
-"""What recording added to the program's CPU time: an estimate from costs measured where it ran."""
+"""What recording added to the program's CPU time: an estimate from costs measured on this machine."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import NamedTuple
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.recording import Recording
 
-_MOST_COLDER = 10  # times; larger factors are not credible
+_MOST_COLDER = 10  # larger factors are not credible
 _FIXED = ("start_cpu_ns", "torch_cpu_ns", "stop_cpu_ns")
 
 
 class OwnCost(NamedTuple):
     """CPU time in ns.
 
-    running_ns: while the program ran, an estimate; None where nothing was measured. share: of the CPU
-    time without it; None where that is not known. fixed_ns: to start and to stop, measured,
-    not part of running_ns; None where not measured.
+    running_ns: an estimate for the time while the program ran, None if nothing was measured. share: its ratio
+    to the CPU time without it, None if not known. fixed_ns: the measured cost to start and to stop, which is
+    not part of running_ns; None if not measured.
     """
 
     running_ns: float | None
@@ -27,12 +27,15 @@ class OwnCost(NamedTuple):
 def own_cost(findings: Findings, totals: Totals) -> OwnCost:
     """The cost for a recording with operators.
 
-    An operator costs what one did in the calibration as recording began, times how much longer our own part
-    took in the program, where caches are colder, stacks deeper and inputs more (one in 61 is timed).
-    Readings of CPU clocks, calls that were counted and windows of the autograd profiler are numbers times the
-    cost of one; the CPU time of the writer's and sampler's threads is read. It is a lower bound: how much
-    colder caches make the program's own code, events that were not kept, and what the autograd profiler
-    takes while it records are not included. Paired runs of five programs measured 1.2 to 2.4 times as much.
+    The cost of an operator is measured by a calibration when recording begins. In the program our part takes
+    longer, because caches are colder, stacks deeper and inputs more numerous. So one operator in 61 is timed,
+    and the calibrated cost is multiplied by that ratio. Readings of CPU clocks, counted calls and windows of
+    the autograd profiler are each a number times the cost of one. The CPU time of the writer's and the
+    sampler's threads is read.
+
+    The result is a lower bound. It does not include the slower code of the program itself, whose caches are
+    colder, events that were not kept, and the autograd profiler's cost while it records. Paired runs of five
+    programs measured 1.2 to 2.4 times as much.
     """
     recording = findings.trace.recording
     reading_ns = recording.number("autograd", "reading_ns")
@@ -51,7 +54,7 @@ def own_cost(findings: Findings, totals: Totals) -> OwnCost:
 
 
 def _operators_ns(recording: Recording, totals: Totals) -> float:
-    timed_ns = recording.number("cost", "timed_event_ns")  # where all have CPU time: with the system calls
+    timed_ns = recording.number("cost", "timed_event_ns")  # with system calls, if every operator has CPU time
     if timed_ns is not None:
         return timed_ns * totals.operators
     reads_ns = 2 * totals.cpu_timed * _number(recording, "cost", "cpu_read_ns")
@@ -59,7 +62,7 @@ def _operators_ns(recording: Recording, totals: Totals) -> float:
 
 
 def _colder(recording: Recording) -> float:
-    """How many times longer our own part of an event took in the program; 1 where it is not known."""
+    """How many times longer our part of an event took in the program than in calibration; 1 if not known."""
     own_ns, trial_ns = (_number(recording, "cost", name) for name in ("own_ns", "trial_own_ns"))
     return min(max(own_ns / trial_ns, 1), _MOST_COLDER) if trial_ns > 0 else 1
 

@@ -15,12 +15,12 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.teams import KIND_TEXTS, Teams
 
-_APART = ("windows", "threads", "lacks")  # tables of their own
+_SEPARATE = ("windows", "threads", "lacks")  # these have tables of their own
 
 
 @frozen(kw_only=True)
 class ThreadWaitRow:
-    """A thread; as in `ThreadWaits` and `ThreadInventory`. name: the program's, else the kernel's."""
+    """A thread; figures as in `ThreadWaits`, `ThreadInventory`. name: the program's, else the kernel's."""
 
     name: str | None
     os_thread: int | None
@@ -36,10 +36,10 @@ class ThreadWaitRow:
 
 
 def processor_rows(findings: Findings) -> list[Values]:
-    """One row: `Processors` without its tables, and reasons for what is not known."""
+    """One row: the figures of `Processors`, and reasons for what is not known."""
     found = findings[Processors]
     row: dict[str, Any] = {
-        each.name: getattr(found, each.name) for each in fields(found) if each.name not in _APART
+        each.name: getattr(found, each.name) for each in fields(found) if each.name not in _SEPARATE
     }
     row["neighbours_share"] = found.neighbours_share
     row["lacks"] = {missing.what: missing.why for missing in found.lacks}
@@ -53,7 +53,7 @@ def window_rows(findings: Findings) -> list[Values]:
 
 
 def thread_wait_rows(findings: Findings) -> list[ThreadWaitRow]:
-    """All threads that ran, the most waiting first."""
+    """All threads that ran, longest waiting first."""
     recording = findings.trace.recording
     os_threads: Sequence[int] = recording[Threads].os_thread.tolist()
     found = []

@@ -16,7 +16,7 @@ from perfprobe.tables.ranges import RangeKind, RangeRows, RangeSource
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-# Domains in which libraries set ranges by the thousand; oneDNN's are `dnnl::primitive::execute` and similar.
+# Domains in which libraries set thousands of ranges. oneDNN's are `dnnl::primitive::execute` and similar.
 _LIBRARIES = re.compile(
     r"(dnnl|onednn|nccl|cu(blas|dnn|fft|solver|sparse|tensor)|cub|cccl|thrust|one?tbb|openmp)", re.IGNORECASE
 )
@@ -49,7 +49,7 @@ _FIGURES = ("open", "total_ns", "mean_ns", "median_ns", "p95_ns", "longest_ns")
 
 
 def named_range_rows(findings: Findings, rows: RangeRows) -> list[NamedRangeRow]:
-    """These of the named ranges, in their order."""
+    """A row for each of these named ranges, in the same order."""
     recording = findings.trace.recording
     strings, is_main = recording[Strings], recording.main_thread()
     return [
@@ -73,14 +73,14 @@ def named_ranges_in_focus(findings: Findings) -> RangeRows:
 
 
 def ranked_named(rows: RangeRows, top: int, sort: str) -> RangeRows:
-    """The first rows, 0 for all; by total time where these rows do not have the sort column."""
+    """The first `top` rows, 0 for all; by total time if these rows do not have the column to sort by."""
     keys = {"calls": rows.ranges, "mean": rows.mean_ns, "median": rows.median_ns, "p95": rows.p95_ns}
     order = np.argsort(-keys.get(sort, rows.total_ns), kind="stable")
     return rows.take(order[: top or len(order)])
 
 
 def by_library(findings: Findings, rows: RangeRows) -> Mask:
-    """Which rows a library set, not the program: there can be very many, which would hide the others."""
+    """Which rows a library set. There can be so many that they would hide the program's own."""
     strings = findings.trace.recording[Strings]
     found = [
         (domain >= 0 and _LIBRARIES.match(strings[domain]) is not None)

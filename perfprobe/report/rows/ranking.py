@@ -12,7 +12,7 @@ from perfprobe.support.view import PEER_ONLY_SORTS
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 
-_MISLED = 6  # a sum misleads where it is a sixth too large, as in every row that `durations.long_calls` finds
+_MISLED = 6  # a sum misleads if it is a sixth too large, as in every row that `durations.long_calls` finds
 
 
 def _typical_total(rows: HotspotRows) -> Int64:
@@ -57,12 +57,12 @@ def misleads(self_ns: int, typical_ns: int) -> bool:
 
 
 def range_sort(sort: str) -> str:
-    """The order of ranges: their self time is not operator time, so their total time counts."""
+    """The order of ranges. Total time replaces self time, which for a range is not operator time."""
     return "total" if sort == "self" else sort
 
 
 def sort_of(findings: Findings, sort: str) -> str:
-    """The order of our own tables; by self time where no time on GPUs was recorded."""
+    """The order of our own tables; self time replaces time on GPUs if that was not recorded."""
     if sort in PEER_ONLY_SORTS:
         sort = "gpu" if sort == "gpu-total" else "self"
     hotspots = findings.get(Hotspots)

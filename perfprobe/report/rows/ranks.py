@@ -35,7 +35,7 @@ class RankRow:
 
 @frozen(kw_only=True)
 class CollectiveRow:
-    """Collectives of one name in all ranks, as `CollectiveKind` has them."""
+    """Collectives of one name in all ranks; figures as in `CollectiveKind`."""
 
     name: str
     calls: int
@@ -46,7 +46,7 @@ class CollectiveRow:
 
 
 def rank_rows(findings: Findings) -> list[RankRow]:
-    """Returns a row for each rank. What needs other ranks is None if only one was given."""
+    """Returns a row for each rank. Figures that need other ranks are None if only one was given."""
     found = findings[Ranks]
     return [_row(found, at, rank) for at, rank in enumerate(found.ranks)]
 

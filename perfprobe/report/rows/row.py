@@ -1,6 +1,6 @@
-"""Rows: dataclasses with typed values, named as in the JSON document; None: not known or not measured.
+"""Rows: dataclasses with typed values, named as in the JSON document. None means not known or not measured.
 
-Text identifies a row, never an id of one recording: rows of two recordings can be compared.
+Texts identify rows, not ids of one recording, so rows of two recordings can be compared.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from perfprobe.tables.trace import Line
 
 
 def spread(prefix: str, names: Sequence[str]) -> Any:
-    """A field whose value's own fields are put into the row itself, each after the prefix."""
+    """A field whose value's own fields become fields of the row, each with the prefix."""
     return field(metadata={"spread": [(prefix + name, name) for name in names]})
 
 
 def place(prefix: str = "") -> Any:
-    """The field of a `Line`: `file`, `line` and `function`, each after the prefix."""
+    """A field with a `Line`: in documents `file`, `line` and `function`, each with the prefix."""
     return spread(prefix, Line._fields)
 
 
 def inline() -> Any:
-    """A field whose value, a row or a mapping, is put into the row itself."""
+    """A field whose value, a row or a mapping, is merged into the row."""
     return field(metadata={"inline": True})
 
 
 def unwritten() -> Any:
-    """A field that documents leave out: it is only needed to show others."""
+    """A field that documents leave out, because it is only needed to show other fields."""
     return field(metadata={"unwritten": True})
 
 
 @frozen
 class Values:
-    """A row with all values of a table's row, by column."""
+    """A row that has all columns of a table's row."""
 
     values: Mapping[str, Any] = inline()
 
 
 def plain(row: Any) -> dict[str, Any]:
-    """The row for a document: numbers, texts, lists, dicts and None."""
+    """The row as JSON has it: numbers, texts, lists, dicts and None."""
     found: dict[str, Any] = {}
     for each in fields(row):
         value = getattr(row, each.name)
@@ -72,22 +72,22 @@ def measured(value: int) -> int | None:
 
 
 def figures_of(value: Mapping[str, int], *without: str) -> dict[str, int | None]:
-    """The figures of a row of a table except these, None for -1."""
+    """The figures of a table's row except those in `without`, with None for -1."""
     return {name: measured(figure) for name, figure in value.items() if name not in without}
 
 
 def mean_ns(total_ns: int | None, timed: int) -> int | None:
-    """Mean in whole nanoseconds; None where none was timed."""
+    """The mean in whole ns, None if none has times. timed: how many have times."""
     return total_ns // timed if total_ns is not None and timed > 0 else None
 
 
 def named(text: str) -> str | None:
-    """None for "", which is what an id of -1 reads as."""
+    """None for "", which is the text of the id -1."""
     return text or None
 
 
 def word(kinds: type[IntEnum], value: int) -> str | None:
-    """The name of a kind in small letters, None where it has none."""
+    """The name of a kind in small letters, None for an unknown value."""
     try:
         return kinds(value).name.lower()
     except ValueError:

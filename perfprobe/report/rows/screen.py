@@ -14,8 +14,8 @@ from perfprobe.tables.trace import Line
 class ScreenRow:
     """The text of one label. label: "" for a continuation line, and for the first line.
 
-    text: all of it; pieces: its parts, the last of which are left out where there is no room.
-    time_ns, share: of a step, if the text is about one figure; line: the place it names.
+    text: the whole text. pieces: its parts; the last ones are left out if there is no room. time_ns, share:
+    the figure of a step that the text is about, if there is one. line: the place that it names.
     """
 
     label: str
@@ -28,12 +28,12 @@ class ScreenRow:
 
 
 def said(label: str, *pieces: str, style: str = "", **facts: Any) -> ScreenRow:
-    """A row of these pieces. facts: time_ns, share, line."""
+    """A row with these pieces. facts: time_ns, share, line."""
     known = {"time_ns": None, "share": None, "line": None, **facts}
     return ScreenRow(label=label, text="".join(pieces), pieces=pieces, style=style, **known)
 
 
 def listed(texts: Iterable[str], first: str = "", between: str = ", ") -> Iterator[str]:
-    """Pieces of a row that lists these texts. first: the beginning of the list."""
+    """The pieces of a row that lists these texts. first: text before the list."""
     for at, text in enumerate(texts):
         yield f"{between if at else first}{text}"

@@ -1,8 +1,8 @@
 """The text of source lines, read when the report is made from the files that the recording names.
 
-A recording may name any file, and files change. Only regular .py files of limited size are read,
-where the rule allows it; nothing in them is run, and a file is used only if it was last written before the
-recording began, or is in the folder that the user named.
+A recording may name any file, and files change. Only regular .py files of limited size are read, nothing in
+them is run, and `--source` may forbid reading. A file is used only if it was last written before the
+recording began, or if it is in the folder that the user named.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import tokenize
 
 from perfprobe.tables.findings import Findings
 
-MOST_BYTES = 4 << 20  # of a file
+MOST_BYTES = 4 << 20  # larger files are not read
 MOST_BYTES_OF_ALL = 64 << 20
-LEAST_BYTES = 16 << 10  # counted for any file, even a missing one: it bounds how many are searched
-LONGEST_LINE = 1000  # characters kept
+LEAST_BYTES = 16 << 10  # every file counts for at least this much, even a missing one, to bound the search
+LONGEST_LINE = 1000  # characters of a line that are kept
 
 _MISSING = "source not found here"
 _CHANGED = "changed since the recording"
@@ -40,17 +40,17 @@ class SourceText:
         self._bytes = 0
 
     def text(self, file: str, line: int) -> str | None:
-        """The text of a line without its newline, None where it cannot be read."""
+        """The text of a line without its newline, None if it cannot be read."""
         lines = self._lines(file)
         return lines[line - 1] if isinstance(lines, list) and 0 < line <= len(lines) else None
 
     def lines(self, file: str) -> list[str] | None:
-        """All lines of a file, None where they cannot be read."""
+        """All lines of a file, None if they cannot be read."""
         lines = self._lines(file)
         return lines if isinstance(lines, list) else None
 
     def reason(self, file: str) -> str | None:
-        """Why there is no text of this file, None where there is."""
+        """Why this file has no text, None if it has."""
         lines = self._lines(file)
         return lines if isinstance(lines, str) else None
 
@@ -77,7 +77,7 @@ class SourceText:
         return rule.refused or _MISSING
 
     def _moved(self, path: str, folder: str) -> list[str]:
-        """The path of a file of the program if the program's folder is this one."""
+        """Where a file of the program would be if `folder` were the program's folder."""
         bases = [base.rstrip("/") + "/" for base in self._bases if base.startswith("/")]
         return [os.path.join(folder, path[len(base) :]) for base in bases if path.startswith(base)]
 

@@ -1,4 +1,4 @@
-"""Rows of how the observer and the autograd profiler agree, where both recorded."""
+"""Rows that compare the observer and the autograd profiler, if both recorded."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfprobe.tables.trace import Trace
 
 @frozen
 class DifferenceRow:
-    """Calls of an operator on which they differ; observer, autograd: the value of each."""
+    """Calls of an operator on which the two differ. observer, autograd: the value of each."""
 
     kind: str
     operator: str | None
@@ -23,7 +23,7 @@ class DifferenceRow:
 
 
 def sources_row(found: Sources) -> Values:
-    """`Sources` without the differences, and how many of those have no known reason."""
+    """The figures of `Sources`, and how many differences have no known reason."""
     figures = {name: value for name, value in vars(found).items() if name != "differences"}
     return Values({**figures, "unexplained": found.unexplained})
 

@@ -14,9 +14,9 @@ from perfprobe.tables.trace import Line
 
 @frozen(kw_only=True)
 class StartUpRow:
-    """A part of start-up. module: of an import, the package that was imported, None where it was not seen.
+    """A part of start-up. module: for an import the package, None if no sample shows it.
 
-    by: the function that asked for the import. line: of the program, with most of the time.
+    by: the function that led to the import. line: the program's line with most of the time.
     """
 
     part: str | None
@@ -27,7 +27,7 @@ class StartUpRow:
 
 
 def start_up_rows(findings: Findings) -> list[StartUpRow]:
-    """The parts, most time first; imports of one package that one function asked for are one row."""
+    """The parts, most time first. Imports of one package by one function are one row."""
     trace = findings.trace
     found: dict[tuple[str | None, str | None, str | None], StartUpRow] = {}
     for value in values(findings[StepTimes].start_up):

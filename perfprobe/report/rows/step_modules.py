@@ -1,4 +1,4 @@
-"""The module with most of a step's time, where the program's own lines are not specific enough."""
+"""The module with most of a step's time, for programs whose own lines are not specific enough."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 
-_MOST = 0.6  # of the parent's time: then the parent is not specific enough
-_MUCH = 0.25  # of a root's time
+_MOST = 0.6  # a module with this share of its parent's time is named in place of the parent
+_MUCH = 0.25  # a module needs this share of its root's time
 
 
 @frozen
 class HotModule:
-    """A module, or several similar ones. path: `transformer.h.*.attn`; time_ns: in all steps."""
+    """A module, or several similar ones. path: `transformer.h.*.attn`. time_ns: in all steps."""
 
     path: str
     node: Node
 
     @property
     def time_ns(self) -> int:
-        """Time of typical calls of its operators and its children's."""
+        """Typical time of its operators and its children's, in ns."""
         return self.node.total_ns
 
     @property
     def phases(self) -> str:
-        """`forward + backward`, those in which it has time."""
+        """The phases in which it has time: `forward + backward`."""
         return " + ".join(name for name in ("forward", "backward") if self.node.figures[f"{name}_ns"] > 0)
 
 
 def hot_module(findings: Findings) -> HotModule | None:
-    """The innermost module with most of the time of each parent, and much of a root's; else None."""
+    """The innermost module that has most of each parent's time and much of its root's, otherwise None."""
     roots = module_trees(findings.trace, findings[StepHotspots].modules)
     node = max(roots, key=lambda root: root.total_ns, default=None)
     if node is None:

@@ -1,4 +1,4 @@
-"""Rows of operators of the steps, with shares of the step."""
+"""Rows of operators in the steps, with shares of the step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of the loops that run steps, of the steps themselves and of their parts."""
+"""Rows of loops, of their steps and of the phases of steps."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _FIGURES = ("steps", "steady", *_TIMES, "micro_batches", "samples")
 
 @frozen(kw_only=True)
 class LoopRow:
-    """A loop of steps; figures as in `Loops`. line: the user's; library: of a library's loop around them.
+    """A loop of steps; figures as in `Loops`. line: the user's line. library: the line of a library's loop.
 
-    samples_per_s: by the median step, where a batch could be read.
+    samples_per_s: for the median step, None if the size of a batch is not known.
     """
 
     kind: str | None
@@ -53,7 +53,7 @@ class LoopRow:
 
 @frozen(kw_only=True)
 class StepRow:
-    """A step; figures as in `Steps`. phases: its time by phase. gpu: what was launched in it, if recorded."""
+    """A step; figures as in `Steps`. phases: its time by phase, in ns. gpu: what was launched in it."""
 
     step: int | None
     loop: int | None
@@ -72,7 +72,10 @@ class StepRow:
 
 @frozen(kw_only=True)
 class PhaseRow:
-    """A part of a loop's steady steps; share: of their time. line: the user's with most of it."""
+    """A phase of a loop's steady steps. share: its share of their time.
+
+    line: the user line with most of it.
+    """
 
     loop: int
     phase: str
@@ -88,7 +91,7 @@ class PhaseRow:
 
 
 class LoopLines:
-    """The lines of loops, from the source where it can be read."""
+    """Finds the lines of loops in the source, if it can be read."""
 
     def __init__(self, findings: Findings) -> None:
         self._trace = findings.trace
@@ -96,7 +99,7 @@ class LoopLines:
         self._known: dict[str, list[tuple[int, int]]] = {}
 
     def line(self, frame: int, line: int) -> Line | None:
-        """The line of the innermost loop around a frame's line; the line itself without one."""
+        """The first line of the innermost loop around a line; the line itself if there is none."""
         at = self._trace.line(frame)
         if at is None:
             return None
@@ -111,7 +114,7 @@ class LoopLines:
 
 
 def _loops_of(lines: list[str] | None) -> list[tuple[int, int]]:
-    """First and last line of each loop; none where the file cannot be read as Python."""
+    """First and last line of each loop; empty if the file cannot be parsed as Python."""
     try:
         tree = ast.parse("\n".join(lines or []))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -122,7 +125,7 @@ def _loops_of(lines: list[str] | None) -> list[tuple[int, int]]:
 
 
 class StepFindings:
-    """The rows of steps, each list made when it is first asked for."""
+    """The rows of steps. Each list is made when it is first requested."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -130,7 +133,7 @@ class StepFindings:
 
     @cached_property
     def loops(self) -> list[LoopRow]:
-        """The leading one first."""
+        """A row for each loop, the leading one first."""
         lines = LoopLines(self._findings)
         return [self._loop(lines, value) for value in values(self._times.loops)]
 
@@ -154,7 +157,7 @@ class StepFindings:
 
     @cached_property
     def phases(self) -> list[PhaseRow]:
-        """By loop, most time first."""
+        """The phases, ordered by loop, most time first."""
         loops = self._times.loops
         return [
             PhaseRow(
@@ -175,7 +178,7 @@ class StepFindings:
 
     @cached_property
     def steps(self) -> list[StepRow]:
-        """By loop and time; with a GPU also a row for what was launched outside of all."""
+        """The steps, ordered by loop and time; with a GPU also a row for work launched outside of steps."""
         times, phases = self._times, self._phases_of_steps()
         gpu = {(row["start_ns"], row["end_ns"]): row for row in self._on_gpu()}
         rows = [

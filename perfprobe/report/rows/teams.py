@@ -14,15 +14,15 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.teams import Teams, ThreadProblem, Utilisation, WorkerTeams
 from perfprobe.tables.trace import Line, Phase
 
-_WAITED = 0.2  # of their CPU time, by workers: from then on their number is a problem
+_WAITED = 0.2  # too many workers if they waited for this share of their CPU time
 
 
 @frozen(kw_only=True)
 class ThreadProblemRow:
-    """A problem with threads. threads: how many of them; cost_ns: time of threads lost to it.
+    """A problem with threads. threads: how many. cost_ns: the time of threads that it cost.
 
-    what: in words; remedy: what to change; line: the user's where it shows most. of_program: False where
-    the program is not at fault.
+    what: the problem in words. remedy: what to change. line: the user line with most of it. of_program: False
+    if the program is not the cause.
     """
 
     problem: str
@@ -37,11 +37,12 @@ class ThreadProblemRow:
 
 @frozen(kw_only=True)
 class OperatorTeamRow:
-    """How many threads ran while this operator alone did.
+    """How many threads ran while only this operator was running.
 
-    active: mean number, with error, two standard errors; efficiency: active by the threads of torch's team.
-    What is missing to 1, as CPU time: not_running_ns, while the caller waited for a processor; idle_ns, while
-    it ran and other members did not (imbalance, serial parts). None without torch's number of threads.
+    active: their mean number. error: two standard errors. efficiency: active divided by the threads of
+    torch's team. The rest to 1 as CPU time: not_running_ns, while the caller waited for a processor; idle_ns,
+    while the caller ran and other members did not (imbalance, serial parts). These are None if torch's number
+    of threads is not known.
     """
 
     operator: str
@@ -114,7 +115,7 @@ def _texts(
 
 
 def _too_many(problem: ThreadProblem, threads: str, cost: str, allowed: float | None) -> tuple[str, str]:
-    """A team that is larger than the number of cores, for one of three reasons."""
+    """Texts for a team that is larger than the number of cores, by the reason."""
     set_to = f"OMP_NUM_THREADS={max(floor(allowed or 1), 1)}"
     waited = f"they waited {cost} for each other"
     if problem is ThreadProblem.AFFINITY:
@@ -127,7 +128,7 @@ def _too_many(problem: ThreadProblem, threads: str, cost: str, allowed: float | 
 
 
 def _neighbours(findings: Findings, used: int, cost: str, allowed: float | None) -> tuple[str, str]:
-    """Other processes: what they used, and what that costs a team."""
+    """Texts for other processes: what they used, and what that costs a team."""
     found, teams = findings.get(Processors), findings[Teams]
     exact = found.neighbours_cores if found is not None else None
     there = allowed if found is None or found.affinity_cores is None else found.affinity_cores
@@ -138,7 +139,7 @@ def _neighbours(findings: Findings, used: int, cost: str, allowed: float | None)
 
 
 def _of_workers(findings: Findings) -> list[ThreadProblemRow]:
-    """DataLoader's workers with a team each, which waited for processors."""
+    """The problem of DataLoader's workers that each have a team and waited for processors."""
     teams, found = findings.get(WorkerTeams), findings.get(Teams)
     if teams is None or len(teams) == 0 or found is None:
         return []

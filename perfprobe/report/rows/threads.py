@@ -1,4 +1,4 @@
-"""Rows of threads: the sums of their Python functions' times."""
+"""Rows of threads: the sums of the times of Python functions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from perfprobe.tables.strings import Strings
 
 @frozen(kw_only=True)
 class ThreadRow:
-    """A thread, its figures as in `ThreadSums`; os_thread: None where the thread is not known.
+    """A thread; figures as in `ThreadSums`. os_thread: None if the thread is not known.
 
-    own_name: its name, unless that is only the process's, which the kernel gives to unnamed threads.
+    own_name: its name, None if it is only the name of the process, which the kernel gives unnamed threads.
     """
 
     thread: int
@@ -55,6 +55,6 @@ def thread_rows(recording: Recording, calling: Calling) -> list[ThreadRow]:
 
 
 def _name(recording: Recording, thread: int) -> str | None:
-    """The program's name of it, else the kernel's."""
+    """The name that the program gave it, otherwise the kernel's."""
     number, name = recording[Threads].os_thread[thread], recording[Threads].name[thread]
     return named(recording.text("python_threads", str(number)) or recording[Strings][name])

@@ -9,7 +9,7 @@ from perfprobe.tables.findings import Findings, Hotspots, Totals
 
 @frozen
 class TotalsRow:
-    """cpu_ns: of the whole process; complete: whether the recording has an end."""
+    """Totals. cpu_ns: CPU time of the whole process. complete: whether the recording has an end."""
 
     wall_ns: int | None
     cpu_ns: int | None

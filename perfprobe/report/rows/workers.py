@@ -13,10 +13,10 @@ from perfprobe.tables.workers import ChildKind, Feeding, StartMethod
 
 @frozen(kw_only=True)
 class WorkerRow:
-    """A child process, or all those without a row of their own; see `tables.workers.Workers`.
+    """A child process, or all those without a row of their own; figures as in `tables.workers.Workers`.
 
-    is_whole: whether it ran to its end. start_up_ns: until it ran the program's part, for a DataLoader's
-    worker until it first asked what to load; lived_ns: from its start to its last sign of life.
+    is_whole: whether it ran to its end. start_up_ns: the time until it ran the program's code; for a
+    DataLoader's worker, until it first asked what to load. lived_ns: from its start to its last event.
     """
 
     kind: str | None
@@ -42,9 +42,9 @@ class WorkerRow:
 
 @frozen(kw_only=True)
 class LoaderRow:
-    """DataLoader's workers of one dataset; see `tables.workers.Loaders`. queued: batches, mean and most.
+    """The workers of one DataLoader; figures as in `tables.workers.Loaders`. queued: batches, mean and most.
 
-    line: the user's with most of the dataset's time, which is line_ns.
+    line: the user line with most of the dataset's time. line_ns: the time of that line.
     """
 
     name: str
@@ -100,7 +100,7 @@ def _worker(value: dict[str, Any]) -> WorkerRow:
 
 
 def loader_rows(findings: Findings) -> list[LoaderRow]:
-    """A row for DataLoader's workers of each dataset, most time in them first."""
+    """A row for each DataLoader, most time of its workers first."""
     found = findings.get(Feeding)
     return [] if found is None else [_loader(value) for value in values(found.loaders)]
 

@@ -34,13 +34,13 @@ def chosen(
     sort: str,
     row: Callable[[Mapping[str, Any]], Row],
 ) -> Chosen[Row]:
-    """Those in focus as rows, most first.
+    """The rows in focus, largest first.
 
     Args:
-        count: the column of how many there are.
+        count: the column with the number of records in a row.
         top: how many rows, 0 for all.
-        sort: one of `support.view.SORTS`; by time where these rows do not have what it asks for.
-        row: makes a row of the values of a table's row.
+        sort: one of `support.view.SORTS`; rows without that figure are sorted by time.
+        row: makes a row from the values of a table's row.
     """
     found = in_focus(findings, table)
     first = ranked(found, count, top, sort)
@@ -48,7 +48,7 @@ def chosen(
 
 
 def ranked(table: SomeTable, count: str, top: int, sort: str) -> SomeTable:
-    """The first rows, most time first, or most of what `sort` asks for; see `chosen`."""
+    """The first rows, ordered by time or by the figure that `sort` names; see `chosen`."""
     columns = table.columns()
     total_ns, number = columns["total_ns"], columns[count]
     keys = {"calls": number, "mean": total_ns / np.maximum(number, 1)}

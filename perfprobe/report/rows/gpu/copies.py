@@ -21,8 +21,8 @@ from perfprobe.tables.strings import Strings
 class CopyRow:
     """Copies of one direction, kind of memory and line; figures as in `CopyRows`.
 
-    kind: a `CopyKind`; source, destination: a `MemoryKind`, None for others. bytes_per_s, bytes_per_ns: None
-    where some of them have no times.
+    kind: a `CopyKind`. source, destination: a `MemoryKind`, None for others. bytes_per_s, bytes_per_ns: None
+    if some copies have no times.
     """
 
     kind: str | None
@@ -41,13 +41,13 @@ class CopyRow:
 
     @property
     def host_memory(self) -> str | None:
-        """The kind of memory of the host that took part, None where none did, or it is not known."""
+        """The kind of host memory of the copy, None if it is not known or no host memory took part."""
         memory = {"to GPU": self.source, "from GPU": self.destination}.get(self.direction)
         return None if memory in ("unknown", "device") else memory
 
     @property
     def mean_ns(self) -> int | None:
-        """Of those that have times."""
+        """The mean of the copies with times."""
         return mean_ns(self.total_ns, self.copies - self.untimed)
 
 
@@ -78,7 +78,7 @@ def copy_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[CopyRo
 
 
 def copied(findings: Findings) -> list[tuple[str, int]]:
-    """Each kind's direction and bytes, most first, in focus or not."""
+    """Direction and bytes of each kind, most bytes first. A focus does not change them."""
     rows = findings[GpuFindings].copies
     kinds, place = np.unique(rows.kind, return_inverse=True)
     sizes_bytes = np.zeros(len(kinds), np.int64)

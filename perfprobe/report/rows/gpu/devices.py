@@ -58,7 +58,7 @@ class StepRow:
 
     @property
     def duration_ns(self) -> int | None:
-        """None where it ended before it began."""
+        """The duration of the step; None if its times are damaged, or for work outside of steps."""
         if self.start_ns is None or self.end_ns is None:
             return None
         return measured(self.end_ns - self.start_ns)

@@ -40,9 +40,9 @@ class IdleRow:
 
 @frozen(kw_only=True)
 class IdleLine:
-    """Idle time of one line, of all without a line where none has one. cause: that with most of it.
+    """Idle time of one line; if no line is known, all idle time. cause: the cause with most of it.
 
-    time_ns: all, or in a step where there are steps. share: of the device's idle time.
+    time_ns: the mean in a step; without steps, in total. share: its share of the device's idle time.
     """
 
     line: Line | None
@@ -73,7 +73,7 @@ def idle_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[IdleRo
 
 
 def most_idle_line(findings: Findings, device: int) -> IdleLine | None:
-    """The line with most of a device's idle time, in steady steps where there are any; None without gaps."""
+    """The line with most of a device's idle time, in steady steps if there are any; None without gaps."""
     found = findings[IdleTimes]
     own = found.rows.take(found.rows.device == device)
     is_of_step = found.steady > 0 and int(own.steps_ns.sum()) > 0
@@ -103,12 +103,12 @@ def _by_line(findings: Findings, rows: IdleRows, time_ns: Int64) -> dict[Line | 
 
 
 def stream_rows(findings: Findings) -> list[Values]:
-    """Each stream, most idle time first."""
+    """A row for each stream, most idle time first."""
     return [Values(figures_of(value)) for value in values(findings[IdleTimes].streams)]
 
 
 def overlap_rows(findings: Findings) -> list[Values]:
-    """Each device."""
+    """A row for each device."""
     return [Values(figures_of(value)) for value in values(findings[IdleTimes].overlaps)]
 
 

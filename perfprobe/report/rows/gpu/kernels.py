@@ -22,9 +22,10 @@ from perfprobe.tables.wrappers import WRAPPER_TEXTS
 
 @frozen(kw_only=True)
 class Sizes:
-    """Shared memory of a block, blocks for each multiprocessor, and occupancies of 1, as in `LaunchSizes`.
+    """Shared memory of a block, blocks per multiprocessor, and occupancies (1 is full), as in `LaunchSizes`.
 
-    tensor_cores: whether it uses them, by its name; plugin_tensor_cores: by the plugin's list of names.
+    tensor_cores: whether its name is one of kernels that use them. plugin_tensor_cores: whether it is in the
+    TensorBoard plugin's list of names.
     """
 
     shared_bytes: int | None
@@ -40,10 +41,10 @@ class Sizes:
 class KernelRow:
     """Kernels of one name under one operator, signature, line and phase; figures as in `KernelRows`.
 
-    family: what made it, NCCL or cuBLAS; wrapper: of NCCL's, "DDP" or "FSDP"; made_from: of one that
-    torch.compile generated, the operators. module: of all calls, None where they differ. launch: how the
-    longest one was launched, the columns of `Launches`, each None where not known; sizes: what follows from
-    it. share: of the time of all kernels.
+    family: what made it, such as NCCL or cuBLAS. wrapper: "DDP" or "FSDP" for a kernel of NCCL. made_from:
+    the operators of a kernel that torch.compile generated. module: that of all calls, None if they differ.
+    launch: how the longest kernel was launched, the columns of `Launches`, each None if not known. sizes:
+    computed from `launch`. share: its share of the time of all kernels.
     """
 
     name: str | None
@@ -67,7 +68,7 @@ class KernelRow:
 
     @property
     def mean_ns(self) -> int | None:
-        """Of those that have times."""
+        """The mean of the kernels with times."""
         return mean_ns(self.total_ns, self.kernels - self.untimed)
 
 
@@ -104,12 +105,12 @@ def kernel_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[Kern
 
 
 def _family(kernel: str, operator: str) -> str | None:
-    """That of the kernel's name; Triton's kernels have names of their own, but their operator tells."""
+    """The family by the kernel's name; for Triton's kernels, which have any name, by their operator."""
     return family(kernel) or ("Triton" if operator.startswith("triton::") else None)
 
 
 def kernel_time_ns(findings: Findings) -> int:
-    """The time of all kernels that have one, in focus or not."""
+    """The time of all kernels with times, in ns. A focus does not change it."""
     total_ns = findings[GpuFindings].kernels.total_ns
     return int(total_ns[total_ns >= 0].sum())
 

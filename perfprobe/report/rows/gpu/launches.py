@@ -29,7 +29,7 @@ class LaunchedRow:
 
     @property
     def mean_delay_ns(self) -> int | None:
-        """Of all of them."""
+        """The mean delay of all launches."""
         return mean_ns(self.delay_ns, self.launches)
 
 
@@ -49,10 +49,10 @@ def launched_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[La
 
 
 def launch_stream_rows(findings: Findings) -> list[Values]:
-    """Each stream, most launches first."""
+    """A row for each stream, most launches first."""
     return [Values(figures_of(value)) for value in values(findings[LaunchTimes].streams)]
 
 
 def queue_rows(findings: Findings) -> list[Values]:
-    """The queue of each stream over time."""
+    """The queue of each stream over time, a row for each part of the time."""
     return [Values(figures_of(value)) for value in values(findings[LaunchTimes].queues)]

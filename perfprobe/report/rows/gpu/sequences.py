@@ -18,9 +18,10 @@ _LONGEST_PERIOD = 16
 
 @frozen(kw_only=True)
 class SequenceRow:
-    """The same kernels one after the other; figures as in `SequenceRows`.
+    """A sequence of kernels; figures as in `SequenceRows`.
 
-    names, operators: of its first `period` kernels, which then repeat; period is all of them where none does.
+    names, operators: of its first `period` kernels. After these it repeats; if it does not, period is its
+    length.
     """
 
     names: Sequence[str]
@@ -57,7 +58,7 @@ def sequence_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[Se
 
 
 def _period(items: Sequence[object]) -> int:
-    """After how many the sequence repeats, the last time maybe in part; its length where it does not."""
+    """After how many items the sequence repeats (the last repetition may be cut); otherwise its length."""
     for period in range(1, min(_LONGEST_PERIOD, len(items) // 2) + 1):
         if all(left == right for left, right in zip(items[period:], items, strict=False)):
             return period

@@ -1,4 +1,4 @@
-"""Where a call was made that started work on a GPU, or waited for one."""
+"""The place of a call that launched work on a GPU, or waited for one."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 @frozen(kw_only=True)
 class Site:
-    """line: of the call's own Python; forward: of the forward call; reason: why there is no line.
+    """The place of a call.
 
+    line: that of the call's own Python. forward: that of the forward call. reason: why there is no line.
     linked: whether the call was recorded.
     """
 
@@ -25,7 +26,7 @@ class Site:
 
 
 def site(trace: Trace, value: Mapping[str, Any]) -> Site:
-    """Of a row of a table with `frame`, `forward_frame`, `phase`, `gap` and `linked`."""
+    """The place for a row of a table with `frame`, `forward_frame`, `phase`, `gap` and `linked`."""
     return Site(
         line=trace.line(value["frame"]),
         forward=trace.line(value["forward_frame"]),

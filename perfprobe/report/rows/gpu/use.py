@@ -9,11 +9,11 @@ from perfprobe.tables.gpu_use import DeviceUse, GpuUse, StepUse
 
 @frozen(kw_only=True)
 class UseRow:
-    """A GPU in the steps; shares are of 1, None where they are not known. Figures as in `DeviceUse`.
+    """A GPU during the steps; figures as in `DeviceUse`. Shares are from 0 to 1, None if not known.
 
-    utilization: the share of the steps in which a kernel ran, busy: a kernel or a copy. tensor_cores: the
-    share of the time of kernels that operators launched, by our list of names; plugin_tensor_cores: by the
-    plugin's.
+    utilization: the share of the steps in which a kernel ran. busy: in which a kernel or a copy ran.
+    tensor_cores: the share of kernels that use them in the time of kernels launched by operators, by our list
+    of names. plugin_tensor_cores: the same by the TensorBoard plugin's list.
     """
 
     device: int
@@ -29,10 +29,7 @@ class UseRow:
 
 @frozen(kw_only=True)
 class PartRow:
-    """What GPUs did in a step; figures as in `StepUse`. step: its number, None: the average.
-
-    percentage: parts of the step, in the same order.
-    """
+    """One kind of GPU use in a step; figures as in `StepUse`. step: its number, None for the average."""
 
     step: int | None
     part: str

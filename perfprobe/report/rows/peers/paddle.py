@@ -1,4 +1,4 @@
-"""Rows of Paddle's profiler: its summaries by their names."""
+"""Rows of the summaries of Paddle's profiler."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ _OTHERS = "Others"
 
 @frozen(kw_only=True)
 class OverviewRow:
-    """A type of events. time_ns: in which one was running; ratio: of the steps' time. on_gpu: of a GPU."""
+    """A type of events. time_ns: how long at least one was running. ratio: to the steps' time.
+
+    on_gpu: 1 for GPUs.
+    """
 
     type: str
     on_gpu: bool
@@ -45,10 +48,10 @@ class OverviewRow:
 
 @frozen(kw_only=True)
 class SummaryRow:
-    """Calls of one name: times are wall time, on a GPU the sum of what was launched; None not recorded.
+    """Calls of one name. Times are wall time; on a GPU the sum of launched work; None if not recorded.
 
-    within: the operator around them, for rows shown below it. cpu_ratio, gpu_ratio: of the steps, for
-    operators of all operators, for calls within an operator of that operator.
+    within: the operator around them, for rows shown below it. cpu_ratio, gpu_ratio: for phases and ranges the
+    ratio to the steps' time, for operators to that of all operators, for calls within one to that operator.
     """
 
     name: str
@@ -68,7 +71,7 @@ class SummaryRow:
 
 @frozen(kw_only=True)
 class PerfRow:
-    """What a step costs, in nanoseconds, or its rate per second; None where not known for each step."""
+    """The cost of a step in ns, or its rate per second; None if not known for every step."""
 
     name: str
     avg: float | None
@@ -78,14 +81,14 @@ class PerfRow:
 
 @frozen(kw_only=True)
 class DeviceRow:
-    """The utilisation of a device; above 1 with several processors."""
+    """The utilisation of a device; it may be above 1 with several processors."""
 
     device: str
     utilization: float
 
 
 def perf_rows(findings: Findings) -> list[PerfRow]:
-    """`reader_cost` where there is a loader, `batch_cost`, and `ips`, largest for the shortest step."""
+    """`reader_cost` if there is a loader, `batch_cost`, and `ips`, whose maximum is of the shortest step."""
     phases = findings[PeerTimes].phases
     found = {PeerPhase(value["phase"]): value for value in values(phases)}
     step, reader = found[PeerPhase.PROFILE_STEP], found.get(PeerPhase.DATALOADER)
@@ -97,7 +100,7 @@ def perf_rows(findings: Findings) -> list[PerfRow]:
 
 
 def _cost(name: str, value: Mapping[str, int], steps: int) -> PerfRow:
-    """Mean over steps; the longest and the shortest only where every step has one."""
+    """The mean over steps; the longest and the shortest only if every step has one."""
     each = (value["most_ns"], value["least_ns"]) if value["calls"] == steps else (None, None)
     return PerfRow(name=name, avg=value["total_ns"] / max(steps, 1), max=each[0], min=each[1])
 
@@ -107,7 +110,7 @@ def _ips(time_ns: float | None) -> float | None:
 
 
 def overview_rows(findings: Findings) -> list[OverviewRow]:
-    """The steps, then types most time first, those on GPUs last."""
+    """The steps, then types on the host, then types on GPUs; most time first in each."""
     times = findings[PeerTimes]
     whole_ns = max(_steps_ns(times), 1)
     rows = [
@@ -125,7 +128,7 @@ def overview_rows(findings: Findings) -> list[OverviewRow]:
 
 
 def model_rows(findings: Findings) -> list[SummaryRow]:
-    """The steps, their phases, and the time in none of these."""
+    """The steps, their phases, and the time outside of phases."""
     phases = findings[PeerTimes].phases
     found = {PeerPhase(value["phase"]): value for value in values(phases)}
     step = found[PeerPhase.PROFILE_STEP]
@@ -157,7 +160,7 @@ _EACH = ("avg", "max", "min")
 def operator_rows(findings: Findings, top: int, sort: str) -> list[SummaryRow]:
     """The first `top` operators, 0 for all, each followed by what ran directly within it.
 
-    sort: one of `support.view.SORTS` or `PEER_ONLY_SORTS`; for a minimum the smallest come first.
+    sort: one of `support.view.SORTS` or `PEER_ONLY_SORTS`. For a minimum the smallest come first.
     """
     table = findings[PeerTimes].operators
     outer = table.take(table.within < 0)
@@ -205,7 +208,7 @@ def ranked(rows: PeerCalls, sort: str, top: int) -> PeerCalls:
 
 
 def device_rows(findings: Findings) -> list[DeviceRow]:
-    """Process and system, where they were read, and GPUs."""
+    """Rows for process and system, if they were read, and for GPUs."""
     return [*_processors(findings), *_gpus(findings)]
 
 

@@ -33,7 +33,7 @@ _SORTED_BY |= {"gpu-total": "device_total_ns"}
 class RoleRow:
     """The time of a category in a step.
 
-    step: the profiler's number, as in `steps` without a profiler, 0 where all operators are one step; None:
+    step: the profiler's number; without a profiler as in `steps`; 0 if all operators are one step; None for
     the average.
     """
 
@@ -45,7 +45,7 @@ class RoleRow:
 
 @frozen(kw_only=True)
 class SummaryRow:
-    """A GPU in the plugin's GPU Summary; shares are of 1, None for what is not known."""
+    """A GPU in the plugin's GPU Summary. Shares are from 0 to 1, None if not known."""
 
     gpu: int
     name: str | None
@@ -59,9 +59,9 @@ class SummaryRow:
 
 @frozen(kw_only=True)
 class OperatorRow:
-    """Operators of one name, and of one signature if asked for; None without a GPU.
+    """Operators of one name, and of one signature if requested. Times on GPUs are None without a GPU.
 
-    host_self_ns: without nested operators, and without their calls of CUDA.
+    host_self_ns: without nested operators, and without calls of CUDA.
     """
 
     name: str
@@ -75,9 +75,9 @@ class OperatorRow:
 
 @frozen(kw_only=True)
 class ModuleRow:
-    """A module, or its backward. occurrences: never known, since calls of modules are not recorded.
+    """A module, or its backward. occurrences: always None, since calls of modules are not recorded.
 
-    host_total_ns: time of its operators and its children's; host_self_ns: of its own.
+    host_total_ns: time of its operators and its children's. host_self_ns: time of its own operators.
     """
 
     name: str
@@ -107,7 +107,7 @@ def role_rows(findings: Findings) -> list[RoleRow]:
 
 
 def summary_rows(findings: Findings) -> list[SummaryRow]:
-    """All GPUs, by number; none where none was recorded."""
+    """A row for each GPU, ordered by number."""
     if findings.get(GpuUse) is None:
         return []
     known = findings.trace.recording.fact("gpu", "devices")
@@ -133,9 +133,10 @@ def _summary(row: UseRow, told: Any) -> SummaryRow:
 
 
 def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
-    """The `top` first, 0 for all; a row for each input shape where the findings are grouped by signature.
+    """The first `top` operators, 0 for all; one row for each input shape if findings are grouped by
+    signature.
 
-    sort: one of `support.view.SORTS`; by host self time where these rows do not have it.
+    sort: one of `support.view.SORTS`; by host self time if these rows do not have that figure.
     """
     rows, trace, group = findings[Hotspots].ungrouped, findings.trace, findings[Hotspots].group
     runtime = _runtime_ns(findings, group)
@@ -158,7 +159,7 @@ def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
 
 
 def _summed(rows: Sums, group: str) -> dict[tuple[int, int | None], dict[str, int]]:
-    """Sums by operator, and by its inputs if asked for; -1 for what was not recorded."""
+    """Sums by operator, and by its inputs if requested; -1 for what was not recorded."""
     names = ("calls", "self_ns", "total_ns", "gpu_self_ns", "gpu_ns")
     found: dict[tuple[int, int | None], dict[str, int]] = {}
     for value in values(rows):
@@ -180,7 +181,7 @@ def _runtime_ns(findings: Findings, group: str) -> dict[tuple[int, int | None], 
 
 
 def tb_module_rows(findings: Findings, top: int) -> list[ModuleRow]:
-    """Modules, each before its children and followed by its backward; 0 for all."""
+    """The first `top` modules, 0 for all: each is followed by its backward, then by its children."""
     own = _own(findings)
     modules = [*values(findings[HotModules].modules)]
     whole = [
