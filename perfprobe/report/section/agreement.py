@@ -1,4 +1,4 @@
-"""The autograd profiler's recording, and how it agrees with the observer where both recorded."""
+"""The autograd profiler's recording, and how it agrees with the observer's if both recorded."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.sources import Sources
 
-TOP = 10  # differences without a known reason
-NAMED = 3  # operators of each reason
+TOP = 10  # differences without a known reason that are shown
+NAMED = 3  # operators that are named for each reason
 
 
 def source_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:

@@ -1,4 +1,4 @@
-"""The table of a benchmark: what steps take when nothing else is recorded."""
+"""The table of a run in benchmark mode: what steps take while nothing else is recorded."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from perfprobe.tables.findings import Between, Findings
 from perfprobe.tables.trace import Line
 
 TOP = 5
-NOTEWORTHY = 0.02  # of the wall time
+NOTEWORTHY = 0.02  # the table is shown from this share of the wall time on
 
 _NO_PLACE = "(no line of Python in common)"
 _START = "(until the first operator: start, imports)"
@@ -33,13 +33,13 @@ def interval_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[An
 
 
 def between(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table; nothing where operators follow each other closely, or without operators."""
+    """The table; nothing if hardly any time passes between operators, or without operators."""
     found, wall_ns = findings[Between], findings.wall_ns
     if found.threads == 0 or found.total_ns < NOTEWORTHY * (wall_ns or 0):
         return
     rows = [row for row in interval_rows(findings, choice.most(TOP)) if row.total_ns]
     if not rows:
-        return  # none in focus
+        return  # no row is in focus
     shown = sum(row.kind == "between" for row in rows)
     yield Heading("Between operators", _said(found, shown, wall_ns))
     yield Table(_columns(rows, is_block=findings.trace.recording.fact("program", "is_block") is True))
@@ -76,7 +76,7 @@ def _columns(rows: Sequence[IntervalRow], *, is_block: bool) -> list[Column]:
 
 
 def _doing_column(rows: Sequence[IntervalRow]) -> Iterator[Column]:
-    """What samples show most there; no column without samples."""
+    """What samples show most in each row; no column without samples."""
     cells = [_doing(row) for row in rows]
     if any(cells):
         yield Column("mostly, by samples", cells, 3, least=20, wish=28)
@@ -110,6 +110,6 @@ def _cell(names: dict[str, str], line: Line | None, to_line: Line | None, caller
     text = f"{place}{onward} in {printable(line.function)}"
     if caller is None or to_line.line > line.line or line.function == "<module>":
         return text
-    # Backwards: in a loop, or the function returned and was called again.
+    # A later operator at an earlier line: in a loop, or the function returned and was called again.
     by = f"{names[printable(caller.file)]}:{caller.line} in {printable(caller.function)}"
     return f"{text}\nor between calls at {by}"

@@ -1,6 +1,6 @@
 """The parts of a section, for every medium: headings, tables, paragraphs, facts.
 
-Styles are words: bold, dim, and names of colours. Widths are characters; the medium knows how many there are.
+Styles are words: bold, dim, and names of colours. Widths are in characters; only the medium knows its own.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Heading(NamedTuple):
 
 
 class Paragraph(NamedTuple):
-    """A text. indent: blanks before each line; brief: the text where there is little room."""
+    """A text. indent: blanks before each line. brief: a shorter text for a small width."""
 
     text: str
     style: str = ""
@@ -37,7 +37,7 @@ class Paragraph(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """One of several short texts. longest: characters after which it is cut, None for never."""
+    """One of several short texts. longest: it is cut after this many characters, None for never."""
 
     text: str
     style: str = ""
@@ -45,13 +45,13 @@ class Fact(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Facts on a line, or on several where they do not fit; never broken within one."""
+    """Facts on a line, or on several if they do not fit. A fact is never broken."""
 
     facts: Sequence[Fact]
 
 
 class Said(NamedTuple):
-    """A line of the first screen. pieces: the last ones are left out where there is no room."""
+    """A line of the first screen. pieces: the last ones are left out if there is no room."""
 
     label: str
     pieces: Sequence[str]
@@ -66,12 +66,12 @@ class Blank(NamedTuple):
 class Column:
     """One column of text cells, which may have several lines.
 
-    rank: columns of higher rank are dropped first, those of rank 0 never. least: its smallest width,
-    None for that of its longest cell. wish: its smallest width while columns of rank 4 and above are
-    there. styles: of each cell, beside `style`; none or one a cell. role: what it shows, where the title is
-    another word for that. brief: the cells where there is little room, empty if they are the same. leaves:
-    characters of the whole width that `least` leaves to others. brief_title: its title there; roomy: from so
-    many characters on there is room.
+    rank: columns of higher rank are dropped first, those of rank 0 never. least: its smallest width, None for
+    the width of its longest cell. wish: its smallest width as long as columns of rank 4 or more are shown.
+    styles: the style of each cell in addition to `style`, empty for none. role: what it shows, if the title
+    is another word for that. brief, brief_title: cells and title for a small width; empty if they are the
+    same. roomy: from this width on the full cells are used. leaves: characters of the whole width that
+    `least` leaves to other columns.
     """
 
     title: str
@@ -91,12 +91,12 @@ class Column:
 
     @property
     def shows(self) -> str:
-        """Its name within the report, independent of its title."""
+        """What it shows: the name that code uses for the column, whatever its title."""
         return self.role or self.title
 
     @cached_property
     def widest(self) -> int:
-        """The preferred width."""
+        """The width that shows all of it."""
         return max(map(cell_len, [self.title, *"\n".join(self.cells).split("\n")]))
 
     @property
@@ -112,12 +112,12 @@ class Column:
 
     @property
     def comfortable(self) -> int:
-        """The smallest comfortable width."""
+        """The smallest width while columns of rank 4 or more are shown."""
         return min(self.widest, max(self.narrowest, self.wish))
 
 
 class Shown(NamedTuple):
-    """How a medium shows a table. left_out: columns; roomy: the width at which none would be left out."""
+    """How a medium shows a table. left_out: columns that it drops. roomy: the width that shows them all."""
 
     titles: Sequence[str]
     left_out: Sequence[str] = ()
@@ -125,7 +125,7 @@ class Shown(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Rows of a table below a common title, and their number. said: a remark about them, in brackets."""
+    """Rows of a table below a common title, and how many. said: a remark about them, shown in brackets."""
 
     title: str
     said: str
@@ -133,9 +133,9 @@ class Part(NamedTuple):
 
 
 class Below(NamedTuple):
-    """Lines below each row. lines: makes them from the row's place and whether its last cell was cut.
+    """Lines below each row. lines: makes them from the row's number and whether its last cell was cut.
 
-    behind: the title of the column after which they begin, if it is the first one.
+    behind: the lines are indented to after the column with this title, if that is the first one.
     """
 
     lines: Callable[[int, bool], Iterable[str]]
@@ -149,10 +149,10 @@ def nothing(_: Shown) -> Iterator[str]:
 
 @frozen
 class Table:
-    """A table. notes: what its shown figures do not include.
+    """A table. notes: makes notes about the figures that are shown.
 
-    whole: the full signature of each row: rows that differ in it must not look the same. parts: rows that
-    belong together. folds: long texts continue below rather than being cut. below: lines below each row.
+    whole: the full signature of each row; rows with different ones must not look the same. parts: groups of
+    rows. folds: whether long texts continue on the next line instead of being cut. below: lines below rows.
     """
 
     columns: Sequence[Column]
@@ -168,7 +168,7 @@ Rows: TypeAlias = "Sequence[Any]"
 
 
 def no_tables(_: Findings, __: Choice) -> dict[str, Rows]:
-    """A section without rows of its own."""
+    """The tables of a section that has none."""
     return {}
 
 
@@ -176,9 +176,9 @@ def no_tables(_: Findings, __: Choice) -> dict[str, Rows]:
 class Section:
     """A part of the report.
 
-    name: one of `support.view.VIEWS`; requires: findings without which it is left out, by type or by the name
-    of their table; blocks: what it shows; tables: its rows, by the names of their tables in documents;
-    shows: optional findings.
+    name: one of `support.view.VIEWS`. requires: findings without which it is left out, by type or by the name
+    of their table. shows: optional findings. blocks: makes what it shows. tables: makes its rows, by the
+    names of their tables in JSON.
     """
 
     name: str

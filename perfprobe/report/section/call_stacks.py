@@ -15,15 +15,16 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 
 TOP = 10
-MOST_IN_DOCUMENT = 1000  # unless given
-_MOST_FRAMES = 24  # frames of one stack, the innermost
+MOST_IN_DOCUMENT = 1000  # stacks in JSON, unless the user requests a number
+_MOST_FRAMES = 24  # innermost frames of a stack that are shown
 _INDENT = 4
 
 
 def stacks_document(findings: Findings, asked: str, choice: Choice) -> dict[str, Any]:
-    """The same for JSON: the operator's sums, and its stacks with all of their frames.
+    """The stacks of an operator for JSON: its sums, and the stacks with all frames.
 
-    Raises as `call_stacks` does.
+    Raises:
+        InputError, UsageError: as `call_stacks`.
     """
     found = call_stacks(findings, asked, choice.most(MOST_IN_DOCUMENT))
     sums = {"asked": asked, "calls": found.calls, "self_ns": found.self_ns, "share": found.share}
@@ -31,7 +32,11 @@ def stacks_document(findings: Findings, asked: str, choice: Choice) -> dict[str,
 
 
 def stacks_of(findings: Findings, asked: str, choice: Choice) -> Iterator[Block]:
-    """Each stack with its calls and self time, the innermost frame first. Raises as `call_stacks` does."""
+    """Each stack with its calls and self time, innermost frame first.
+
+    Raises:
+        InputError, UsageError: as `call_stacks`.
+    """
     found = call_stacks(findings, asked, choice.most(TOP))
     sums = f"{_calls(found.calls)}, self {units.duration(found.self_ns)}"
     stacks = f"{units.count(found.stacks)} stack{'' if found.stacks == 1 else 's'}"

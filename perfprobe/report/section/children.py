@@ -15,8 +15,8 @@ from perfprobe.support.text import printable
 from perfprobe.tables.children import Children, Lost
 from perfprobe.tables.findings import Findings, Hotspots
 
-TOP = 10  # recordings named
-_NOTEWORTHY = 0.05  # of the process's own CPU time
+TOP = 10  # recordings that are named
+_NOTEWORTHY = 0.05  # CPU time of children is named from this share of the process's own on
 
 
 def cpu_of_children(findings: Findings) -> list[str]:
@@ -28,7 +28,7 @@ def cpu_of_children(findings: Findings) -> list[str]:
 
 
 def work_in_children(findings: Findings) -> Iterator[Block]:
-    """A note where the work seems to have been done in other processes than the recorded one."""
+    """A note if other processes than the recorded one seem to have done the work."""
     children, hotspots = findings.get(Children) or Children(), findings.get(Hotspots)
     lost = [lost for lost in children.lost if lost.is_python]
     has_operators = hotspots is not None and hotspots.whole_rows > 0
@@ -45,7 +45,7 @@ def work_in_children(findings: Findings) -> Iterator[Block]:
 
 
 def _share(cpu_ns: int | None, self_ns: int | None) -> str:
-    """The share of children in all CPU time, where it is known."""
+    """The share of children in all CPU time, "" if not known."""
     if not cpu_ns or self_ns is None:
         return ""
     return f"{units.percent(cpu_ns / (cpu_ns + self_ns))} of CPU time was in child processes. "
@@ -65,7 +65,7 @@ def _processes(count: int) -> str:
 
 
 def child_recordings(findings: Findings, _: Choice) -> Iterator[Block]:
-    """The files of children that recorded themselves; nothing where there are none."""
+    """The recordings of children; nothing if there are none."""
     paths = [path for path, _ in findings[Children].recordings]
     if not paths:
         return
@@ -78,6 +78,6 @@ def child_recordings(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def child_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`children`, where there are any."""
+    """`children`, if there are any."""
     rows = child_rows(findings)
     return {"children": rows} if rows else {}

@@ -35,7 +35,7 @@ def critical_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[An
 
 
 def critical(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table, and what bounds the path; nothing where nothing is on it."""
+    """The table, and what bounds the path; nothing if the path is empty."""
     found = critical_rows(findings, choice.most(TOP), choice.sort)
     if not found.rows:
         return

@@ -1,4 +1,4 @@
-"""A section without code of its own: a table of findings, shown by the declarations of its columns."""
+"""A section made from the declarations of a table's columns, without code of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _UNITS: dict[str, Callable[[Any], str]] = {"ns": units.duration, "bytes": units.
 
 
 def described(title: str, name: str, *, top: int = TOP) -> Section:
-    """The section of a finding that is a table of this name, with `top` rows; documents have all rows."""
+    """The section for the finding with this table name. It shows `top` rows; JSON has all."""
 
     def blocks(findings: Findings, choice: Choice) -> Iterator[Block]:
         table = findings.named(name)
@@ -30,7 +30,7 @@ def described(title: str, name: str, *, top: int = TOP) -> Section:
         if rows:
             more = f"{len(rows):,} of {len(table):,} rows" if len(rows) < len(table) else ""
             yield Heading(title, more)
-            yield Table([_column(told, rows) for told in type(table).described.values()])
+            yield Table([_column(declared, rows) for declared in type(table).described.values()])
 
     def tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
         return {name: described_rows(findings, findings.named(name), choice.top or 0)}
@@ -38,11 +38,11 @@ def described(title: str, name: str, *, top: int = TOP) -> Section:
     return Section(title, (name,), blocks, tables)
 
 
-def _column(told: columns.Column, rows: Sequence[Values]) -> Column:
-    found = [row.values[told.name] for row in rows]
-    title = told.name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
-    if told.refers_to is None:
-        return figures(title, (_UNITS.get(told.unit, units.count)(value) for value in found))
+def _column(declared: columns.Column, rows: Sequence[Values]) -> Column:
+    found = [row.values[declared.name] for row in rows]
+    title = declared.name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
+    if declared.refers_to is None:
+        return figures(title, (_UNITS.get(declared.unit, units.count)(value) for value in found))
     names = shorten.file_names([printable(value.file) for value in found if isinstance(value, Line)])
     return Column("line" if title == "frame" else title, [_text(value, names) for value in found], least=12)
 

@@ -25,9 +25,9 @@ from perfprobe.tables.measurements import Measurement, Measurements
 from perfprobe.tables.trace import shown_name
 
 TOP = 20  # rows in the report of a recording
-INDENT = 4  # letters
-_LONGEST_INPUTS = 80  # cells, in sentences
-_ANSWERS = {  # descriptions of parts of the time, by verdict
+INDENT = 4  # characters before lines below a row
+_LONGEST_INPUTS = 80  # cells that inputs may take in a sentence
+_ANSWERS = {  # by verdict: how to describe the time of its calls
     PURE_COPY: (PURE_COPY,),
     "near a limit of this machine": ("compute-bound", "memory-bound", "element-rate-bound"),
     "below its limit": ("below ceiling",),
@@ -47,14 +47,14 @@ def efficiency(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def efficiency_of(measured: Measurements) -> Iterator[Block]:
-    """The same alone and complete: the answer comes first."""
+    """The complete page of `perfprobe bench`. The answer comes first."""
     yield from _answer(measured)
     yield Heading("Efficiency", _measured_how(measured))
     yield from _details(measured)
 
 
 def _details(measured: Measurements) -> Iterator[Block]:
-    """The table, what is unanswered and why, and what the words mean."""
+    """The table, calls without an answer and why, and what the words mean."""
     rows = [row for row in measured.rows if row.not_rebuilt is None]
     if rows:
         yield efficiency_table(rows)
@@ -105,7 +105,7 @@ def _parts(measured: Measurements) -> list[str]:
 
 
 def _answer_of(row: Measurement) -> str:
-    """The verdict's word; a copy at a limit is not work that the program needs."""
+    """The verdict's word. A copy at its limit is its own kind, because the program may not need it."""
     is_copy = row.verdict is not None and PURE_COPY in row.verdict.modifiers
     return PURE_COPY if is_copy else verdict_kind(row)
 
@@ -130,7 +130,7 @@ def _clock(rows: Sequence[Measurement]) -> str:
 
 
 def _processes(rows: Sequence[Measurement]) -> str:
-    """A note that calls on which processes disagree can be measured in more processes."""
+    """A note, if processes disagree about some calls, that more processes can decide."""
     numbers = [row.processes for row in rows]
     text = f"{min(numbers)} to {max(numbers)}" if min(numbers) < max(numbers) else f"{max(numbers)}"
     return f"{text} process{'' if text == '1' else 'es'}"
@@ -142,7 +142,7 @@ def _threads(rows: Sequence[Measurement]) -> str:
 
 
 def _times(rows: Sequence[Measurement]) -> Iterator[Block]:
-    """A note where the times of the table are of two kinds."""
+    """A note if some times in the table are CPU time and others wall time."""
     seen = [row.seen for row in rows if row.seen is not None]
     if any(of.cpu_ns is None for of in seen) and any(row.clock == "cpu" for row in rows):
         note = "program: wall time, waiting included; with --detail bench, CPU time."

@@ -1,4 +1,4 @@
-"""Cells about one measured call: its limit, how near it comes to it, the verdict."""
+"""Cells about one measured call: its limit, how near the call comes to it, the verdict."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def of_limit(measured: Measurement, *, interval: bool = False) -> str:
 
 
 def verdict_kind(measured: Measurement) -> str:
-    """The verdict's word; `not rebuilt` for what could not be called again."""
+    """The verdict's word; `not rebuilt` for a call that could not be repeated."""
     if measured.verdict is not None:
         return printable(measured.verdict.kind)
     return units.ABSENT if measured.not_rebuilt is None else "not rebuilt"
 
 
 def time_range(estimate: Estimate | None) -> str:
-    """Lowest and highest of the processes, `11.8-12.2 ms`."""
+    """The lowest and the highest time of all processes, `11.8-12.2 ms`."""
     if estimate is None:
         return units.ABSENT
     low, high = units.duration(estimate.low), units.duration(estimate.high)
@@ -47,7 +47,7 @@ def factor(value: float | None) -> str:
 
 
 def threads_speedup(measured: Measurement) -> float | None:
-    """The speed-up over one thread, measured or possible; None where it was not measured."""
+    """The speed-up over one thread, measured or possible; None if not measured."""
     for changed in measured.counterfactuals:
         if changed.kind == "threads" and changed.speedup.value > 0:
             return 1 / changed.speedup.value if measured.wanted.threads > 1 else changed.speedup.value
@@ -55,7 +55,7 @@ def threads_speedup(measured: Measurement) -> float | None:
 
 
 def in_program_ns(measured: Measurement) -> float | None:
-    """The time of a call in the program, with what it calls: CPU time where recorded, else wall time."""
+    """The mean total time of a call in the program in ns: CPU time if recorded, otherwise wall time."""
     seen = measured.seen
     if seen is None or seen.calls < 1:
         return None
@@ -67,7 +67,7 @@ def _parts(estimate: Estimate) -> tuple[float, float, float]:
 
 
 def place_of(measured: Measurement) -> str:
-    """`/p/train.py:12` of the hottest line of the program; empty where none is known."""
+    """The hottest line of the program, `/p/train.py:12`; empty if none is known."""
     lines = () if measured.seen is None else measured.seen.lines
     return printable(lines[0]).partition(" in ")[0] if lines else ""
 

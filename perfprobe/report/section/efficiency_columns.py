@@ -11,7 +11,7 @@ from perfprobe.tables.measurements import Measurement
 
 
 def efficiency_columns(measured: Sequence[Measurement | None]) -> list[Column]:
-    """Share of the limit, and the verdict; no columns where no shown row was measured."""
+    """Share of the limit, and the verdict; no columns if no shown row was measured."""
     if not any(measured):
         return []
     kinds = [units.ABSENT if row is None else verdict_kind(row) for row in measured]

@@ -30,7 +30,7 @@ _ORDER = (
     *("share", "operator", "signature", "line", "program", "isolated", "low-high", "warm"),
     *("of limit", "threads", "faults", "busy", "verdict"),
 )
-_BUSY = 1.2  # wall by CPU time: with more of it the machine was doing other things
+_BUSY = 1.2  # if wall time is more than this times CPU time, other programs used the machine
 
 
 def efficiency_table(rows: Sequence[Measurement]) -> Table:
@@ -70,14 +70,14 @@ def _columns(rows: Sequence[Measurement]) -> list[Column]:
 
 
 def _number_column(title: str, cells: Sequence[str | None], rank: int) -> Column | None:
-    """None where no row has anything to show."""
+    """A column of numbers; None if all cells are empty."""
     if not any(cells):
         return None
     return Column(title, [units.ABSENT if cell is None else cell for cell in cells], rank, align="right")
 
 
 def _line_column(rows: Sequence[Measurement]) -> Column | None:
-    """The line of the program that spends most time in each call, with a + where there are more."""
+    """The line of the program that spends most time in each call, with a + if there are more lines."""
     places = [place_of(row) for row in rows]
     names = shorten.file_names([place.rpartition(":")[0] for place in places if place])
     cells = []
@@ -116,7 +116,7 @@ def _contention(row: Measurement) -> str | None:
 
 
 def _below(row: Measurement, is_cut: bool) -> Iterator[str]:
-    """is_cut: whether the table could not show the whole verdict."""
+    """The lines below a row. is_cut: whether the table could not show the whole verdict."""
     if is_cut:
         yield verdict_text(row)
     elif row.verdict is not None and row.verdict.modifiers:

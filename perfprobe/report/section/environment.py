@@ -1,4 +1,4 @@
-"""Where the program ran: versions, machine, settings, as one would paste them into a question."""
+"""Where the program ran: versions, machine and settings, to be pasted into a question or a ticket."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.recording import Recording
 
 _LONGEST = 60  # cells of one fact
-_MOST = 12  # packages, variables
-_COMMIT = 10  # digits
+_MOST = 12  # packages or variables that are listed
+_COMMIT = 10  # digits of a commit that are shown
 
 
 def environment(findings: Findings, _: Choice) -> Iterator[Block]:
@@ -76,7 +76,7 @@ def _machine(recording: Recording) -> Iterator[str]:
 
 
 def _cores(recording: Recording) -> Iterator[str]:
-    """How many cores the program could use, and how many there are."""
+    """How many cores the program may use, and how many the machine has."""
     cores, allowed, quota = (
         recording.number("host", name) for name in ("cores", "cores_allowed", "cgroup_cores")
     )

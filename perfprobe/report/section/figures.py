@@ -20,7 +20,7 @@ def figures(title: str, cells: Iterable[str], rank: int = 0, style: str = "", ro
 
 
 def marked(cells: Sequence[str], marks: Sequence[bool]) -> list[str]:
-    """The cells with the mark after some and a blank after the others; unchanged without any marks."""
+    """The cells, some with the mark and the others with a blank after them; unchanged without any marks."""
     if not any(marks):
         return list(cells)
     return [cell + (MARK if mark else " ") for cell, mark in zip(cells, marks, strict=True)]
@@ -32,7 +32,7 @@ def unless_zero(time_ns: int | None) -> str:
 
 
 def least_ns(recording: Recording) -> int:
-    """The measurement floor: the recorded time of an empty operator. 0: not known."""
+    """The measurement floor in ns: the recorded time of an empty operator; 0 if not known."""
     value = recording.number("cost", "empty_ns")
     return math.ceil(value) if value is not None and 0 < value < _MOST_EMPTY_NS else 0
 
@@ -47,7 +47,7 @@ def duration_columns(rows: Sequence[Calls], least: int) -> list[Column]:
 
 
 def cpu_column(rows: Sequence[Calls]) -> Column:
-    """CPU time; where no row has any, the first column to be dropped."""
+    """CPU time. If no row has any, it is the first column to be dropped."""
     times_ns = [row.recorded["cpu_ns"] for row in rows]
     rank = 8 if all(time_ns is None for time_ns in times_ns) else 4
     return figures("cpu", map(units.duration, times_ns), rank)

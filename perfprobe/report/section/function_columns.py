@@ -17,7 +17,7 @@ from perfprobe.report.section.imports import imports_text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 
-OF_ALL = "of all"  # instead of "of wall" where functions of several threads take more than the wall time
+OF_ALL = "of all"  # in place of "of wall" if functions of several threads take more than the wall time
 PART = "+"  # beside counts that cover only a part of the run
 _NAME = 14  # characters that a function's name should have
 _PLACE = re.compile(r".*:\d+", re.DOTALL)
@@ -81,7 +81,7 @@ def _operator_columns(rows: Sequence[FunctionRow], python: PythonRow) -> Iterabl
 
 
 def enclosed(found: HotFunctions, cells: Sequence[str]) -> list[str]:
-    """The cells, in brackets where they are included in other rows."""
+    """The cells, in brackets if other rows include them."""
     inside = [row.only_counted for row in found.rows]
     if not any(inside):
         return list(cells)
@@ -94,7 +94,7 @@ def _part(python: PythonRow) -> str:
 
 
 def ncalls(row: FunctionRow, python: PythonRow) -> str:
-    """`12/3`: all calls and non-recursive calls, where these differ."""
+    """The number of calls; `12/3`, all calls and non-recursive ones, if these differ."""
     calls, primitive = row.calls, row.primitive_calls
     if calls is None:
         return units.ABSENT
@@ -113,13 +113,13 @@ def names(functions: Sequence[Function]) -> list[str]:
 
 
 def _path(file: str) -> str:
-    """The source of a module that is frozen into the interpreter; every other file as it is."""
+    """The source file of a module that is frozen into the interpreter; any other file unchanged."""
     match = _FROZEN.fullmatch(file)
     return f"{match[1].replace('.', '/')}.py" if match is not None else file
 
 
 def cut_name(text: str, width: int) -> str:
-    """A function; only its name is cut, never its `file:line`."""
+    """The text of a function cut to a width. Only its name is cut, never its `file:line`."""
     place, blank, name = text.rpartition(" ")
     if not _PLACE.fullmatch(place):
         return shorten.cut(text, width)

@@ -1,4 +1,4 @@
-"""Notes below the table of Python functions: where its figures come from."""
+"""Notes below the table of Python functions: the sources of its figures."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ _TITLE = "Python functions"
 
 
 def function_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
-    """`functions`, `calls`, `threads` and `imports`, and in one row `python`: the source of the times."""
+    """`functions`, `calls`, `threads`, `imports`, and `python`: one row about the source of the times."""
     trace, calling = findings.trace, findings[Calling]
     top = choice.top or 0
     rows, calls = in_focus(findings, calling.functions), in_focus(findings, calling.calls)
@@ -45,14 +45,14 @@ def function_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[An
 
 
 def functions(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table, notes on its figures, and their sums; nothing where no functions were recorded."""
+    """The table, notes on its figures, and their sums; nothing if no functions were recorded."""
     found = hot_functions(findings, choice.most(TOP), choice.sort)
     if found.whole == 0:
         if found.few_samples:
             yield Heading(_TITLE, "the run was too short for samples")
         return
     if not found.rows:
-        return  # none in focus
+        return  # no row is in focus
     yield Heading(_TITLE, _said(found, choice.sort, findings.focus))
     yield Table(
         function_columns(found, findings.wall_ns),

@@ -24,11 +24,11 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
 TOP = 12
 LEAST = 4
 SOURCE = 40  # characters that a source line should have
-_BESIDE_SOURCE = 24  # characters that it leaves to other columns
-NOTEWORTHY = 0.005  # of operator time
-TAB = 4  # blanks that a tab in a source line stands for
+_BESIDE_SOURCE = 24  # characters that a source line leaves to other columns
+NOTEWORTHY = 0.005  # lines with a smaller share of operator time are left out
+TAB = 4  # blanks for a tab in a source line
 
-_BAR = 8  # cells
+_BAR = 8  # cells of the longest bar
 _PHASE_RANK = 7  # ranks of columns: the higher are dropped first
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _SKIPPED = "⋮"
@@ -52,7 +52,7 @@ def line_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
 
 
 def hot_lines(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """A table with a part for each file; nothing where no operator has a line."""
+    """A table with a part for each file; nothing if no operator has a line."""
     lines, whole_ns = findings[HotLines], max(findings[Hotspots].totals.self_ns, 1)
     placed = placed_lines(findings, choice.sort)
     if len(placed) == 0:
@@ -76,7 +76,7 @@ def hot_lines(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def usual(lines: HotLines, whole_ns: int) -> int:
-    """How many lines to show: negligible ones only where all have little."""
+    """How many lines to show. Negligible lines count only if all lines are negligible."""
     warm = int(np.count_nonzero(lines.self_ns >= NOTEWORTHY * whole_ns))
     return min(max(warm, LEAST), TOP)
 
@@ -91,7 +91,7 @@ def _without(lines: HotLines, whole_ns: int) -> str:
 def source_view(
     shown: Sequence[LineRow], sources: SourceText, file_names: Callable[[Sequence[str]], dict[str, str]]
 ) -> Table:
-    """The lines with their text by file, the file with most self time first; file_names: names of files."""
+    """The lines with their text by file, the file with most self time first. file_names: short names."""
     of_file: dict[str, list[LineRow]] = {}
     for row in shown:
         if row.line is not None:
@@ -104,7 +104,7 @@ def source_view(
 
 
 def _lines(rows: Sequence[LineRow], sources: SourceText) -> list[_Line]:
-    """The lines of a file, with the lines between: a single one as it is, more as a mark."""
+    """The lines of a file. A single line between two is shown too, several lines as a mark."""
     found: list[_Line] = []
     last: Line | None = None
     for line, row in sorted(((row.line, row) for row in rows if row.line is not None), key=itemgetter(0)):
@@ -142,7 +142,7 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
 
     phases = (
         ("forward", "forward_ns", _PHASE_RANK),
-        ("backward", "backward_ns", 6),  # most useful beside the sum, dropped last
+        ("backward", "backward_ns", 6),  # the most useful one beside the sum, so it is dropped last
         ("recompute", "recompute_ns", _PHASE_RANK),
         ("other", "other_ns", _rank_of_other(lines)),
     )
@@ -179,7 +179,7 @@ def _columns(lines: Sequence[_Line]) -> list[Column]:
 
 
 def _rank_of_other(lines: Sequence[_Line]) -> int:
-    """Placed before the phases where some lines have nothing else and would have empty cells."""
+    """The rank of the column `other`: lower than the phases' if some lines would have only empty cells."""
     alone = any(line.row is not None and line.row.other_ns == line.row.self_ns > 0 for line in lines)
     return _PHASE_RANK - 2 if alone else _PHASE_RANK + 1
 

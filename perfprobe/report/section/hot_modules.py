@@ -1,4 +1,4 @@
-"""The contents of a line that calls a whole model: the tree of its modules, and lines of its package."""
+"""What a line that calls a whole model contains: the tree of modules, and lines of the model's package."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotModules, Hotspots, LibraryLines
 
 TOP = 12
-NOTEWORTHY = 0.005  # of operator time
-_MOST = 0.5  # of operator time: a line with more of it is not specific enough
+NOTEWORTHY = 0.005  # modules with a smaller share of operator time are left out
+_MOST = 0.5  # a line with a larger share of operator time is not specific enough
 _INDENT = "  "
 
 
@@ -34,7 +34,7 @@ def module_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]
 
 
 def hot_modules(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """Shown where one line of the program has most time, in several modules, or if asked for."""
+    """The tree, and lines of libraries, if one line has most time in several modules, or if requested."""
     found = findings[HotModules]
     says_little = found.line_share > _MOST and found.line_modules > 1
     if not (says_little or found.library.is_given or choice.is_alone):

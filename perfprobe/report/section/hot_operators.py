@@ -30,16 +30,16 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 TOP = 20
 _TITLES = {"line": "Operators by line", "module": "Operators by module"}
-_WORTH_SAYING = 0.05  # an error of quantiles
-_WORTH_SAYING_COMPILE = 0.05  # of operator time
+_WORTH_SAYING = 0.05  # an error of quantiles is noted from this on
+_WORTH_SAYING_COMPILE = 0.05  # compiling is noted from this share of operator time on
 _INNER_NOTE = "Without CPU time: operators that ran inside others. --detail bench times all of them."
-_WORTH_SAYING_PYTHON = 0.01  # of operator time
+_WORTH_SAYING_PYTHON = 0.01  # Python in backward is noted from this share of operator time on
 _MOST_FUNCTIONS = 3
-_MOST_MARKED = 3  # rows that the note lists
+_MOST_MARKED = 3  # rows that the note on marks lists
 
 
 class _Place(NamedTuple):
-    """A row with one line. line, forward, reason: see `Lines`."""
+    """The line of one row, for `Lines`. line, forward, reason: see there."""
 
     line: Line | None
     forward: Line | None = None
@@ -117,7 +117,7 @@ def _notes_on_rows(table: Operators, seen: Shown) -> Iterator[str]:
 
 
 def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> str:
-    """A note: rows if their longest calls took as long as usual."""
+    """A note on rows marked ~: what they would be if their longest calls had taken the usual time."""
     places = dict(zip(map(id, rows), Lines([row.ran for row in rows]).own, strict=True))
     told = []
     for row in marked[:_MOST_MARKED]:
@@ -132,7 +132,7 @@ def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> 
 
 
 def _what(row: OperatorRow, place: str) -> str:
-    """The operator at its line, or the row's other key."""
+    """The operator at its line, or the row's other key if rows are not operators."""
     if row.operator is None:
         return place or printable(row.ran.module or units.ABSENT)
     return f"{operator_text(row, brief=True)}{f' at {place}' if place else ''}"
@@ -151,7 +151,7 @@ def _notes(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
     if hotspots.focus is None:
         yield from _compile_note(hotspots)
     if hotspots.group != "row" or hotspots.focus is not None:
-        return  # these are about all rows
+        return  # the following notes are about all rows
     if hotspots.totals.backward_ns > 0:
         yield _backward_note(hotspots)
     yield from _python_note(hotspots, trace)
@@ -186,7 +186,7 @@ def _backward_note(hotspots: Hotspots) -> str:
 
 
 def _python_note(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
-    """How long autograd ran Python, if that is much beside operators' time."""
+    """How long autograd ran Python, if that is much compared with the time of operators."""
     rows, strings = hotspots.rows, trace.recording[Strings]
     python_ns = int(rows.python_ns[rows.python_ns > 0].sum())
     if python_ns < _WORTH_SAYING_PYTHON * max(hotspots.totals.self_ns, 1):
@@ -208,7 +208,7 @@ def _python_note(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
 def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:
     what = "operators and ranges" if bool((hotspots.ranges.cpu_ns >= 0).any()) else "operators"
     start = f"CPU time: outermost {what} kept their own thread busy for"
-    if cpu_ns >= outermost_ns:  # its clock is read just outside of operators
+    if cpu_ns >= outermost_ns:  # possible, because the CPU clock is read just outside of operators
         return f"{start} all of {units.duration(outermost_ns)}; that of other threads is not counted."
     return (
         f"{start} {units.duration(cpu_ns)} of {units.duration(outermost_ns)} "
@@ -218,7 +218,7 @@ def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:
 
 
 def why_none(findings: Findings, hotspots: Hotspots) -> str:
-    """Why there are no operators: the collector's reasons, else what the recording shows."""
+    """Why there are no operators: the collector's reasons, otherwise what the recording shows."""
     losses = findings[Losses]
     reasons = [
         printable(f"{reason}; {remedy}" if remedy else reason)

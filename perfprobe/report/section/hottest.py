@@ -1,4 +1,4 @@
-"""Summary lines: the hottest operator, and the hottest Python where that takes the time."""
+"""Summary lines: the hottest operator, and the hottest Python code if that takes most of the time."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Phase
 
 LONGEST = 160  # cells of the inputs
-_MINOR = 0.5  # of the wall time: with more of it operators decide
-_NOTEWORTHY = 0.1  # of the wall time
-_NEARLY_ALL = 0.9  # of a function's time: its other lines are not mentioned
-_FAR_MORE = 1.5  # times the time of the first row: such a sum is explained
+_MINOR = 0.5  # if operators take a larger share of the wall time, Python is not mentioned
+_NOTEWORTHY = 0.1  # Python is mentioned from this share of the wall time on
+_NEARLY_ALL = 0.9  # if one line has this share of a function's time, other lines are not mentioned
+_FAR_MORE = 1.5  # a row with more than this times the first row's sum is explained
 
 
 class HottestOperator(NamedTuple):
-    """The first row of operators; share: its share as text; larger: about a row with a larger sum, or ""."""
+    """The first row of operators. share: its share as text.
+
+    larger: a note on a row with a larger sum, or "".
+    """
 
     row: OperatorRow
     share: str
@@ -41,15 +44,15 @@ class HottestOperator(NamedTuple):
 
 
 def hottest_operator(findings: Findings) -> HottestOperator | None:
-    """Only for a complete table grouped by all keys, else None.
+    """The row with most typical time; None if the table has a focus or another grouping.
 
-    Outliers are left out; a row whose sum is larger only by outliers is named too.
+    A row whose sum is larger, but only because of outliers, is named too.
     """
     hotspots = findings.get(Hotspots)
     if hotspots is None or hotspots.group != "row" or hotspots.focus is not None or len(hotspots.rows) == 0:
         return None
     rows = hotspots.rows
-    computes = rows.phase != Phase.COMPILE  # traced operators have no data
+    computes = rows.phase != Phase.COMPILE  # operators that are traced compute nothing
     rows = rows.take(computes) if bool(computes.any()) else rows
     first, largest = rows_of(findings, rows.take(np.array([0, rows.self_ns.argmax()])))
     larger = ""
@@ -60,7 +63,7 @@ def hottest_operator(findings: Findings) -> HottestOperator | None:
 
 
 def hottest(findings: Findings) -> Iterator[Block]:
-    """Operator, inputs, line, phase and share of the first row."""
+    """A line with operator, inputs, line, phase and share of the first row."""
     found = hottest_operator(findings)
     if found is None:
         return
@@ -77,7 +80,7 @@ def _place(row: OperatorRow) -> str:
 
 
 def _share(row: OperatorRow, hotspots: Hotspots) -> str:
-    """Share of operator time; where delayed calls are a large part of it, of the time without them."""
+    """The share of operator time; if delayed calls are a large part of it, of the time without them."""
     typical_ns, whole_ns = int(hotspots.rows.typical_ns.sum()), hotspots.totals.self_ns
     share = f"{units.percent(row.share)} of operator time"
     if not (row.ran.misleads or misleads(whole_ns, typical_ns)):
@@ -100,9 +103,9 @@ def _long_calls(row: OperatorRow) -> str:
 def hottest_python(findings: Findings) -> Iterator[Block]:
     """Where most time outside of operators was spent: in a function, or with the main thread waiting.
 
-    Imports and torch.compile come first if they took longer: a longer run would not have more of them.
-    Only if it is much and operators are not most of the time; waiting only if it is more than operators,
-    or these are negligible.
+    Imports and torch.compile come first if they took longer, because a longer run would not have more of
+    them. Nothing if the time is small, or if operators take most of the run. Waiting is named only if it took
+    longer than operators, or if these are negligible.
     """
     calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
     if calling is None or not wall_ns or has_few_samples(calling) or findings.focus is not None:
@@ -121,19 +124,19 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
 
 
 def _computing_ns(hotspots: Hotspots) -> int:
-    """Operator time of the busiest thread, without what torch.compile traces."""
+    """Operator time of the busiest thread in ns, without operators that torch.compile traces."""
     compile_ns = int(hotspots.ungrouped.self_ns[hotspots.ungrouped.phase == Phase.COMPILE].sum())
     return max(hotspots.totals.busiest_ns - compile_ns, 0)
 
 
 def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """The longest time of a function outside of operators, and its text; 0 where none ran."""
+    """The longest time of a function outside of operators, in ns, and its text; 0 if none ran."""
     calling = findings[Calling]
     found = busiest(findings.trace, calling)
     if found is None:
         return 0, ""
     whole_ns, of = wall_ns, "of wall"
-    if found.time_ns > wall_ns:  # on several threads
+    if found.time_ns > wall_ns:  # possible on several threads
         whole_ns, of = max(threads_ns(calling), found.time_ns), "of all threads' Python time"
     called = f" in {printable(found.called)}" if found.called else ""
     share = f"{units.percent(found.time_ns / whole_ns)} {of} outside of operators"
@@ -141,7 +144,7 @@ def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 
 def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long the main thread waited at one line, and its text."""
+    """How long the main thread waited at one line, in ns, and a text about it."""
     found = longest_wait(findings.trace, findings[Calling])
     if found is None:
         return 0, ""
@@ -151,7 +154,7 @@ def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 
 def _at(found: Passed, whole_ns: int) -> str:
-    """The place: `at train.py:9 in main`, or `in main: 12.0 % at train.py:9` with other lines too."""
+    """The place: `at train.py:9 in main`; with other lines too `in main: 12.0 % at train.py:9`."""
     function, place = printable(found.line.function), f"at {shorten.place(found.line)}"
     if found.line_ns >= _NEARLY_ALL * found.time_ns:
         return f"{place} in {function}"
@@ -159,7 +162,7 @@ def _at(found: Passed, whole_ns: int) -> str:
 
 
 def _compile(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long torch.compile worked, and its text."""
+    """How long torch.compile worked, in ns, and a text about it."""
     found = longest_compile(findings.trace, findings[Calling])
     if found is None:
         return 0, ""
@@ -168,7 +171,7 @@ def _compile(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 
 def _imports(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long imports of libraries took, and their text."""
+    """How long imports of libraries took, in ns, and a text about them."""
     rows = import_rows(findings.trace, findings[Calling])
     time_ns = sum(row.time_ns for row in rows)
     return time_ns, f"imports, {units.percent(time_ns / wall_ns)} of wall: {imports_text(rows)}"

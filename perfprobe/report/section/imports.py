@@ -10,7 +10,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 
 _MOST = 3  # imports that are named
-_NOTEWORTHY = 0.05  # of the time of all
+_NOTEWORTHY = 0.05  # an import is named from this share of the time of all on
 
 
 def imports_text(rows: Sequence[ImportRow]) -> str:

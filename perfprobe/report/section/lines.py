@@ -12,7 +12,7 @@ from perfprobe.report.section.block import Column
 from perfprobe.support.text import printable
 from perfprobe.tables.trace import Line
 
-_LEAST_NAME = 6  # letters of a function that tell something
+_LEAST_NAME = 6  # fewer letters of a function's name are not worth showing
 
 
 class HasLines(Protocol):
@@ -42,10 +42,10 @@ def line_column(rows: Sequence[HasLines], function: int = 6) -> Column:
 
 
 class Lines:
-    """The cells of the line column: `file.py:88 in attention`, and in `own` only `file.py:88`, "" for none.
+    """The cells of the line column: `file.py:88 in attention`; in `own` only `file.py:88`, "" for none.
 
-    Where Python ran in backward, its own line with that of the forward call below it; where there is no line
-    of its own call, the reason. least: characters of the longest place.
+    If Python ran in backward, the cell has its own line, with that of the forward call below it. If there is
+    no line of the call itself, it has the reason. least: characters of the longest place.
     """
 
     def __init__(self, rows: Sequence[HasLines]) -> None:
@@ -75,7 +75,7 @@ class Lines:
 
 
 def cut_function(text: str, width: int) -> str:
-    """A line's text, `file.py:88 in attention`; only the function's name is cut."""
+    """The text of a line, `file.py:88 in attention`, cut to a width. Only the function's name is cut."""
     place, word, function = text.partition(" in ")
     room = width - cell_len(place) - len(word)
     if not word or room >= cell_len(function):

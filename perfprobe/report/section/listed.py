@@ -87,9 +87,9 @@ SECTIONS = (
     Section("losses", (Losses,), losses),
     Section("children", (Children,), child_recordings, child_tables),
 )
-# Computed and printed only if asked for by name: what takes long.
+# Sections that take long: they are computed and printed only if requested by name.
 _BY_NAME = ("critical-path",)
-# Tables of other profilers: the same.
+# Tables of other profilers, which are printed only if requested by name too.
 PEER_SECTIONS = (
     Section("paddle.perf", (PeerTimes,), paddle.perf, paddle.perf_tables),
     Section("paddle.overview", (PeerTimes,), paddle.overview, paddle.overview_tables),
@@ -104,20 +104,20 @@ PEER_SECTIONS = (
 
 
 def peers(view: str | None) -> tuple[Section, ...]:
-    """The section of this name among those that are printed only if asked for by name."""
+    """The section of this name, if it is one of those that are printed only on request."""
     by_name = (*PEER_SECTIONS, *(section for section in SECTIONS if section.name in _BY_NAME))
     return tuple(section for section in by_name if section.name == view)
 
 
 def chosen(view: str | None) -> tuple[Section, ...]:
-    """The section of this name, one of `support.view.VIEWS`; for None all that are printed without a name."""
+    """The section of this name, one of `support.view.VIEWS`; for None all that are printed by default."""
     if view is None:
         return tuple(section for section in SECTIONS if section.name not in _BY_NAME)
     return peers(view) or tuple(section for section in SECTIONS if section.name == view)
 
 
 def kinds_of(sections: Sequence[Section]) -> tuple[type | str, ...]:
-    """The findings that these sections ask for."""
+    """The findings that these sections require or show."""
     return tuple(dict.fromkeys(kind for each in sections for kind in (*each.requires, *each.shows)))
 
 

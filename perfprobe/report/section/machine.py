@@ -13,7 +13,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.machine import Ceiling, Machine
 from perfprobe.tables.measurements import Estimate
 
-NOISY = 0.15  # spread between processes above which a second digit means nothing
+NOISY = 0.15  # if processes differ by more than this, a second digit has no meaning
 CONTENDED = 1.2
 _ROOMY = 100
 _FLOORS = {
@@ -24,7 +24,7 @@ _FLOORS = {
 
 
 def document(machine: Machine) -> dict[str, Any]:
-    """For JSON: rates in FLOP/s, bytes or elements per second, or ns; missing ones are in "losses"."""
+    """The ceilings for JSON: in FLOP/s, bytes/s, elements/s, or ns. "losses" has those that are missing."""
     plain = asdict(machine)
     ceilings, levels, missing = (plain.pop(name) for name in ("ceilings", "levels", "missing"))
     for row in ceilings:
@@ -42,7 +42,7 @@ def document(machine: Machine) -> dict[str, Any]:
 
 
 def ceilings(machine: Machine, now: datetime | None = None) -> Iterator[Block]:
-    """The machine's page; now: the time for computing ages, None for the current one."""
+    """The machine's page. now: the time from which ages are counted, None for the current time."""
     facts = [
         Fact(printable(machine.name), "bold"),
         Fact(f"torch {printable(machine.torch)}"),
@@ -102,7 +102,7 @@ def _compute(machine: Machine) -> Iterator[Block]:
 
 
 def _size_of(dtype: str) -> int:
-    """Wide formats first."""
+    """A key that sorts wide formats first."""
     digits = "".join(letter for letter in dtype if letter.isdigit())
     return -int(digits or 0)
 

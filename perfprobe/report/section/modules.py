@@ -12,12 +12,12 @@ from perfprobe.report.section.block import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
 
-_STANDS_OUT = 2  # times its fair share of a row's self time
-_STANDS_OUT_OF_TWO = 0.75  # where twice the fair share would be all of it
+_STANDS_OUT = 2  # a module stands out with this times its equal share of a row's self time
+_STANDS_OUT_OF_TWO = 0.75  # of two modules, one stands out with this share
 
 
 def module_column(rows: Sequence[Calls]) -> Column:
-    """The module of each row; for several what they have in common, or the one that stands out."""
+    """The module of each row; for several a pattern of their paths, or the one that stands out."""
     cells = [printable(_cell(row.module, row.modules)) for row in rows]
     rank = 6 if any(cell != units.ABSENT for cell in cells) else 10
     return Column("module", cells, rank, least=12, wish=18, shorten=_shortened)
@@ -39,7 +39,7 @@ def _cell(common: str | None, parts: Sequence[ModuleShare]) -> str:
 
 
 def _shortened(text: str, width: int) -> str:
-    """Cuts only the path, not the number of modules."""
+    """The text cut to a width. Only the path is cut, not the number of modules."""
     path, blank, rest = text.partition(" ")
     room = width - cell_len(blank + rest)
     if cell_len(text) <= width or room < 3:

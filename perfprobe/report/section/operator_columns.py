@@ -32,7 +32,7 @@ _OF_ALL = ("FLOPs", "GFLOP/s", "allocated", "freed")
 
 @frozen
 class Operators:
-    """The rows of a table of operators. least_ns: the shortest time of a call that can be distinguished."""
+    """The rows of a table of operators. least_ns: the measurement floor."""
 
     hotspots: Hotspots
     rows: Sequence[OperatorRow]
@@ -46,11 +46,11 @@ class Operators:
 
     @property
     def from_autograd(self) -> bool:
-        """Whether the autograd profiler recorded beside the observer."""
+        """Whether the autograd profiler recorded as well as the observer."""
         return self.hotspots.autograd_self_ns >= 0
 
     def column(self, title: str, recorded: str, rank: int) -> Column:
-        """Times of a column that not every recording has."""
+        """A column of times that not every recording has."""
         return figures(title, (units.duration(row.ran.recorded[recorded]) for row in self.rows), rank)
 
     def is_recorded(self, name: str) -> bool:
@@ -59,7 +59,7 @@ class Operators:
 
 
 def operator_columns(table: Operators) -> list[Column]:
-    """The columns in perfprobe's words that have data."""
+    """The columns that have data, with perfprobe's titles."""
     ran = [row.ran for row in table.rows]
     found = [
         *_sums(table),
@@ -84,7 +84,7 @@ def signature_text(row: OperatorRow) -> str:
 
 
 def _ranked(column: Column, choice: Choice) -> Column:
-    """Columns asked for by name stay; those asked for with their set are dropped last."""
+    """The column with the rank of the user's choice: requested columns stay, or are dropped last."""
     if choice.sort in (column.title, column.role):
         return replace(column, rank=0)
     if choice.columns == "all" and column.title in _OF_ALL:
@@ -120,7 +120,7 @@ def _sums(table: Operators) -> list[Column]:
 
 
 def part_of(part: int | None, whole: int) -> float | None:
-    """A fraction, None where it was not measured."""
+    """A fraction, None if it was not measured."""
     return None if part is None else part / whole
 
 
@@ -130,7 +130,7 @@ def _self_times(table: Operators) -> list[str]:
 
 
 def _gpu(table: Operators) -> list[Column]:
-    """Time on GPUs of work launched by a row's calls themselves, and including what they called."""
+    """Time on GPUs of work that a row's calls launched themselves, and with what they called."""
     own = (unless_zero(row.ran.recorded["gpu_self_ns"]) for row in table.rows)
     total = (unless_zero(row.ran.recorded["gpu_ns"]) for row in table.rows)
     return [figures("gpu self", own, 1, role="gpu"), figures("gpu total", total, 7)]
@@ -156,7 +156,7 @@ def _memory(table: Operators) -> list[Column]:
 
 
 def name_columns(table: Operators) -> list[Column]:
-    """The columns that identify rows, and what rows are made of."""
+    """The columns that identify rows, and those that say what rows contain."""
     rows = table.rows
     ran = [row.ran for row in rows]
     makers: dict[str, Callable[[], Sequence[Column]]] = {

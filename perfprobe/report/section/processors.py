@@ -1,4 +1,4 @@
-"""The line for a busy machine: times of calls then include waiting for a processor."""
+"""The line about a busy machine, where times of calls include waiting for a processor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors
 
-_NEIGHBOURS = 0.1  # of a processor: less is the system's own use
+_NEIGHBOURS = 0.1  # neighbours that use less of a processor are not named: it is the system's own use
 
 
 def busy_machine(findings: Findings) -> Iterator[Block]:

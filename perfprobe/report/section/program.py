@@ -9,7 +9,7 @@ LONGEST_PROGRAM = 100
 
 
 def program(trace: Trace) -> str:
-    """The command line of the program, without the interpreter; the file of a profile that cProfile wrote."""
+    """The command line of the program without the interpreter; for a profile of cProfile its file."""
     profile = trace.recording.text("pstats")
     if profile is not None:
         return printable(profile)

@@ -24,9 +24,9 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.ranges import RangeRows
 
-TOP = 5  # ranges help to find operators, and one name for each step would make thousands
+TOP = 5  # few, because programs that name every step have thousands
 TOP_OF_LIBRARIES = 4
-_MOST_OPEN = 5  # names of ranges still open
+_MOST_OPEN = 5  # names of unfinished ranges that are listed
 _OWN = "record_function"
 _SOURCES = {"nvtx": "NVTX", "itt": "ITT", "perfprobe": "perfprobe.range"}
 _KINDS = {"free": "start/end", "mark": "mark"}
@@ -58,7 +58,7 @@ def ranges(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 class _Shown(NamedTuple):
-    """Rows of one table: of operators' ranges and of named ones, and the place of each row in the table."""
+    """The rows of one table: ranges recorded with operators, named ranges, and the place of each row."""
 
     own: Sequence[RangeRow]
     named: Sequence[NamedRangeRow]
@@ -134,7 +134,7 @@ def _name(row: NamedRangeRow) -> str:
 def _set_by(row: NamedRangeRow) -> str:
     """`NVTX`, `ITT in domain`, and whether they are marks or may end on another thread."""
     within = f"in {printable(row.domain)}" if row.domain is not None else ""
-    how = "" if row.source == "perfprobe" else _KINDS.get(row.kind or "", "")  # the source has only one kind
+    how = "" if row.source == "perfprobe" else _KINDS.get(row.kind or "", "")  # perfprobe has only one kind
     return " ".join(filter(None, (_SOURCES.get(row.source or "", "(unknown)"), how, within)))
 
 
@@ -144,7 +144,7 @@ def _on(row: NamedRangeRow) -> str:
 
 
 def _focus_note(findings: Findings) -> str:
-    """The ranges from which a focus chose them."""
+    """A note on how many ranges there are without the focus."""
     hotspots, named = findings[Hotspots], findings.get(RangeRows) or ()
     if hotspots.focus is None:
         return ""

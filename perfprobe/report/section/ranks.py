@@ -1,4 +1,4 @@
-"""Ranks of one run: what each did, who made the others wait, and the collectives."""
+"""Ranks of one run: what each did, which rank made the others wait, and the collectives."""
 
 from __future__ import annotations
 

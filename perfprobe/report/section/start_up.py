@@ -16,8 +16,8 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepTimes
 
 _TOP = 6
-_LEAST_NS = 50_000_000  # of a row's time
-_NOTEWORTHY_NS = 500_000_000  # of all
+_LEAST_NS = 50_000_000  # shorter rows are left out
+_NOTEWORTHY_NS = 500_000_000  # a shorter start-up has no table
 _TEXTS = {
     "model": "building models",
     "compile": "compiling",

@@ -1,4 +1,4 @@
-"""The tables of loops and of the parts of their steps."""
+"""The tables of loops and of the phases of their steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SOURCES = {
 }
 _LEFT_OUT = {mark.name.lower(): mark for mark in LEFT_OUT_TEXTS}
 _WORDS = {"training": "training step", "inference": "call", "evaluation": "evaluation"}
-_LEAST_SHARE = 0.005  # of a loop's time, for a row of its own
+_LEAST_SHARE = 0.005  # a phase gets a row from this share of the loop's time on
 
 
 def step_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
@@ -53,7 +53,7 @@ def steps(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def phases(findings: Findings, _: Choice) -> Iterator[Block]:
-    """The parts of the steps of the leading loop, and of others of its kind."""
+    """The phases of the steps of the leading loop, and of other loops of its kind."""
     found = StepFindings(findings)
     rows = [row for row in found.phases if row.share >= _LEAST_SHARE]
     for number, loop in enumerate(found.loops):

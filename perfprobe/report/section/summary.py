@@ -77,7 +77,7 @@ def _torch_version(trace: Trace) -> str | None:
 
 
 def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
-    """Share of the wall time in operators, on the thread with most of it, so never above 100 %."""
+    """The busiest thread's share of the wall time in operators, so that it is never above 100 %."""
     if hotspots.whole_rows == 0:
         return _no_operators(findings, hotspots)
     if not findings.wall_ns:

@@ -12,13 +12,13 @@ from perfprobe.support.text import printable
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.sweep import OperatorSweepRow, Sweep, SweepRow
 
-_CERTAIN = 0.9  # so many intervals hold the truth
+_CERTAIN = 0.9  # the confidence of the intervals
 
 
 def sweep_blocks(
     sweep: Sweep, rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool
 ) -> Iterator[Block]:
-    """A table of the settings, then the one to take, as a line to paste."""
+    """A table of the settings, then the recommended one as a line to paste."""
     if not rows:
         yield Paragraph("Nothing was measured.", "yellow")
         return

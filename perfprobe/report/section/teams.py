@@ -1,4 +1,4 @@
-"""Threads together: what is wrong, how well they use the processors, which operators leave them idle."""
+"""Threads: problems, how well they use the processors, and which operators leave them idle."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.teams import Teams
 from perfprobe.tables.workers import Feeding
 
-_MOST = 6  # operators
-_LEAST_SHARE = 0.02  # of the wall time, in an operator
+_MOST = 6  # operators that are shown
+_LEAST_SHARE = 0.02  # an operator is shown from this share of the wall time on
 _VARIABLES = ("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_")
 
 
@@ -37,7 +37,7 @@ def team_tables(findings: Findings) -> dict[str, Sequence[Any]]:
 
 
 def verdicts(findings: Findings) -> Iterator[Block]:
-    """Each problem with its line and remedy, or that none was found; utilisation; cores and settings."""
+    """Each problem with its line and remedy, or a note that there is none; utilisation; cores, settings."""
     if Teams not in findings:
         return
     rows = problem_rows(findings)
@@ -74,7 +74,7 @@ def _mean(teams: Teams) -> float:
 
 
 def _settings(findings: Findings) -> Iterator[str]:
-    """Cores allowed and why, and all that sets numbers of threads."""
+    """The allowed cores with the reason, and all settings of numbers of threads."""
     recording = findings.trace.recording
     yield _cores(recording)
     for name, title in (("threads", "torch threads"), ("interop_threads", "inter-op threads")):
@@ -104,7 +104,7 @@ def _cores(recording: Recording) -> str:
 
 
 def operator_teams(findings: Findings) -> Iterator[Block]:
-    """The operators with most time whose team was seen."""
+    """The operators with most time for which it is known how many threads ran."""
     teams, wall_ns = findings.get(Teams), max(findings.wall_ns or 0, 1)
     if teams is None or (teams.threads or 1) < 2:
         return

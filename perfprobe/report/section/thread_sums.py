@@ -12,7 +12,7 @@ from perfprobe.support.text import printable
 
 _MOST_THREADS = 4
 _LONGEST_NAME = 40
-_NOTEWORTHY = 0.005  # of wall time
+_NOTEWORTHY = 0.005  # parts with a smaller share of the wall time are left out
 
 
 def thread_sums(threads: Sequence[ThreadRow], python: PythonRow) -> Iterator[str]:

@@ -22,7 +22,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors
 
 TOP = 8
-_NOTEWORTHY = 0.005  # of wall time
+_NOTEWORTHY = 0.005  # threads with a smaller share of the wall time are left out
 _LEAST_CORES = 0.05
 
 _MISSING = {
@@ -43,7 +43,7 @@ def processor_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """What is wrong with threads, the table of those that waited or ran most, and operators' teams."""
+    """Problems with threads, the table of those that waited or ran longest, and operators' teams."""
     found, rows = findings[Processors], _own_together(thread_wait_rows(findings))
     shown = rows[: choice.most(TOP) or None]
     of = f"; the first {len(shown)} of {units.count(len(rows))}" if len(shown) < len(rows) else ""
@@ -56,7 +56,7 @@ def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def cores_used(found: Processors) -> str:
-    """`1.3 of 2 allowed cores used, 0.5 by child processes; neighbours 1 %`, as far as it is known."""
+    """`1.3 of 2 allowed cores used, 0.5 by child processes; neighbours 1 %`, as far as known."""
     children = found.children_cores or 0
     by_children = f", {children:.1f} by child processes" if children >= _LEAST_CORES else ""
     of = "" if found.allowed_cores is None else f" of {found.allowed_cores:g} allowed"
@@ -67,7 +67,7 @@ def cores_used(found: Processors) -> str:
 
 
 def _own_together(rows: Sequence[ThreadWaitRow]) -> list[ThreadWaitRow]:
-    """The rows with perfprobe's own, which begin anew after each fork, as one, the last."""
+    """The rows with perfprobe's own threads as one, the last. They are started again after each fork."""
     own = [row for row in rows if row.is_perfprobe]
     if len(own) < 2:
         return list(rows)
@@ -83,7 +83,7 @@ def _own_together(rows: Sequence[ThreadWaitRow]) -> list[ThreadWaitRow]:
 
 
 def kinds_of_waiting(found: Processors) -> str:
-    """`0.9 s for neighbours, 0.2 s for its own threads`: kinds that occurred, the longest first."""
+    """`0.9 s for neighbours, 0.2 s for its own threads`: the kinds that occurred, longest first."""
     kinds = {
         "for its own threads": found.own_ns,
         "for neighbours": found.neighbours_ns,

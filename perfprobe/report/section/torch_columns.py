@@ -22,7 +22,7 @@ _TITLES = {
 
 
 def torch_columns(table: Operators) -> list[Column]:
-    """The columns of torch's own table, with its words and order, and the one by which rows are sorted."""
+    """The columns of torch's own table with its titles and order, and the one by which rows are sorted."""
     names = name_columns(table)
     first = [column for column in names if column.title == "operator"] or list(names[:1])
     others = [column for column in names if column not in first]
@@ -38,7 +38,7 @@ def torch_columns(table: Operators) -> list[Column]:
 
 
 def _numbers(table: Operators) -> Mapping[str, tuple[Sequence[str], int]]:
-    """By title: the cells, and the rank."""
+    """The cells and the rank of each column, by title."""
     rows, hotspots, least = table.rows, table.hotspots, table.least_ns
     self_ns, total_ns = _times(table)
     whole_ns = max(hotspots.autograd_self_ns if table.from_autograd else hotspots.totals.self_ns, 1)
@@ -68,7 +68,7 @@ def _numbers(table: Operators) -> Mapping[str, tuple[Sequence[str], int]]:
 
 
 def _times(table: Operators) -> tuple[list[int | None], list[int | None]]:
-    """Self time and total time: as the autograd profiler measured them, where it recorded."""
+    """Self time and total time; those of the autograd profiler if it recorded."""
     if table.from_autograd:
         recorded = [row.ran.recorded for row in table.rows]
         return [each["autograd_self_ns"] for each in recorded], [each["autograd_ns"] for each in recorded]

@@ -1,4 +1,4 @@
-"""DataLoader's workers: the parts of their time, and the main process's waiting for them."""
+"""DataLoader's workers: the parts of their time, and how long the main process waited for them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.workers import Feeding
 
-_LITTLE = 0.02  # of the workers' lifetime
-_IN_USE = 0.9  # of the processors: none is left for one more worker
+_LITTLE = 0.02  # waiting for less than this share of the workers' lifetime needs no change
+_IN_USE = 0.9  # if this share of the processors is used, none is left for one more worker
 _KINDS = {"pool": "of Pool", "executor": "of ProcessPoolExecutor", "process": "of Process"}
 
 
 def worker_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`loaders` and `workers`, where there are child processes."""
+    """`loaders` and `workers`, if there are child processes."""
     rows = worker_rows(findings)
     return {"loaders": loader_rows(findings), "workers": rows} if rows else {}
 

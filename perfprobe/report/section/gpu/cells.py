@@ -22,15 +22,15 @@ PART = "+"  # beside sums that omit records without times
 
 
 class Timed(Protocol):
-    """Rows of which some may have no times."""
+    """Rows whose records may partly have no times."""
 
     @property
     def total_ns(self) -> int | None:
-        """The sum of those with times."""
+        """The sum of the records with times."""
 
     @property
     def untimed(self) -> int:
-        """How many have no times."""
+        """How many records have no times."""
 
 
 def sorted_by(choice: Choice, count: str) -> str:
@@ -39,7 +39,7 @@ def sorted_by(choice: Choice, count: str) -> str:
 
 
 def rows_said(findings: Findings, found: Chosen[Any], by: str) -> str:
-    """`8 of 31 rows by time`, and of how many a focus chose them."""
+    """`8 of 31 rows by time`, and with a focus how many rows there are without it."""
     number = "1 row" if found.found == 1 else f"{found.found:,} rows"
     some = f"{len(found.rows):,} of {number}" if len(found.rows) < found.found else number
     focus = "" if findings.focus is None else f", focus {focus_text(findings.focus)} of {found.whole:,}"
@@ -47,7 +47,7 @@ def rows_said(findings: Findings, found: Chosen[Any], by: str) -> str:
 
 
 def total_column(rows: Sequence[Timed]) -> Column:
-    """Sums of times, marked where some records had none."""
+    """Sums of times, marked if some records have no times."""
     return figures("total", _marked(rows) if any(row.untimed for row in rows) else map(_total, rows))
 
 

@@ -20,7 +20,7 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 
 TOP = 8
-_LEAST_RATE = 0.01  # GB/s
+_LEAST_RATE = 0.01  # GB/s; lower rates are shown as less than this
 _WAYS = {True: "async", False: "sync", None: ""}
 
 
@@ -30,7 +30,7 @@ def copy_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
 
 
 def copies(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The table; nothing where nothing was copied."""
+    """The table; nothing if nothing was copied."""
     found = copy_rows(findings, choice.most(TOP), choice.sort)
     if not found.rows:
         return

@@ -16,7 +16,7 @@ from perfprobe.tables.steps import StepTimes
 
 
 def device_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`gpu`, in one row, and `devices`, all of them; `steps` where no other section has it."""
+    """`gpu` in one row, and `devices`; also `steps` if no other section has them."""
     gpu = findings[GpuFindings]
     steps = {} if StepTimes in findings else {"steps": step_rows(gpu)}
     return {"gpu": [gpu_row(gpu)], "devices": device_rows(findings), **steps}

@@ -18,7 +18,7 @@ _LOSSES = ("dropped_records", "refused_buffers", "lent_buffers")
 
 
 def headline(findings: Findings) -> Iterator[Block]:
-    """Busy share of the busiest GPU, and what follows; nothing without one, or for a part of the rows."""
+    """The busy share of the busiest GPU, and what follows from it; nothing without a GPU or with a focus."""
     gpu, wall_ns = findings.get(GpuFindings), findings.wall_ns
     if gpu is None or not wall_ns or findings.focus is not None:
         return
@@ -41,7 +41,7 @@ def headline(findings: Findings) -> Iterator[Block]:
 
 
 def _recording_cost(recording: Recording, gpu: GpuFindings) -> str:
-    """The cost that recording added to calls of CUDA, which may make a GPU wait; "" unknown."""
+    """The cost that recording added to calls of CUDA, which may make a GPU wait; "" if not known."""
     call_ns, calls = recording.number("gpu", "call_cost_ns"), int(gpu.calls.calls.sum())
     if call_ns is None or call_ns <= 0 or calls == 0:
         return ""

@@ -79,7 +79,7 @@ def _columns(rows: Sequence[IdleRow]) -> list[Column]:
 
 
 def _streams(rows: Sequence[Values]) -> Iterator[Block]:
-    """The gaps of streams, as HolisticTraceAnalysis has them."""
+    """The gaps of streams by the kinds of HolisticTraceAnalysis."""
     cells = [row.values for row in rows[:TOP]]
     yield Table(
         [

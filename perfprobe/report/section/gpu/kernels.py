@@ -105,7 +105,7 @@ def _launch_columns(rows: Sequence[KernelRow]) -> list[Column]:
 
 
 def _family(row: KernelRow) -> str:
-    """Where it comes from, and for whom: `NCCL of DDP`."""
+    """The kernel's family, and the wrapper that it works for: `NCCL of DDP`."""
     return (row.family or "") + (f" of {row.wrapper}" if row.wrapper else "")
 
 
@@ -114,7 +114,7 @@ def _number(value: float | None) -> str:
 
 
 def _launch(row: KernelRow) -> str:
-    """Grid and block of the longest one: number of blocks, and of threads in each."""
+    """Grid and block of the longest kernel: how many blocks, and how many threads in each."""
     blocks, threads = 1, 1
     for axis in "xyz":
         grid, block = row.launch[f"grid_{axis}"], row.launch[f"block_{axis}"]

@@ -14,7 +14,7 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 
 TOP = 8
-_PARTS = 10  # of a stream's time, in the line about its queue
+_PARTS = 10  # the line about a stream's queue has this many parts of its time
 
 
 def launch_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
@@ -27,7 +27,7 @@ def launch_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]
 
 
 def launches(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """All three; nothing where no launch is known."""
+    """All three tables; nothing if no launch is known."""
     found = launched_rows(findings, choice.most(TOP), choice.sort)
     if not found.rows:
         return

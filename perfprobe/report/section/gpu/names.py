@@ -1,6 +1,6 @@
-"""Readable names of GPU kernels: demangled C++ names are hundreds of characters long.
+"""Readable names of GPU kernels, because demangled C++ names have hundreds of characters.
 
-For display only; the JSON document has the full names.
+They are for display only: JSON has the full names.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from rich.cells import cell_len, set_cell_size
 from perfprobe.report.shorten import ELLIPSIS, cut
 from perfprobe.support.text import printable
 
-LONGEST_NAME = 8_192  # characters that are read
+LONGEST_NAME = 8_192  # characters of a name that are read
 DEEPEST = 8  # levels of template arguments that are read
 
 _OPENING, _CLOSING = "<([{", ">)]}"
 _ANONYMOUS = re.compile(r"\((?:anonymous namespace|unnamed)\)::|<unnamed>::")
-# Template arguments that say nothing, or less than the operator's signature.
+# Template arguments without information, or with less than the operator's signature.
 _PLAIN = re.compile(
     r"(?:const|void|bool|char|short|int|long|unsigned|signed|float|double|half|size_t|u?int\d+_t|float\d|__half2?"
     r"|__nv_bfloat16|BFloat16|bfloat16_t|Half|half_t|tfloat32_t|true|false|Float8_\w+|complex|OpaqueType|[-\d].*|\(.*)"
@@ -32,9 +32,9 @@ _NO_NAME = re.compile(r"\{.*|operator\(\).*|(?:result_)?type.*", re.DOTALL)
 
 
 def kernel_names(names: Sequence[str], beside: Sequence[Hashable]) -> list[str]:
-    """Each name in short; with all template arguments where different rows would look the same.
+    """A short form of each name, with all template arguments if different rows would look the same.
 
-    beside: the other text of each row.
+    beside: what else identifies each row.
     """
     rows = list(zip([shortened(name) for name in names], beside, strict=True))
     full: dict[Hashable, set[str]] = {}
@@ -53,7 +53,7 @@ def shortened(name: str, *, whole: bool = False) -> str:
 
 
 def cut_middle(text: str, width: int) -> str:
-    """The text in at most `width` cells; the names of matrix products differ at their ends."""
+    """The text in at most `width` cells, cut in the middle: names of matrix products differ at their ends."""
     if cell_len(text) <= width or width < 12:
         return cut(text, width)
     end = width // 3
@@ -61,7 +61,7 @@ def cut_middle(text: str, width: int) -> str:
 
 
 def _simplified(text: str, depth: int, *, whole: bool) -> str:
-    """`ns::reduce<512, ns::MeanOps<float>>(int)` as `reduce<MeanOps>`; empty without a name."""
+    """`reduce<MeanOps>` for `ns::reduce<512, ns::MeanOps<float>>(int)`; empty without a name."""
     if depth == 0:
         return ELLIPSIS
     *_, last = ["", *_split(text.strip().replace(" const::", "::"), " ")]

@@ -26,7 +26,7 @@ def overlap_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def overlap(findings: Findings, _: Choice) -> Iterator[Block]:
-    """A row for each kind of work of each GPU; nothing where only one kind ran, or with a focus."""
+    """A row for each kind of work of each GPU; nothing if only one kind ran, or with a focus."""
     rows = [row.values for row in overlap_rows(findings)]
     parts = [(row, kind) for row in rows for kind in _KINDS if whole_ns(row, kind)]
     if findings.focus is not None or len(parts) <= len(rows):
@@ -36,7 +36,7 @@ def overlap(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def whole_ns(row: Mapping[str, Any], *kinds: str) -> int:
-    """How long all of these kinds ran at once, whatever else did."""
+    """How long all of these kinds ran at the same time, in ns, with or without other kinds."""
     names = {name: name.removesuffix("_ns").split("_") for name in row if name not in ("device", "idle_ns")}
     return sum(
         row[name] for name, parts in names.items() if parts == ["all"] or all(kind in parts for kind in kinds)

@@ -55,7 +55,7 @@ def _columns(rows: Sequence[SequenceRow]) -> list[Column]:
 
 
 def _operators(row: SequenceRow) -> str:
-    """`mul_, add_ 2, ...`: neighbours of one name once; how often it repeats, if it does."""
+    """`mul_, add_ 2, ...`: neighbours with one name are counted; and how often the sequence repeats."""
     names = [shown_name(name, narrow=True) or units.ABSENT for name in row.operators]
     runs = [(name, len(list(same))) for name, same in groupby(names)]
     texts = [name if count == 1 else f"{name} x {count}" for name, count in runs]

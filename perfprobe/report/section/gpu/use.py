@@ -28,7 +28,7 @@ def use_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def use(findings: Findings, _: Choice) -> Iterator[Block]:
-    """A row for each GPU, then what GPUs did in an average step."""
+    """A row for each GPU, then the kinds of use in an average step."""
     rows = use_rows(findings)
     yield Heading("GPU use", steps_text(findings[GpuUse]))
     if rows:
@@ -47,7 +47,7 @@ def use(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def steps_text(found: GpuUse) -> str:
-    """Which steps the figures are of."""
+    """A text that says which steps the figures cover."""
     if not found.has_steps:
         return "no steps: from the first to the last operator"
     number = len(found.steps)

@@ -8,14 +8,14 @@ from perfprobe.support import units
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.gpu_findings import GpuFindings
 
-_HARDLY_IDLE = 0.9  # of the time from its first to its last work
+_HARDLY_IDLE = 0.9  # a GPU is hardly idle if busy for this share of the time from first to last work
 _HALF = 0.5
 _NOTEWORTHY = 0.05
 
 
 @frozen
 class Use:
-    """What a GPU did: shares of the time from its first to its last work. busy: any of the three."""
+    """What a GPU did, as shares of the time from its first to its last work. busy: any of the three."""
 
     span_ns: int
     busy: float
@@ -36,7 +36,7 @@ class Use:
         return self.busy >= _HARDLY_IDLE
 
     def parts(self) -> str:
-        """What it was busy with, if not only computing; "" otherwise."""
+        """The shares of copying and NCCL in words; "" if it only computed."""
         if max(self.nccl, self.copying) < _NOTEWORTHY:
             return ""
         named = (("computing", self.computing), ("NCCL", self.nccl), ("copying", self.copying))
@@ -44,7 +44,7 @@ class Use:
 
 
 def verdict(gpu: GpuFindings, use: Use, wall_ns: int) -> str:
-    """Judged by the time in which the program used it, without start and end; open if times are missing."""
+    """What limits the program, judged from the GPU's first work to its last; open if times are missing."""
     if gpu.untimed > 0:
         return "some of its work has no times, so the bottleneck is unknown"
     if use.span_ns < _HALF * wall_ns:
@@ -67,7 +67,7 @@ def is_limit(gpu: GpuFindings, use: Use, wall_ns: int) -> bool:
 
 
 def _not_computing(use: Use) -> str:
-    """A GPU that copies, or waits for others in NCCL's kernels, does not compute, however busy it is."""
+    """The verdict for a GPU that copies, or waits for others in NCCL's kernels, for much of the time."""
     copies = use.copying >= use.nccl
     limit = "copying" if copies else "NCCL, whose kernels run also while they wait for other GPUs,"
     idle = (

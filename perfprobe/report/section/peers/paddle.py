@@ -135,13 +135,13 @@ def userdefined(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def device_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`paddle_device`, if anything is known."""
+    """`paddle_device`, if the use of any device is known."""
     rows = device_rows(findings)
     return {"paddle_device": rows} if rows else {}
 
 
 def device(findings: Findings, _: Choice) -> Iterator[Block]:
-    """How busy processors and GPUs were; nothing where neither was recorded."""
+    """How busy processors and GPUs were; nothing if neither was recorded."""
     rows = device_rows(findings)
     if not rows:
         return

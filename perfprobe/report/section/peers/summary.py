@@ -19,7 +19,7 @@ _WORDS = (("Total", "total", 0), ("Avg", "avg", 2), ("Max", "max", 3), ("Min", "
 
 
 def of_steps(findings: Findings) -> str:
-    """Which steps the table is of."""
+    """A text that says which steps the table covers."""
     times = findings[PeerTimes]
     if not times.has_steps:
         return "no steps found: all operators as one step"
@@ -28,7 +28,7 @@ def of_steps(findings: Findings) -> str:
 
 
 def summary_columns(rows: Sequence[SummaryRow]) -> list[Column]:
-    """Name, Calls, then Total, Avg, Max, Min and Ratio of CPU, and of GPU where one was recorded."""
+    """Name, Calls, then Total, Avg, Max, Min and Ratio of CPU, and of GPU if one was recorded."""
     has_gpu = any(row.gpu_total_ns is not None for row in rows)
     return [
         name_column("Name", [row.name for row in rows], ["  " if row.within else "" for row in rows]),
@@ -39,7 +39,7 @@ def summary_columns(rows: Sequence[SummaryRow]) -> list[Column]:
 
 
 def name_column(title: str, names: Sequence[str], indents: Sequence[str] = ()) -> Column:
-    """Names of operators, shorter where there is little room."""
+    """Names of operators, shortened in a small width."""
     whole, brief = (
         [
             f"{indent}{printable(shown_name(name, narrow=narrow))}"
@@ -51,7 +51,7 @@ def name_column(title: str, names: Sequence[str], indents: Sequence[str] = ()) -
 
 
 def cut_name(name: str, width: int) -> str:
-    """The name cut to a width; of `evaluate_function: AddmmBackward0` the end is kept."""
+    """The name cut to a width. For `evaluate_function: AddmmBackward0` the end is kept."""
     before, colon, node = name.rpartition(": ")
     if not colon or len(name) <= width:
         return shorten.cut(name, width)

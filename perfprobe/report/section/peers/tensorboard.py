@@ -27,8 +27,8 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.peers import PeerTimes
 
 TOP = 20
-_LONGEST_NAME = 24  # of a GPU
-_STEPS = 5  # steps shown one by one
+_LONGEST_NAME = 24  # characters of a GPU's name
+_STEPS = 5  # steps that are shown one by one
 # Categories of single steps; the last are dropped first where there is little room.
 _GIVES_WAY = ("CPU Exec", "Kernel", "DataLoader", "Other", "Runtime", "Communication", "Memcpy", "Memset")
 _OVERVIEW_NOTE = (
@@ -44,13 +44,13 @@ _MODULE_NOTE = (
 
 
 def overview_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`tb_overview`, and `tb_gpu_summary` where a GPU was recorded."""
+    """`tb_overview`, and `tb_gpu_summary` if a GPU was recorded."""
     summary = summary_rows(findings)
     return {"tb_overview": role_rows(findings), **({"tb_gpu_summary": summary} if summary else {})}
 
 
 def overview(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The average step, then the first ones."""
+    """The average step, then the first steps."""
     rows = role_rows(findings)
     average = [row for row in rows if row.step is None]
     whole_ns = sum(row.time_ns for row in average)
@@ -76,14 +76,14 @@ def overview(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def _steps_text(numbers: Sequence[int]) -> str:
-    """Which steps they are."""
+    """A text that says which steps these are."""
     if numbers == [-1]:
         return "no steps found: all operators as one step"
     return f"{len(numbers):,} {'step' if len(numbers) == 1 else 'steps'}, those of warm-up too"
 
 
 def _summary_columns(rows: Sequence[SummaryRow]) -> list[Column]:
-    """The plugin's list, a column for each GPU, of which the last ones may be dropped."""
+    """The plugin's list with a column for each GPU. The last GPUs may be dropped."""
     cells = [_summary_cells(row) for row in rows]
     return [
         Column("", list(cells[0]), style="bold"),
@@ -107,7 +107,7 @@ def _summary_cells(row: SummaryRow) -> dict[str, str]:
 
 
 def _percent(share: float | None) -> str:
-    """With the plugin's digits."""
+    """A percentage with as many digits as in the plugin."""
     return units.ABSENT if share is None else f"{100 * share:.2f} %"
 
 
@@ -156,7 +156,7 @@ def _shapes(shapes: Sequence[str | None]) -> Column:
 
 
 def _times(rows: Sequence[Any], titles: Sequence[tuple[str, str]]) -> list[Column]:
-    """Columns of durations; where there is little room their titles lose the last word."""
+    """Columns of durations. In a small width their titles lose the last word."""
     return [
         replace(
             figures(title, [units.duration(getattr(row, name)) for row in rows]),

@@ -1,4 +1,4 @@
-"""SLOW where a GPU was busy all the time: the operators with most of its time, whatever the host did."""
+"""SLOW for a program that the GPU limits: the operators with most time on the GPU."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.step_rows import StepHotspots
 
-_WORTH_NAMING = 0.05  # of the GPU's time
+_WORTH_NAMING = 0.05  # an operator is named from this share of the GPU's time on
 
 
 def is_gpu_bound(findings: Findings) -> bool:
@@ -31,9 +31,9 @@ def is_gpu_bound(findings: Findings) -> bool:
 
 
 def gpu_operators(findings: Findings, most: int) -> list[OperatorRow]:
-    """The operators with most time on GPUs, 0 for all; their shares are of that time.
+    """The `most` operators with most time on GPUs, 0 for all; shares are of that time.
 
-    Of steps where there are any.
+    If there are steps, only their operators count.
     """
     steps = findings.get(StepHotspots)
     hotspots = findings[Hotspots] if steps is None else steps.hotspots
@@ -43,7 +43,7 @@ def gpu_operators(findings: Findings, most: int) -> list[OperatorRow]:
 
 
 def gpu_bound_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """SLOW and THEN."""
+    """The lines SLOW and THEN."""
     for label, row in zip(("SLOW", "THEN"), gpu_operators(findings, 2), strict=False):
         if row.share < _WORTH_NAMING:
             return

@@ -1,4 +1,4 @@
-"""DataLoader's workers on the first screen: they do what the steps wait for."""
+"""DataLoader's workers on the first screen, for steps that wait for them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 
 _PARTS = {"dataset": "dataset_ns", "collate": "collate_ns", "idle": "waiting_ns"}
-_LEAST = 0.005  # of the workers' time
+_LEAST = 0.005  # parts with a smaller share of the workers' time are left out
 
 
 def awaited_loader(findings: Findings) -> LoaderRow | None:
-    """The workers that the main process waited for most; None if it waited for none, or if unknown."""
+    """The workers that the main process waited for longest; None if it did not wait, or if not known."""
     rows = [row for row in loader_rows(findings) if row.waited_ns and row.batches]
     return max(rows, key=lambda row: row.waited_ns or 0, default=None)
 

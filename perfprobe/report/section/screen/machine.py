@@ -1,4 +1,4 @@
-"""What the machine did: CPU, GPU, and how far to trust the figures."""
+"""Lines about the machine: CPU, GPU, and what limits the accuracy of the figures."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepKind, StepTimes
 
-_NOTEWORTHY = 0.05  # of the CPU time, used by child processes
+_NOTEWORTHY = 0.05  # child processes are named from this share of the CPU time on
 _MOST_SOURCES = 3
 _LOST = ("dropped_records", "refused_buffers", "lent_buffers")
 
 
 def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
-    """Cores used of cores allowed, waiting for one, neighbours."""
+    """CPU: cores used of cores allowed, waiting for a processor, neighbours."""
     cpu_ns, wall_ns, allowed = findings.trace.cpu_ns, findings.wall_ns, cores_allowed(findings)
     if cpu_ns is None or not wall_ns or allowed is None:
         return
@@ -66,7 +66,7 @@ def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:
 
 
 def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
-    """If much of the work was in other processes: how much, and how many recorded themselves."""
+    """How much of the work was in other processes, if it was much, and how many were recorded."""
     children = findings.get(Children)
     if children is None:
         return
@@ -82,7 +82,7 @@ def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
 
 
 def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
-    """Busy share of the busiest GPU, and what follows from it."""
+    """GPU: the busy share of the busiest GPU, and what follows from it."""
     gpu, wall_ns = findings.get(GpuFindings), findings.wall_ns
     if gpu is None or not wall_ns:
         return
@@ -101,7 +101,7 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _idle_line(findings: Findings, device: int) -> Iterator[ScreenRow]:
-    """The line with most of the GPU's idle time, with what the host did there; without lines only that."""
+    """The line with most of the GPU's idle time, and what the host did there; or only what the host did."""
     found = most_idle_line(findings, device)
     if found is None or found.share < _NOTEWORTHY:
         return
@@ -121,7 +121,7 @@ def _each_step(findings: Findings) -> str:
 
 
 def trust_line(findings: Findings) -> ScreenRow:
-    """The cost of recording, with its kind; what was lost."""
+    """The cost of recording (measured or estimated), and how much was lost."""
     rows = loss_rows(findings)
     sources = list(dict.fromkeys(printable(row.source) for row in rows))
     named = ", ".join(sources[:_MOST_SOURCES]) + (", ..." if len(sources) > _MOST_SOURCES else "")

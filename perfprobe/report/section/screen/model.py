@@ -1,4 +1,4 @@
-"""SLOW where one line of the program calls a whole model: the module in it, and its parts."""
+"""SLOW for a line that calls a whole model: its hottest module, and the parts of that."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 
 _PARTS = 2
-_WORTH_NAMING = 0.05  # of the step
+_WORTH_NAMING = 0.05  # a part is named from this share of the step on
 
 
 def module_lines(

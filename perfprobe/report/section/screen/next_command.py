@@ -1,4 +1,4 @@
-"""NEXT: one existing command that fits."""
+"""NEXT: the one command that is most useful now."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def script_command(findings: Findings) -> str:
 
 
 def steps_command(findings: Findings, found: Sequence[Candidate], start: SlowStart | None) -> str:
-    """The command for the bottleneck of steps, or for what came before them."""
+    """The command for the bottleneck of steps, or for what took long before them."""
     if start is not None:
         return command(start.view)
     first = found[0] if found and found[0].stands_out else None

@@ -16,20 +16,20 @@ def place_in(line: Line) -> str:
 
 
 def at_line(line: Line) -> str:
-    """`loader.py:11`, saying so where it is only the first line of the function."""
+    """`loader.py:11`, with a remark if that is only the first line of the function."""
     is_first = line.function.endswith(FIRST_LINE)
     return f"{shorten.place(line)}{' (first line of its function)' if is_first else ''}"
 
 
 def operator(row: OperatorRow) -> str:
-    """`mm`: without its overload, which its inputs show as well."""
+    """`mm`, without overload, because inputs show it as well."""
     return (
         operator_text(row, brief=True).partition(".")[0] if row.operator else operator_text(row, brief=True)
     )
 
 
 def inputs(row: OperatorRow, before: str) -> str:
-    """`f32[64,512] f32[512,64]`, long lists shortened, behind what comes before them; "" not recorded."""
+    """`f32[64,512] f32[512,64]` with long lists shortened, after `before`; "" if not recorded."""
     return "" if row.signature is None else f"{before}{shorten.signature(signature_text(row))}"
 
 

@@ -40,9 +40,9 @@ ALL = 24
 ROWS = 10
 _OF_MACHINE = (GpuFindings, IdleTimes, Processors, Teams)
 KINDS = (StepTimes, Hotspots, Calling, Measurements, Children, Feeding, Ranks, *_OF_MACHINE)
-STEP_KINDS = (StepHotspots,)  # only with steps: the operators are read once more for them
+STEP_KINDS = (StepHotspots,)  # computed only if there are steps, because all operators are read once more
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
-# Labels that are dropped where there are too many lines, in this order.
+# If there are too many lines, lines with these labels are dropped, in this order.
 _LEAST_IMPORTANT = ("LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", "NEXT", "GAIN")
 
 
@@ -53,7 +53,7 @@ def has_steps(findings: Findings) -> bool:
 
 
 def screen_rows(findings: Findings) -> list[ScreenRow]:
-    """All lines, however many."""
+    """All lines, also those that do not fit on a screen."""
     return list(_rows(findings))
 
 
@@ -81,13 +81,13 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _path(findings: Findings) -> str:
-    """Of a trace its path: without one, commands take the newest recording here, which a trace is not."""
+    """The path for the next command: needed for a trace, as by default commands take the newest recording."""
     recording = findings.trace.recording
     return "" if recording.fact("trace") is None else f" {shlex.quote(printable(recording.path))}"
 
 
 def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
-    """The lines that fit; continuations of a dropped line are dropped too."""
+    """The lines that fit. If a line is dropped, so are its continuations."""
     kept = list(rows)
     for label in _LEAST_IMPORTANT:
         if len(kept) <= most:

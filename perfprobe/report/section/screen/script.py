@@ -1,4 +1,4 @@
-"""The first screen of a program in which no steps were found: a script, a test, a program without torch."""
+"""The first screen of a program without steps: a script, a test, or a program without torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
 
 _LONGEST = 60
-_WORTH_SAYING = 0.1  # of the wall time
+_WORTH_SAYING = 0.1  # imports are named from this share of the wall time on
 
 
 def script_lines(findings: Findings) -> Iterator[ScreenRow]:

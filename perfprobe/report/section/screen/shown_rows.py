@@ -17,11 +17,11 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.step_rows import StepHotspots
 
-_LEAST = 0.001  # the smallest share of a row that is shown
+_LEAST = 0.001  # rows with a smaller share are left out
 
 
 def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
-    """The whole for the rows' shares, and the rows: of the steps if there are any, else of everything."""
+    """What shares are relative to, in words; and the rows, of the steps if there are any."""
     if is_gpu_bound(findings):
         title, rows = "of GPU", gpu_operators(findings, most)
     elif findings.get(StepHotspots) is not None:
@@ -58,5 +58,5 @@ def _names(rows: Sequence[OperatorRow]) -> list[Column]:
 
 
 def _one_line(cell: str) -> str:
-    """The first line of a place that has the forward call's place, or a reason, below it."""
+    """The first line of a cell; the next one would have the place of the forward call, or a reason."""
     return cell.partition("\n")[0]

@@ -1,4 +1,4 @@
-"""The bottleneck of steps: SLOW, the possible gain, what comes next, and what was checked without result."""
+"""The bottleneck of steps: SLOW, the possible gain, what comes next, and checks that found nothing."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepMark, StepPhase, Steps, StepTimes
 
-_WORTH_NAMING = 0.05  # of the step
+_WORTH_NAMING = 0.05  # a part is named from this share of the step on
 _NEARLY_ALL = 0.9
 _LONGEST = 24  # cells of an operator's name
-_ENGINE = "autograd::engine"  # its calls of nodes, which are not the program's work
-_FEW = 5  # with fewer steps their spread means nothing
+_ENGINE = "autograd::engine"  # rows of the engine itself are not the program's work
+_FEW = 5  # with fewer steps their spread has no meaning
 _LEAST_BLIND = 0.01
-_LINE = 0.25  # of the step: an operator with more of it stands out wherever it is
+_LINE = 0.25  # an operator with a larger share of the step stands out in any phase
 LONG_TEXTS = {
     StepPhase.OTHER: "Python outside of model and loader",
     StepPhase.DATA: "data loading",
@@ -54,7 +54,7 @@ LONG_TEXTS = {
 def slow_lines(
     findings: Findings, found: Sequence[Candidate], start: SlowStart | None
 ) -> Iterator[ScreenRow]:
-    """SLOW with its parts, LIMIT, GAIN, THEN."""
+    """The lines SLOW with its parts, LIMIT, GAIN and THEN."""
     if start is not None:
         yield from slow_start_lines(findings, start)
         yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
@@ -132,7 +132,7 @@ def _text(findings: Findings, phase: StepPhase) -> str:
 
 
 def _made_of(findings: Findings, first: Candidate) -> list[str]:
-    """Its parts: the noteworthy operators at its line or in its phase."""
+    """The parts of a candidate: the noteworthy operators at its line or in its phase."""
     if first.line_ns and first.phase not in (StepPhase.FORWARD, StepPhase.BACKWARD):
         part = first.line_ns / max(first.time_ns, 1)
         line = [] if part >= _NEARLY_ALL else [f"{units.duration(first.line_ns)} at that line"]
@@ -189,7 +189,7 @@ def _nothing(findings: Findings) -> ScreenRow:
     rows = [row for row in rows if not (row.operator or "").startswith(_ENGINE)]
     largest = ""
     facts: dict[str, Any] = {}
-    if rows and rows[0].share >= _LINE:  # in no phase: nothing of Python was recorded
+    if rows and rows[0].share >= _LINE:  # it has no phase if no Python was recorded
         text = f"{operator(rows[0])}, {whole_percent(rows[0].share)} of the step"
         return said("SLOW", text, inputs(rows[0], ", "), style="bold", share=rows[0].share)
     if rows:
@@ -203,7 +203,7 @@ def _nothing(findings: Findings) -> ScreenRow:
 
 
 def checked_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """For steps where nothing stands out: what was checked, what was not, and what could not be seen."""
+    """For steps in which nothing stands out: what was checked, what was not, and what would be too small."""
     yield said("CHECKED", ", ".join(_checked(findings)))
     unknown = list(_unknown(findings))
     if unknown:
@@ -240,10 +240,10 @@ def _has_samples(findings: Findings) -> bool:
 
 
 def _blind(found: StepTimes) -> float | None:
-    """The smallest detectable change of the median, given the steps' own spread, as a share of it.
+    """The smallest detectable change of the median step, as a share of it, given the spread of the steps.
 
-    2.8 standard errors of a median of n values: 1.253 sigma / sqrt(n), with sigma as 1.4826 times the median
-    absolute deviation; a difference of two such medians, at 95 %.
+    It is 2.8 standard errors: the difference of two such medians, at 95 %. The standard error of a median of
+    n values is 1.253 sigma / sqrt(n), where sigma is 1.4826 times the median absolute deviation.
     """
     steps: Steps = found.steps.take((found.steps.loop == 0) & (found.steps.mark == StepMark.STEADY))
     if len(steps) < _FEW:

@@ -18,8 +18,8 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StartUpPart, StepTimes
 from perfprobe.tables.trace import Line
 
-_LEAST_NS = 500_000_000  # shorter ones are not a bottleneck of an interactive run
-_NOTEWORTHY = 0.1  # of the wall time
+_LEAST_NS = 500_000_000  # a shorter start-up is never a bottleneck
+_NOTEWORTHY = 0.1  # an import is named from this share of the wall time on
 _TORCH = "torch"
 _TEXTS = {
     StartUpPart.OTHER: "Python before the first step",
@@ -31,7 +31,7 @@ _TEXTS = {
 
 
 class SlowStart(NamedTuple):
-    """What took longest before the first step; share: of the wall time."""
+    """What took longest before the first step. share: its share of the wall time."""
 
     part: StartUpPart
     time_ns: int
@@ -46,9 +46,9 @@ class SlowStart(NamedTuple):
 
 
 def slow_start(findings: Findings) -> SlowStart | None:
-    """Something before the first step that took longer than all steps; None if nothing did.
+    """What took longer before the first step than all steps together; None if nothing did.
 
-    Imports of libraries are left out: a run of a few steps, as one is recorded, would say nothing else.
+    Imports of libraries are left out, because in a recording of a few steps they always take longest.
     `also_start` names them.
     """
     known, wall_ns = findings[StepTimes], findings.wall_ns
@@ -60,7 +60,7 @@ def slow_start(findings: Findings) -> SlowStart | None:
 
 
 def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow]:
-    """SLOW, and GAIN if it is work of this process."""
+    """The line SLOW, and GAIN if the time is work of this process."""
     at = "" if start.line is None else f": {place(start.line)}"
     much = f"{units.duration(start.time_ns)} = {whole_percent(start.share)} of the run"
     facts = {"time_ns": start.time_ns, "share": start.share, "line": start.line}
@@ -81,7 +81,8 @@ def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow
 def also_start(findings: Findings) -> Iterator[ScreenRow]:
     """ALSO: the longest import of a library, if it is a noteworthy part of the run.
 
-    Not that of torch itself, which cannot be avoided; what it imports late, as `AdamW()` does, can.
+    The import of torch itself is left out, because it cannot be avoided. What torch imports later, as
+    `AdamW()` does, is named.
     """
     calling, wall_ns = findings.get(Calling), findings.wall_ns
     rows = [] if calling is None else import_rows(findings.trace, calling)
@@ -102,7 +103,7 @@ def _imported(row: ImportRow) -> str:
 
 
 def _parts(findings: Findings, known: StepTimes, wall_ns: int) -> Iterator[SlowStart]:
-    """Parts that are not imports of a library; what runs in a module of the program is its import."""
+    """The parts of start-up without imports of libraries. Code in a module of the program is its import."""
     rows = known.start_up
     columns = (rows.kind.tolist(), rows.time_ns.tolist(), rows.frame.tolist())
     for kind, time_ns, frame in zip(*columns, strict=True):

@@ -26,7 +26,7 @@ from perfprobe.tables.steps import (
 )
 from perfprobe.tables.strings import Strings
 
-_WORTH_SAYING_NS = 50_000_000  # of start-up
+_WORTH_SAYING_NS = 50_000_000  # a shorter start-up is not mentioned
 _LEFT_OUT = {
     StepMark.WARM_UP: "warm-up",
     StepMark.COMPILE: "compiling",
@@ -43,7 +43,7 @@ _ROOM = 72  # cells beside the label on a line of 80
 
 
 def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """First line, STEP or CALL, PARTS."""
+    """The first line, then STEP or CALL, and PARTS."""
     times = findings[StepTimes]
     yield _head(findings, times)
     yield _durations(findings, times)
@@ -83,7 +83,7 @@ def _what(findings: Findings, times: StepTimes) -> str:
 
 
 def _model(findings: Findings, times: StepTimes) -> str:
-    """The class of the only root module, "" where there are several or none."""
+    """The class of the only root module, "" if there are several or none."""
     recording = findings.trace.recording
     modules, strings = recording[Modules], recording[Strings]
     roots = {strings[type_] for type_ in modules.type[modules.parent < 0].tolist()}
@@ -91,7 +91,7 @@ def _model(findings: Findings, times: StepTimes) -> str:
 
 
 def _left_out(times: StepTimes) -> Iterator[str]:
-    """`1 warm-up left out`: the steps that are not averaged."""
+    """`1 warm-up left out`: the steps that averages leave out."""
     marks = times.steps.mark[times.steps.loop == 0]
     if not bool((marks == StepMark.STEADY).any()):
         if len(marks) > 1:
@@ -129,7 +129,7 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
 
 
 def _beside(time_ns: int, other_ns: int) -> str:
-    """A duration without its unit where the one before it has the same."""
+    """The second of two durations, without its unit if the first has the same."""
     text, other = units.duration(time_ns), units.duration(other_ns)
     return text.rpartition(" ")[0] if text.rpartition(" ")[2] == other.rpartition(" ")[2] else text
 
@@ -151,7 +151,7 @@ def _parts(times: StepTimes) -> Iterator[ScreenRow]:
     )
     text = _parts_text(parts, kept, texts)
     while cell_len(text) > _ROOM and kept:
-        text = _parts_text(parts, kept := kept[1:], texts)  # the smallest is then part of "other"
+        text = _parts_text(parts, kept := kept[1:], texts)  # the smallest becomes part of "other"
     yield said("PARTS", text, time_ns=whole_ns // max(int(times.loops.steady[0]), 1))
 
 

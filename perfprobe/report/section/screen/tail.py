@@ -12,12 +12,12 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
-_NOTEWORTHY = 0.01  # of the time of all steps and evaluations
+_NOTEWORTHY = 0.01  # needless graphs are named from this share of all steps and evaluations on
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
 
 
 def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """TAIL: the number of outliers, the longest, and the phase in which it is longer than others."""
+    """TAIL: how many outliers there are, the longest, and the phase in which it took longer than others."""
     times = findings[StepTimes]
     outliers = np.flatnonzero((times.steps.loop == 0) & (times.steps.mark == StepMark.OUTLIER))
     if len(outliers) == 0:
@@ -40,7 +40,7 @@ def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def graph_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """ALSO: evaluations, or calls of a model that is not trained, in which autograd recorded for nothing."""
+    """ALSO: evaluations, or calls of a model that is not trained, in which autograd recorded needlessly."""
     steps = findings[StepTimes].steps
     noteworthy_ns = _NOTEWORTHY * int((steps.end_ns - steps.start_ns).sum())
     for kind, word in _UNTRAINED.items():
