@@ -1,4 +1,4 @@
-"""Operators by number of threads: the same calls measured with each, in one run and in turns."""
+"""Operators by number of threads: the same calls are measured with each number, in turns in one run."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from perfprobe.tables.measurements import Estimate, Measurement, Measurements, S
 from perfprobe.tables.sweep import OperatorSweepRow, TimeOfThreads
 
 _MOST_THREADS = 4096
-_WORTH_IT = 1.05  # times faster: less does not pay for another thread
+_WORTH_IT = 1.05  # more threads must be faster by this factor to be recommended
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """`1,2,4`, in order and each once. Raises UsageError for anything else."""
+    """The numbers of threads in a text such as `1,2,4`, sorted, each once.
+
+    Raises:
+        UsageError: a word is not a number of threads.
+    """
     words = text.split(",")
     if not all(word.isascii() and word.isdecimal() and 0 < int(word) <= _MOST_THREADS for word in words):
         raise UsageError("not numbers of threads", text, "write them as in --sweep 1,2,4")
@@ -29,7 +33,7 @@ def with_each(
 
 
 def rows(found: Measurements) -> list[OperatorSweepRow]:
-    """A row for each call that was measured with several numbers of threads, in their order."""
+    """A row for each call that was measured with several numbers of threads, in the order of the calls."""
     by_call: dict[Wanted, list[Measurement]] = {}
     for row in found.rows:
         if row.rotating is not None:
@@ -56,7 +60,7 @@ def _row(call: Wanted, measured: Sequence[Measurement]) -> OperatorSweepRow:
 
 
 def _best(times: Sequence[TimeOfThreads]) -> TimeOfThreads:
-    """The fewest threads than which no other number is faster for certain, by at least a twentieth."""
+    """The best number of threads: the fewest such that no larger one is certainly faster by a twentieth."""
     best = times[0]
     for each in times[1:]:
         if _WORTH_IT * each.time.high < best.time.low:
@@ -65,7 +69,7 @@ def _best(times: Sequence[TimeOfThreads]) -> TimeOfThreads:
 
 
 def totals_ns(found: Sequence[OperatorSweepRow]) -> dict[int, float]:
-    """Time of all calls of these operators in the program, by number of threads; those with all numbers."""
+    """Time in ns of all calls in the program by number of threads, of operators measured with each number."""
     whole = {each.threads for row in found for each in row.times}
     complete = [row for row in found if row.calls and {each.threads for each in row.times} == whole]
     return {

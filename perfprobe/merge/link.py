@@ -149,11 +149,11 @@ def _not_recorded(rows: int) -> Int64:
 def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list[Losses]:
     counts = (
         (
-            "inside something that had not ended when the recording stopped: counted as outermost",
+            "inside an operator or range that had not ended when recording stopped: counted as outermost",
             nesting.unfinished,
         ),
-        ("inside something that was not recorded: counted as outermost", nesting.orphans),
-        ("ended before they started, or over a year later: counted as 0 ns", backwards),
+        ("inside an operator or range that was not recorded: counted as outermost", nesting.orphans),
+        ("with an end before the start, or over a year after it: counted as 0 ns", backwards),
         *((f"column {column}: invalid references", rows) for column, rows in recording.damaged.items()),
     )
     return [Losses.one("operators", reason, count) for reason, count in counts if count]

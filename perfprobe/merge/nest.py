@@ -56,7 +56,7 @@ class Nesting:
 
     @property
     def unfinished(self) -> int:
-        """The number of rows so far that are inside something that has not ended."""
+        """The number of rows so far that are inside an operator or range that has not ended."""
         return sum(pending.rows for (_, depth), pending in self._pending.items() if depth > 0)
 
     def _carry_in(

@@ -1,4 +1,4 @@
-"""What ranks of one run computed, said to each other, and waited for."""
+"""What the ranks of one run computed, communicated, and waited for."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from perfprobe.tables.trace import Line
 
 
 class Collectives(Table):
-    """Collectives of one rank by start: on GPUs kernels of NCCL, else ranges like `gloo:all_reduce`."""
+    """Collectives of one rank by start: NCCL's kernels on GPUs, otherwise ranges like `gloo:all_reduce`."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
-    name: Int32 = column("the range it was asked for in, `nccl:all_reduce`", Strings)
+    name: Int32 = column("the range that started it, `nccl:all_reduce`", Strings)
     size_bytes: Int64 = column("size of its input tensors", optional=True)
 
 
 @frozen
 class RankParts:
-    """One rank in its steps, or in all of its recording if it has no steps. Times are wall times.
+    """One rank during its steps, or during its whole recording if it has no steps. Times are wall time.
 
     Attributes:
-        start_ns: when the first step began, or the recording.
-        whole_ns: until the end of the last one.
+        start_ns: when the first step, or the recording, began.
+        whole_ns: the time from then to the end of the last step, or of the recording.
         computing_ns: time in operators, or on GPUs in kernels, without communication.
         communicating_ns: time in collectives.
-        overlapped_ns: the part of both in which the other one ran too.
-        lines: time of the steps' thread by line, outside of collectives; by samples, or without them by
+        overlapped_ns: the time in which both ran.
+        lines: by line, the time of the steps' thread outside of collectives; by samples, without them by
             operators.
     """
 
@@ -46,20 +46,21 @@ class RankParts:
 
 @frozen
 class Rank:
-    """One rank beside the others.
+    """One rank compared with the others.
 
     Attributes:
-        rank: its number; None if the recording does not say.
-        clock_ns: what its clock is ahead of the first rank's; 0 on the same host.
-        clock_error_ns: the median distance of the ends of collectives after that; None for the first rank.
+        rank: its number; None if not known.
+        clock_ns: how far its clock is ahead of the first rank's; 0 on the same host.
+        clock_error_ns: the median distance of the ends of collectives once clocks are aligned; None for the
+            first rank.
         waited_ns: time in collectives beyond that of the fastest rank.
         transfer_ns: the rest of the time in collectives.
         lost_ns: by how much it was the last to begin collectives, summed.
-        phase: the phase in which its steps take most longer than those of the others; "" if it has no steps.
-        phase_ns: by how much, for each step.
-        line: the line in which it spends most more than the others outside of collectives; None if none is
-            known.
-        line_ns: by how much, for each step.
+        phase: the phase in which its steps exceed those of the others the most; "" if it has no steps.
+        phase_ns: by how much, in each step.
+        line: the line in which its time outside of collectives exceeds that of the others the most; None if
+            none is known.
+        line_ns: by how much, in each step.
     """
 
     path: str
@@ -83,11 +84,11 @@ class CollectiveKind:
     """Collectives of one name in all ranks.
 
     Attributes:
-        calls: in each rank, as far as all ranks have them.
+        calls: calls in each rank that all ranks have.
         size_bytes: of all calls of one rank; None if not known.
-        total_ns: mean over the ranks of their time.
-        transfer_ns: time of the fastest rank of each call.
-        bus_bytes: what each rank sends in all calls, as nccl-tests counts it; None if not known.
+        total_ns: their time, as the mean over ranks.
+        transfer_ns: the time of the fastest rank of each call, summed.
+        bus_bytes: what each rank sends in all calls, counted as in nccl-tests; None if not known.
     """
 
     name: str
@@ -103,9 +104,10 @@ class Ranks:
     """All ranks that were given.
 
     Attributes:
-        world_size: how many there were in the run; None if no recording says.
+        world_size: how many ranks the run had; None if not known.
         unmatched: collectives that not all ranks have.
-        straggler: the place in `ranks` of the one that cost the others over 1 % of the time; None if none.
+        straggler: the place in `ranks` of the one that cost the others over 1 % of the time; None if there is
+            none.
     """
 
     ranks: Sequence[Rank]

@@ -64,7 +64,7 @@ def test_a_killed_recording_says_when_it_ended(tmp_path: Path) -> None:
     )
     assert losses == {
         killed: -1,
-        "inside something that had not ended when the recording stopped: counted as outermost": 1,
+        "inside an operator or range that had not ended when recording stopped: counted as outermost": 1,
     }
 
 
@@ -121,7 +121,7 @@ def test_damaged_rows_are_counted(tmp_path: Path) -> None:
     rows, losses = read_all(program.recording(tmp_path))
     assert losses["column stack: invalid references"] == 1
     assert losses["column thread: invalid references"] == 1
-    assert losses["ended before they started, or over a year later: counted as 0 ns"] == 2
+    assert losses["with an end before the start, or over a year after it: counted as 0 ns"] == 2
     assert (rows.self_ns >= 0).all()
 
 

@@ -45,6 +45,6 @@ REASONS: dict[str, str] = {
     "holds CUPTI exclusively.",
     "kernels, copies and calls without a time": "They are counted, but are missing in sums of times: "
     "these have a +.",
-    "inside something that was not recorded: counted as outermost": "Total times of their callers are too "
-    "small, sums over outermost operators too large.",
+    "inside an operator or range that was not recorded: counted as outermost": "Total times of their "
+    "callers are too small, sums over outermost operators too large.",
 }

@@ -1,4 +1,4 @@
-"""What the columns of ranks and collectives are."""
+"""What the columns of ranks and collectives mean."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ RANKS: dict[str, str] = {
     "steps": "Number of steps; without steps, shares are of the whole recording.",
     "median step": "Median duration of a steady step.",
     "computing": "Share of time in operators (on GPUs in kernels) alone, without communication.",
-    "overlap": "Share of time in which it computed and communicated.",
+    "overlap": "Share of time in which it computed and communicated at once.",
     "communicating": "Share of time in collectives alone.",
-    "other": "Share of time in neither.",
+    "other": "Share of time without computing and communicating.",
     "waiting": "Time in collectives beyond that of the fastest rank of each.",
     "transfer": "Time of the fastest rank of each collective.",
-    "began last by": "How much later than the next rank it began collectives, where it was the last, summed.",
-    "more than others in": "Phase in which its steps take most longer than those of the other ranks.",
-    "line": "Line in which it spends most more than the others outside of collectives, by samples.",
-    "collective": "Range that the collective was asked for in.",
-    "calls": "Number of them in each rank, as far as all ranks have them.",
+    "began last by": "How much later than all others it began collectives, if it was the last; summed.",
+    "more than others in": "Phase in which its steps exceed those of the other ranks the most.",
+    "line": "Line in which its sampled time outside of collectives exceeds the other ranks' the most.",
+    "collective": "Range that started the collective.",
+    "calls": "Number of calls in each rank that all ranks have.",
     "size": "Size of the input tensors of all calls of one rank.",
-    "time": "Time in them, mean of the ranks.",
-    "mean time": "The same of one call.",
-    "bus rate": "What a rank sends, by nccl-tests (for all_reduce 2(n-1)/n of the size), by transfer time.",
+    "time": "Time in these calls, as the mean over ranks.",
+    "mean time": "Mean time of one call.",
+    "bus rate": "Bytes that a rank sends, as nccl-tests counts them (all_reduce: 2(n-1)/n of the size), "
+    "divided by the transfer time.",
 }
