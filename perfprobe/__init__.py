@@ -5,9 +5,9 @@ From a shell: `python -m perfprobe script.py`.
 Parts of the program get a name with `with perfprobe.range("name"): ...` or `@perfprobe.range("name")`.
 The end of a step is marked with `perfprobe.step()`.
 
-Everything is imported on first use. Until the program under test has ended, perfprobe imports nothing but its
-own recorder and as little as possible of the standard library: a module that is loaded already would
-hide a file of that name in the program's own folder.
+Everything is imported on first use. Until the recorded program has ended, perfprobe imports only its own
+recorder and as little as possible of the standard library, because a module that is already loaded would hide
+a file with the same name in the program's folder.
 """
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ import sys
 
 
 def _current_folder_comes_first() -> bool:
-    """Whether python has put the current folder on sys.path: not if told not to, or if it was removed."""
+    """Whether python put the current folder on sys.path: not with -P or -I, or if the folder was removed."""
     try:
         posix.getcwd()
     except OSError:

@@ -64,29 +64,31 @@ class Profile:
         view: str | None = None,
         brief: bool = False,
     ) -> None:
-        """Print the report to standard output; possible once the block has ended.
+        """Print the report to standard output. The block must have ended.
 
         Args:
             top: how many rows of the table; None for the report's own choice, 0 for all.
             sort: "self", "total", "calls", "mean", "median", "p95" or "gpu" (time on GPUs).
             group: what a row is: "row" (operator, signature, line and phase), "op", "signature", "line" or
                 "module".
-            focus: a regular expression; only rows in which it is found are shown.
+            focus: a regular expression. Only rows that match are shown.
             columns: "short", "autograd" (those of torch's own table) or "all".
-            package: show modules, and the lines within these installed packages (names with commas between);
-                None for those of the model's classes, and only where one line of the program has most time.
-            full: all sections; the first screen alone is printed otherwise, unless one of the above is given.
-            view: one section alone: "summary", "benchmark", "operators", "efficiency", "steps", "phases",
+            package: show modules, and lines in these installed packages (names separated by commas). None:
+                in the packages that define the model, if one line of the program has most time.
+            full: print all sections. Otherwise only the first screen is printed, unless one of the above is
+                given.
+            view: print only this section: "summary", "benchmark", "operators", "efficiency", "steps",
+            "phases",
                 "start-up", "lines", "modules", "gpus", "gpu-use", "idle", "overlap", "kernels", "copies",
                 "waits", "cuda-calls", "launches", "sequences", "critical-path", "functions", "between",
                 "ranges", "ranks", "workers", "threads", "sources", "environment", "losses" or "children"; or
-                a table as another profiler has it: "paddle.perf", "paddle.overview", "paddle.model",
+                a table in the form of another profiler: "paddle.perf", "paddle.overview", "paddle.model",
                 "paddle.operator", "paddle.userdefined", "paddle.device", "tb.overview", "tb.operator" or
                 "tb.module".
             brief: 40 lines of Markdown.
 
         Raises:
-            UsageError: a value that does not exist, or the block has not ended.
+            UsageError: a value is not valid, or the block has not ended.
         """
         chosen = View(**_options(locals(), "self"))
         if not self._ended:
@@ -118,35 +120,35 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 
     Args:
-        path: the recording to write, which must not exist; without one a name with date and PID is made up.
-        operators: "observer", "autograd" (torch.profiler in its place), "both", or "off" for none.
-        cpu_time: also record the CPU time of "outermost" operators (True means that too), with what they
-            call; "off" for none. It is that of the calling thread only, and costs 0.4 us a read.
-        detail: "bench": also record what `perfprobe bench` repeats and compares: CPU time and page faults of
-            all operators, how long ago operands were touched, and values again in later calls.
-        buffer_bytes: memory for events on their way to the disk, 4 MiB at least.
+        path: the recording to write, which must not exist. None: a name with date and PID.
+        operators: the source of operators: "observer", "autograd" (autograd profiler), "both" or "off".
+        cpu_time: "outermost" (or True): also record the CPU time of outermost operators, with what they call;
+            "off" for none. Only CPU time of the calling thread counts. A reading costs 0.4 us.
+        detail: "bench": also record what `perfprobe bench` needs to repeat calls: CPU time and page faults of
+            all operators, how long ago operands were last touched, and values in later calls.
+        buffer_bytes: memory for events that are not yet written to the disk, at least 4 MiB.
         memory: also record what operators allocate and free; needs "autograd" or "both".
-        python: who records Python functions: "both" (the sampler for times, cProfile for counts), "cprofile",
-            "sample", or "off".
-        gpu: what records kernels and copies: "auto" (CUPTI where there is a driver), "cupti", or "off". CUPTI
-            leaves something in the process that slows launches: times taken after the block are not clean.
-        gpu_links: how a kernel finds its operator: by "time", or "exact" (costs more at each operator).
+        python: the source of Python functions: "both" (the sampler for times, cProfile for counts),
+            "cprofile", "sample" or "off".
+        gpu: the source of kernels and copies: "auto" (CUPTI if there is a driver), "cupti" or "off". CUPTI
+            still slows launches of this process after the block, so times taken then are too long.
+        gpu_links: how a kernel is linked to its operator: by "time", or "exact" (costs more an operator).
         ranges: also record the ranges that the program and its libraries set through NVTX and ITT.
         emit: "nvtx" or "itt": set every operator, step and phase as a range for another tool.
-        keep_argv: record the program's arguments as they are; else what looks like a secret is ***.
-        benchmark: record nothing but when steps begin and end, and how long they wait for data.
-        warmup: steps that a benchmark leaves out at the beginning.
-        every_step_line: with a benchmark, print a line on standard error after so many steps.
+        keep_argv: record the program's arguments unchanged; otherwise *** replaces what looks like a secret.
+        benchmark: record only when steps begin and end, and how long they wait for data.
+        warmup: how many steps at the beginning a benchmark leaves out.
+        every_step_line: with a benchmark, print a line on standard error after every so many steps.
 
     Raises:
-        UsageError: a value that does not exist; on entering also: the file exists, or recordings would nest.
-        EnvironmentLack: on entering: the recorder is not built, or the file cannot be written.
+        UsageError: a value is not valid; on entering also if the file exists, or a recording is being made.
+        EnvironmentLack: on entering, if the recorder is not built, or the file cannot be written.
     """
     return Profile(path, Options(**_options(locals(), "path")))
 
 
 def _options(arguments: dict[str, Any], other: str) -> dict[str, Any]:
-    """All arguments except that one: each is an option of the same name, which a test checks."""
+    """All arguments except one. Each is the option of the same name, which a test checks."""
     return {name: value for name, value in arguments.items() if name != other}
 
 

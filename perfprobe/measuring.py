@@ -1,4 +1,4 @@
-"""Runs bench: from a recording, or from typed words, to measurements, scripts and pictures."""
+"""Runs bench: makes measurements, scripts and pictures for a recording or for a call that was typed."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*(?:\.\w+)?", re.ASCII)
 
 @dataclass(frozen=True)
 class Task:
-    """Calls to be measured. recording: their file, None for typed calls; identity: the recording's.
+    """Calls to be measured. recording: their file, None for a typed call. identity: the recording's.
 
-    notes: remarks on the choice; known: what an earlier run has measured. is_kept: whether measurements are
+    notes: remarks on the choice. known: measurements of an earlier run. is_kept: whether measurements are
     written beside the recording.
     """
 
@@ -53,11 +53,11 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
 
     Args:
         top: how many, 0 for all.
-        focus: a regular expression, as reports take it.
-        threads: of torch's pool, None for those of the program.
+        focus: a regular expression, as for reports.
+        threads: torch's number of threads, None for that of the program.
 
     Raises:
-        InputError: the file is not a recording, or holds nothing that can be measured.
+        InputError: the file is not a recording, or has nothing that can be measured.
         UsageError: the focus is not a regular expression.
     """
     from perfprobe.bench.hot import hot
@@ -84,7 +84,8 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
 def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
     """One call as it was typed: `aten::bmm` or `bmm`, and inputs as reports print them.
 
-    Raises UsageError where they are not valid.
+    Raises:
+        UsageError: operator or inputs are not valid.
     """
     from perfprobe.models.signature import Scalar, parse
     from perfprobe.models.typed import is_cut_short, written_out
@@ -107,7 +108,11 @@ def by_hand(operator: str, inputs: Sequence[str], threads: int | None) -> Task:
 
 
 def _recorded_whole(operator: str, inputs: str, threads: int | None) -> Wanted:
-    """The call of the newest recording here that a report shortens to this text. Raises UsageError."""
+    """The call of the newest recording here that a report shortens to this text.
+
+    Raises:
+        UsageError: there is none, or more than one.
+    """
     from perfprobe import results
     from perfprobe.models.typed import is_short_for
     from perfprobe.report.shorten import signature
@@ -142,7 +147,7 @@ _EXAMPLE = 'a tensor is "f32[64,128]", a value dim=1, a list "(f32[2],f32[3])"'
 
 
 def measured(task: Task, settings: BenchSettings, progress: Progress) -> Measurements:
-    """Measure the calls in processes of their own; this one imports no torch.
+    """Measure the calls in separate processes. This process does not import torch.
 
     Raises:
         EnvironmentLack: torch is missing, or does not start.
@@ -167,7 +172,7 @@ def _crowded(threads: int) -> tuple[str, ...]:
 
 
 def kept_machine(task: Task) -> Machine | None:
-    """The cached ceilings for these calls; they are not measured unasked, which takes a minute."""
+    """The cached ceilings for these calls, None if there are none. Measuring them takes a minute."""
     from perfprobe.bench import ceilings
 
     on_gpu = any("@cuda" in wanted.signature for wanted, _ in task.calls)
@@ -175,7 +180,11 @@ def kept_machine(task: Task) -> Machine | None:
 
 
 def with_threads(task: Task, sweep: str) -> Task:
-    """The same calls with each of these numbers of threads, `1,2,4`. Raises UsageError for anything else."""
+    """The same calls with each of these numbers of threads. sweep: numbers such as `1,2,4`.
+
+    Raises:
+        UsageError: these are not numbers of threads.
+    """
     from perfprobe.bench.thread_sweep import numbers, with_each
 
     return replace(task, calls=with_each(task.calls, numbers(sweep)), is_kept=False)
@@ -192,11 +201,11 @@ def sweep_text(found: Measurements, *, width: int, color: bool) -> str:
 
 
 def check_typed(task: Task, found: Measurements) -> None:
-    """Raise the reason why a call that was typed by hand was not measured.
+    """Check that a call that was typed by hand was measured.
 
     Raises:
-        UsageError: it is not a call; names similar ones.
-        EnvironmentLack: it could not be measured here and now.
+        UsageError: it is not a call. The message names similar ones.
+        EnvironmentLack: it could not be measured here.
     """
     from perfprobe.bench.lookup import hint, not_callable
     from perfprobe.tables.measurements import CALL
@@ -211,7 +220,11 @@ def check_typed(task: Task, found: Measurements) -> None:
 
 
 def require_torch() -> None:
-    """Raises EnvironmentLack where this Python has no torch."""
+    """Check that this Python has torch.
+
+    Raises:
+        EnvironmentLack: it has none.
+    """
     if find_spec("torch") is None:
         remedy = "run perfprobe with the Python that runs the program"
         raise EnvironmentLack(
@@ -220,10 +233,10 @@ def require_torch() -> None:
 
 
 def emit(task: Task, folder: str) -> str:
-    """Write a script for each call, with what an earlier run has measured; returns lines for the user.
+    """Write a script for each call, with measurements of an earlier run. Returns lines for the user.
 
     Raises:
-        UsageError, EnvironmentLack: nothing can be written there.
+        UsageError, EnvironmentLack: the folder cannot be written.
     """
     from perfprobe.bench.lookup import scripts
     from perfprobe.tables.measurements import Measurement
@@ -234,9 +247,10 @@ def emit(task: Task, folder: str) -> str:
 
 
 def save(task: Task, found: Measurements, output: str | None) -> str | None:
-    """Keep the measurements in `output`, else beside their recording; returns the path, None if not kept.
+    """Write the measurements to `output`, or beside their recording. Returns the path, None if not written.
 
-    Raises EnvironmentLack where the file cannot be written.
+    Raises:
+        EnvironmentLack: the file cannot be written.
     """
     from perfprobe.tables import measured_file
 
@@ -248,7 +262,7 @@ def save(task: Task, found: Measurements, output: str | None) -> str | None:
 
 
 def _with_known(found: Measurements, known: Measurements | None) -> Measurements:
-    """Adds calls that only an earlier run measured, so that a run with another --focus loses nothing."""
+    """Add calls that only an earlier run measured, so that a run with another --focus loses nothing."""
     if known is None or (known.machine, known.torch) != (found.machine, found.torch):
         return found
     new = {(row.wanted.operator, row.wanted.signature) for row in found.rows}
@@ -270,7 +284,7 @@ def text(found: Measurements, *, width: int, color: bool) -> str:
 
 
 def document(task: Task, found: Measurements) -> dict[str, Any]:
-    """The results for json.dumps."""
+    """The results, ready for json.dumps."""
     from perfprobe.tables import measured_file
 
     return measured_file.document(found, task.identity)
@@ -288,13 +302,13 @@ def machine(
 
     Args:
         device: "cpu" or "cuda:0".
-        threads: numbers of torch's threads; none for one and all.
-        again: measure in any case.
-        progress: takes the number of measurements done and in total, and the last one.
-        tell: takes a line about cached ceilings.
+        threads: numbers of torch's threads; empty for one thread and for all.
+        again: whether to measure even if there are cached ceilings.
+        progress: is called with the number of measurements done and in total, and the last one.
+        tell: is called with a line about cached ceilings.
 
     Raises:
-        EnvironmentLack: it cannot be measured here.
+        EnvironmentLack: the ceilings cannot be measured here.
     """
     from perfprobe.bench import ceilings
 
@@ -313,14 +327,14 @@ def machine_text(machine: Machine, *, width: int = 200, color: bool = False) -> 
 
 
 def machine_document(machine: Machine) -> dict[str, Any]:
-    """The same as a document for JSON."""
+    """A machine's ceilings, ready for json.dumps."""
     from perfprobe.report.section.machine import document
 
     return document(machine)
 
 
 def draw_roofline(machine: Machine, output: str, measurements: Measurements | None = None) -> None:
-    """Draws a machine's roofline, with measured operators on it.
+    """Draw a machine's roofline, with measured operators.
 
     Args:
         output: the file to write; its ending is the format: .png, .svg, .pdf.
@@ -334,7 +348,11 @@ def draw_roofline(machine: Machine, output: str, measurements: Measurements | No
 
 
 def require_matplotlib() -> None:
-    """Raises EnvironmentLack where nothing can be drawn: checked before minutes of measuring."""
+    """Check that pictures can be drawn, before minutes of measuring.
+
+    Raises:
+        EnvironmentLack: matplotlib is missing.
+    """
     from perfprobe.report.picture.figure import matplotlib
 
     matplotlib()

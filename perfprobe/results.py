@@ -1,4 +1,4 @@
-"""An opened recording: from the file to findings, and from those to report, picture or export."""
+"""Opens a recording, and makes findings, reports, pictures and exports of it."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ if TYPE_CHECKING:
 
 
 class Results:
-    """A recording, or a profile of cProfile, opened once, when first needed; findings are kept.
+    """A recording, or a profile of cProfile. It is opened when first needed; findings are kept.
 
     Args:
+        path: the file.
         others: the recordings of other ranks of the same run.
 
-    Every method raises InputError where the file cannot be read.
+    Every method raises InputError if the file cannot be read.
     """
 
     def __init__(self, path: str, others: Sequence[str] = ()) -> None:
@@ -48,7 +49,11 @@ class Results:
         return Analysis(replace(trace, children_ran=children_ran(trace.recording)))
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
-        """These findings, those that exist. work: also compute FLOPs.
+        """Those of these findings that the recording has.
+
+        Args:
+            kinds: types of findings, or names of their tables.
+            work: whether to compute FLOPs.
 
         Raises:
             InputError: the file cannot be read any more.
@@ -71,11 +76,11 @@ class Results:
         return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
-        """The first screen, or the part of the report that the view asks for.
+        """The first screen, or the part of the report that the view requests.
 
         Args:
-            width: columns.
-            color: with escape sequences for a terminal.
+            width: columns of text.
+            color: whether to add escape sequences for a terminal.
         """
         from perfprobe.report.render import markdown, text
         from perfprobe.report.section.listed import KINDS, chosen, kinds_of, peers
@@ -101,7 +106,7 @@ class Results:
         )
 
     def document(self, view: View) -> dict[str, Any]:
-        """The same as a document for JSON."""
+        """The same, ready for json.dumps."""
         from perfprobe.report.render import json
         from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 
@@ -128,7 +133,10 @@ class Results:
         return self.findings(plain, (*KINDS, *STEP_KINDS)) if has_steps(found) else found
 
     def calls_text(self, asked: str, view: View, *, width: int = 200, color: bool = False) -> str:
-        """The call stacks of one operator.
+        """The call stacks of one operator, as text.
+
+        Args:
+            asked: the operator: `aten::div`, `aten::div.Tensor` or `div`.
 
         Raises:
             InputError: no stacks were recorded.
@@ -154,13 +162,13 @@ class Results:
         """Draw the call graph.
 
         Args:
-            output: the file to write; its end, one of `support.graph_view.PICTURES`, says which kind of
-                picture.
+            output: the file to write. Its ending, one of `support.graph_view.PICTURES`, is the format.
 
         Raises:
-            InputError: there is nothing to draw by this weight.
-            UsageError: what the view asks for is not there.
-            EnvironmentLack: the file cannot be written, or `dot` is missing: then its text was written.
+            InputError: the recording has nothing with this weight.
+            UsageError: a pattern of the view matches nothing, or it leaves nothing to draw.
+            EnvironmentLack: the file cannot be written, or `dot` is missing. In the latter case its input was
+                written.
         """
         from perfprobe.analyse.callgraph import call_graph
         from perfprobe.report.picture.callgraph.drawing import drawing
@@ -220,15 +228,15 @@ class Results:
 
         Args:
             form: the module of `perfprobe.report.export` that makes it.
-            times: the source of Python functions' times: "cprofile", "samples", or None to choose.
-            steps: of a trace, which steps to write, `A:B`; None for all that was recorded.
+            times: the source of Python functions' times: "cprofile", "samples", or None for the best one.
+            steps: for a trace, which steps to write, `A:B`; None for the whole recording.
 
         Raises:
             InputError: what the form needs was not recorded.
             UsageError: those times were not recorded, or there are no such steps.
         """
         module = importlib.import_module(f"perfprobe.report.export.{form}")
-        found = self.findings(View(), module.KINDS)  # what the form is made from
+        found = self.findings(View(), module.KINDS)
         made: Exported = module.exported(found, steps if form == "chrome" else times)
         if not found.whole:
             made.notes.append("the recording is incomplete: `perfprobe report` says why")
@@ -249,7 +257,7 @@ class Results:
 
     @cached_property
     def _ranks(self) -> Ranks:
-        """The recordings of all ranks beside each other."""
+        """The comparison of the recordings of all ranks."""
         from perfprobe.analyse.ranks.compare import compared
         from perfprobe.support.errors import InputError
         from perfprobe.tables.ranks import RankParts
@@ -269,7 +277,7 @@ class Results:
 
     @cached_property
     def _feeding(self) -> tuple[object, ...]:
-        """What child processes did, joined with what this one waited for; and losses of that."""
+        """What child processes did and how long this process waited for them, and losses of that."""
         from perfprobe.analyse.feeding import feeding
         from perfprobe.analyse.teams.workers import worker_teams
         from perfprobe.analyse.worker_samples import parts_of
@@ -322,7 +330,7 @@ def _are_ranks(opened: Sequence[Results]) -> bool:
 def source_rule(recording: Recording, source: str | None) -> SourceRule:
     """Which files a report on this recording may quote.
 
-    An untrusted recording may name any file of its reader, whose report may be sent back.
+    An untrusted recording may name any file on the reader's machine, and the reader may send the report back.
     """
     from perfprobe.tables.findings import ANY_SOURCE, SourceRule
 
@@ -339,7 +347,7 @@ def source_rule(recording: Recording, source: str | None) -> SourceRule:
 
 
 def _measurements(recording: Recording) -> tuple[Measurements | None, list[Losses]]:
-    """What `perfprobe bench` kept beside the recording, or why it cannot be used."""
+    """The measurements that `perfprobe bench` wrote beside the recording, or why they cannot be used."""
     from perfprobe.models.verdicts import KINDS
     from perfprobe.support.errors import InputError
     from perfprobe.tables import measured_file

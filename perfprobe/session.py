@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from perfprobe.collect.base import Collector
 
-_SHARED = ("host", "environment", "versions", "git", "rank", "nvidia", "roots")  # by forked children
+_SHARED = ("host", "environment", "versions", "git", "rank", "nvidia", "roots")  # the same in forked children
 
 # Runs in a spawned child before anything else, and leaves nothing behind except the started recording.
 _CHILD = """
@@ -57,16 +57,16 @@ class Session:
     """One recording being made in this process; there is never more than one at a time.
 
     Args:
-        program: the meta value `program`, without the process's own entries.
-        folder: of the program; None where it was removed.
+        program: the meta value `program`, without entries about the process.
+        folder: the program's folder, None if it was removed.
         tell: prints a line that cannot wait for the report.
-        follow: whether child processes of `multiprocessing` record themselves too.
-        begun_cpu_ns: CPU time of this thread when perfprobe began, where that was before `start`.
-        family: of a child that `multiprocessing` started, the one it belongs to.
+        follow: whether child processes of `multiprocessing` are recorded too.
+        begun_cpu_ns: CPU time of this thread when perfprobe began, if that was before `start`.
+        family: for a child that `multiprocessing` started, the family it belongs to.
     """
 
-    # By process, so that a forked child has none: setting an entry is one step, also if it exists,
-    # on any thread, and takes no lock that a fork could leave held.
+    # By process, so that a forked child has no session. `setdefault` is atomic and takes no lock that a fork
+    # could leave held.
     _active: dict[int, Session] = {}  # noqa: RUF012 (shared on purpose)
 
     def __init__(
@@ -93,17 +93,17 @@ class Session:
         self._collectors: list[Collector] = []
 
     def start(self, path: str, *, named: bool) -> None:
-        """Create the recording and begin.
+        """Create the recording and start the collectors.
 
         Args:
             path: absolute path of the recording.
-            named: whether the user chose it; for a name of ours that exists another one is used.
+            named: whether the user chose the path. Otherwise, if it exists, another name is used.
 
         Raises:
             UsageError: a session runs already, or the named file exists.
             EnvironmentLack: the recorder is not built, or the file cannot be written.
         """
-        if not next(self._unstarted, False):  # one step, like `setdefault` below
+        if not next(self._unstarted, False):  # atomic, like `setdefault` below
             raise UsageError("this recording was started before", self.path, "make a new one")
         begun_cpu_ns = thread_time_ns() if self._begun_cpu_ns is None else self._begun_cpu_ns
         running = Session._active.setdefault(getpid(), self)
@@ -136,24 +136,24 @@ class Session:
         self._facts.guarded("start", lambda: self._facts.extend("start", **host.moment()))
 
     def begin(self) -> None:
-        """The program begins now: from here on its calls are counted."""
+        """The program begins now. From here on its calls are counted."""
         for collector in self._collectors:
             self._facts.guarded(collector.name, collector.begin)
 
     def end(self) -> None:
-        """The program has ended; what runs once the frames around it have ended is recorded as well."""
+        """The program has ended. Code that runs while its frames are released is still recorded."""
         if active() is self:
             for collector in self._collectors:
                 self._facts.guarded(collector.name, collector.pause)
 
     def go_on(self) -> None:
-        """Record again; see `end`."""
+        """Continue to record after `end`."""
         if active() is self:
             for collector in self._collectors:
                 self._facts.guarded(collector.name, collector.go_on)
 
     def stop(self, ending: str | None) -> None:
-        """End the recording; harmless when called again, and in a forked child, which does not record."""
+        """End the recording. Has no effect if called again, or in a forked child, which does not record."""
         if active() is not self or self._stopping:
             return
         self._stopping = True
@@ -185,7 +185,7 @@ class Session:
         else:
             chosen.append(operators)
         if self._options.has_windows and self._parents is None:
-            # Behind them: told of torch last, it switches an observer that has started.
+            # Last, so that it is notified of torch last: it switches an observer that must have started.
             chosen.append(StepFinder(self._facts, self._options))
         if self._options.gpu == "off":
             self._facts.meta("gpu", {"lack": "switched off with --gpu off"})
@@ -225,7 +225,7 @@ class Session:
             self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
 
     def _shared_facts(self) -> dict[str, Callable[[], Any]]:
-        """Look up what is also true of forked children, so that these need not."""
+        """Functions for facts that forked children share, so that these need not look them up."""
         parents = self._parents
         if parents is not None:
             return {key: lambda key=key: parents.known(key) or None for key in _SHARED}  # type: ignore[misc]
@@ -259,7 +259,7 @@ class Session:
             self._family.attach(self._facts, self.path, self._record_forked)
 
     def _record_forked(self, path: str, parent: int) -> Callable[[], None]:
-        """In a forked child: begin its recording; returns what ends it."""
+        """In a forked child: begin its recording, and return the function that ends it."""
         program = {**self._program, "parent_pid": parent}
         options = Options(**self._options.of_child(forked=True))
         child = Session(program, self._folder, options, tell=self._tell, family=self._family)
@@ -276,10 +276,10 @@ def active() -> Session | None:
 def gpu_counters() -> dict[str, Any] | None:
     """What GPUs have done so far in the recording that is being made in this process.
 
-    `{"kernels": {"calls", "ns"}, "copies": {"host_to_device": {"calls", "bytes", "ns"}, ...}, "fills": ...}`:
-    what has run is counted about 0.25 s after it ended, and at the end each number is the sum over the
-    recording's rows; ns leaves out what was not timed. None where no GPU is recorded, and where nothing is,
-    so that a program that asks runs under plain python too.
+    `{"kernels": {"calls", "ns"}, "copies": {"host_to_device": {"calls", "bytes", "ns"}, ...}, "fills": ...}`.
+    Work is counted about 0.25 s after it ended. At the end each number is the sum over the rows of the
+    recording; ns leaves out rows without times. None if no GPU is recorded, or if nothing is, so that a
+    program that calls this runs under plain python too.
     """
     session = active()
     if session is None:
@@ -291,9 +291,11 @@ def gpu_counters() -> dict[str, Any] | None:
 def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:
     """Record this process, a spawned child of a recorded one, into a file of its own, until it ends.
 
-    Beyond a limit of children only the sums of `collect.family` are recorded.
+    If there are more children than a limit, only the sums of `collect.family` are recorded.
 
-    loaded: the modules that were loaded before any of perfprobe.
+    Args:
+        settings: those of the parent, as `_child_setup` writes them.
+        loaded: names of the modules that were loaded before perfprobe.
     """
     tell = Stderr().tell
     family = Family(settings, tell)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from perfprobe.tables.sweep import SweepRow
 
-# Steps are found by operators and ranges; what is left out would cost time and say nothing here.
+# Operators and ranges are enough to find steps. Everything else is switched off, because it costs time.
 _RECORDED = ("-q", "--python", "off", "--gpu", "off", "--children", "off")
-_LONGEST = 300  # characters of a program's last words
+_LONGEST = 300  # characters of a failed program's error output that are quoted
 INTERRUPTED = "interrupted"
 _TIME_IS_UP = "the time is up"
 
@@ -38,15 +38,15 @@ def swept(
     time_s: float | None,
     progress: Callable[[int, int, str], None],
 ) -> Sweep:
-    """Run the program `rounds` times with each setting, in turns; fewer times where the time is up.
+    """Run the program `rounds` times with each setting, in turns; fewer times if the time limit is reached.
 
     Args:
         words: the script and its arguments, or `-m MODULE` and its arguments.
-        progress: takes the number of runs done and in total, and the setting that runs.
+        progress: is called with the number of runs done and in total, and the current setting.
 
     Raises:
         InputError: the program failed.
-        UsageError: numbers of workers are asked for, and no word of the program has `{workers}`.
+        UsageError: numbers of workers are requested, but no argument of the program has `{workers}`.
     """
     if settings[0].workers is not None and not any(program_sweep.WORKERS in word for word in words):
         remedy = "write it where the number belongs: --workers 0,2 -- train.py --num-workers {workers}"
@@ -121,7 +121,7 @@ def text(sweep: Sweep, *, width: int, color: bool) -> str:
 
 
 def document(sweep: Sweep) -> dict[str, Any]:
-    """The results for json.dumps."""
+    """The results, ready for json.dumps."""
     from dataclasses import asdict
 
     rows, best, ignored = _judged(sweep)

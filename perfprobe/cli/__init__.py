@@ -1,4 +1,4 @@
-"""The command line: a table of commands; an error becomes one line on stderr and an exit code."""
+"""The command line: a table of commands. An error becomes one line on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import importlib
 import sys
 from time import thread_time_ns
 
-BEGUN_CPU_NS = thread_time_ns()  # of the main thread: all except the interpreter's own start
+BEGUN_CPU_NS = thread_time_ns()  # CPU time of the main thread when perfprobe begins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ _INTERRUPTED = 130
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return the exit code, unless a program that is run ends the process."""
+    """Run the command and return its exit code. A program that is run may end the process before."""
     try:
         action = _prepared(words)
     except KeyboardInterrupt:
@@ -45,7 +45,7 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def _prepared(words: Sequence[str] | None) -> Any:
-    # Imported inside, so that an interrupt during imports, most of the work until here, shows no traceback.
+    # Imported inside, so that an interrupt during imports, which take longest, shows no traceback.
     from perfprobe.collect.program import leave_launcher
 
     leave_launcher()
@@ -60,7 +60,7 @@ def module(name: str) -> Any:
 
 
 def guarded(step: Callable[[], Any]) -> Any:
-    """The result of `step`; where it fails, the exit code, after one line on standard error."""
+    """The result of `step`. If it fails, one line on standard error, and the exit code."""
     from perfprobe.collect.base import Stderr, fault
     from perfprobe.support.errors import PerfprobeError
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Stderr
     from perfprobe.support.view import View
 
-# Its streams, in the form that posix_spawn takes.
+# The streams of the other process, in the form that posix_spawn takes.
 _SIGINT = signal.SIGINT
 _NOTHING_TO_READ = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
 _ON_STANDARD_ERROR = (os.POSIX_SPAWN_DUP2, 2, 1)
@@ -32,9 +32,10 @@ _NOWHERE = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream
 
 
 class ReportChild:
-    """Prints the report on standard error, writes the JSON file and draws the call graph, if asked for.
+    """Prints the report on standard error, and writes the JSON file and the call graph if requested.
 
-    Created before the program runs: the program may change the environment, sys.path and the current folder.
+    It is created before the program runs, because the program may change the environment, sys.path and the
+    current folder.
     """
 
     def __init__(
@@ -46,7 +47,7 @@ class ReportChild:
         self._environment = starter.environment()
 
     def print(self, path: str) -> None:
-        """Report on the recording at `path` and say where it is."""
+        """Print the report on the recording at `path`, and the path."""
         self._stderr.drain()
         table = bool(self._wanted["table"]) and self._stderr.usable()
         files = (self._wanted["json_file"], self._wanted["callgraph"])
@@ -75,10 +76,10 @@ def _wait(process: int) -> int | None:
 
 
 def main() -> int:
-    """The other process: what it prints on standard output is the program's standard error.
+    """The other process. Its standard output is the program's standard error.
 
-    SIGINT, which Ctrl-C sends to both processes, ends this one silently: the other one prints what there is
-    to say. It is blocked (see `_run`) until the interpreter, whose own handler raises, has started.
+    Ctrl-C sends SIGINT to both processes. It ends this one silently, because the other one prints the
+    message. SIGINT is blocked (see `_run`) until the interpreter has started, whose own handler would raise.
     """
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.SIG_DFL)

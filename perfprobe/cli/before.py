@@ -1,4 +1,4 @@
-"""Before the program starts the observer is built for the torch that the program will import."""
+"""Builds the observer before the program starts, for the torch that the program will import."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def make_observer(options: Options, first_on_path: str | None, *, quiet: bool) -> None:
-    """Build the observer where it is wanted and missing; what prevents it is reported later, with the torch.
+    """Build the observer if it is needed and missing. A failure is reported later, when torch is imported.
 
     Args:
-        first_on_path: what the program has first on sys.path.
-        quiet: print nothing; another process of this run does.
+        first_on_path: the first entry of the program's sys.path.
+        quiet: print nothing, because another process of this run does.
     """
     if options.operators in ("off", "autograd") and not options.benchmark:
         return

@@ -101,7 +101,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Choose what to measure; the call that is returned measures, or writes scripts."""
+    """Choose what to measure. The function that is returned measures, or writes scripts."""
     from perfprobe import measuring
     from perfprobe.cli import guarded
 
@@ -155,7 +155,7 @@ def _task(given: argparse.Namespace) -> Task:
 
 
 def _is_operator(first: str, inputs: Sequence[str]) -> bool:
-    """A file that exists, or has a recording's ending, is a recording, unless inputs follow."""
+    """Whether the first word is an operator: inputs follow, or it is not a file or `*.perfprobe`."""
     if first.endswith(SUFFIX) or os.sep in first:
         return False
     return "::" in first or bool(inputs) or not (os.path.exists(first) or "." in first)
@@ -195,7 +195,7 @@ def _settings(given: argparse.Namespace) -> BenchSettings:
 
 
 def _save(task: Task, found: Measurements, output: str | None) -> None:
-    """Where the folder cannot be written, the results are still printed."""
+    """Save the measurements. If the folder cannot be written, only say so, as the results are printed."""
     from perfprobe import measuring
 
     try:

@@ -31,7 +31,7 @@ examples:
 
 Needs g++ 11 or newer and the headers of this Python. Without it operators are
 recorded by torch's own profiler, at many times the cost.
-Exit code: 0 when the observer is there, 3 a wrong folder, 4 something missing here.
+Exit code: 0 if the observer is built, 3 for a wrong folder, 4 if something is missing here.
 """
 
 
@@ -46,7 +46,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Build it; the call that is returned prints where it is."""
+    """Build the observer. The function that is returned prints where it is."""
     given = parser().parse_args(words)
     from perfprobe.built.build import build
 

@@ -1,7 +1,7 @@
 """`perfprobe completion`: a script that lets the shell complete commands, options and files.
 
-Made by shtab from the commands' own parsers, so new options complete by themselves. shtab cannot know that a
-script may stand where a command does, nor that what follows the script belongs to the script.
+shtab makes it from the commands' own parsers, so that new options are always included. shtab does not support
+a script in place of a command, and words after the script that belong to the script.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 SHELLS = ("bash", "zsh", "fish")
-# Files that commands read. At least two: shtab's pattern for a single one means something else in zsh.
+# Endings of files that commands read. At least two: for a single one shtab's pattern fails in zsh.
 _READ = ("*.perfprobe", "*.pstats", "*.json", "*.json.gz")
 
 _DESCRIPTION = "Print a script that lets the shell complete commands, options and files."
@@ -41,7 +41,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Make the script; the call that is returned prints it.
+    """Make the script. The function that is returned prints it.
 
     Raises:
         EnvironmentLack: shtab is not installed, or too old for this shell.
@@ -79,7 +79,7 @@ def _tree(shtab: Any) -> argparse.ArgumentParser:
 
 
 def _with_files(shtab: Any, name: str) -> Parser:
-    """A command's parser whose files complete: those to read by their ending, those to write by any name."""
+    """A command's parser with completion of files: to be read, by their endings; to be written, any."""
     from perfprobe.cli import module
 
     made: Parser = module(name).parser()

@@ -1,4 +1,4 @@
-"""`perfprobe doctor`: what works here, and for what does not, why and what fixes it."""
+"""`perfprobe doctor`: which parts work here, and for the others why not and what fixes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ examples:
   perfprobe doctor                         run it where your program runs
   perfprobe doctor --json | jq '.parts[] | select(.state == "lack")'
 
-Exit code: 0 when operators can be recorded here, else 4.
+Exit code: 0 if operators can be recorded here, otherwise 4.
 """
 
 
@@ -33,7 +33,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Check everything; the call that is returned prints it."""
+    """Check everything. The function that is returned prints the result."""
     given = parser().parse_args(words)
     from perfprobe.doctor import examine, text
 

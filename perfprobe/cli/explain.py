@@ -23,7 +23,7 @@ examples:
   perfprobe explain memory-bound           a verdict of `perfprobe bench`
   perfprobe explain operators.cpu_ns       a field of a table
 """
-_WIDEST = 100  # columns of easily read text
+_WIDEST = 100  # longer lines are hard to read
 _INDENT = "    "
 
 
@@ -35,7 +35,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Find the word; the call that is returned prints what it means.
+    """Find the word. The function that is returned prints what it means.
 
     Raises:
         UsageError: there is no such word.
@@ -88,6 +88,6 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _plain(text: str) -> str:
-    """Without Markdown's emphasis; code keeps its backquotes."""
+    """The text without Markdown's emphasis. Code keeps its backquotes."""
     parts = text.split("`")
     return "`".join(part if at % 2 else part.replace("*", "") for at, part in enumerate(parts))

@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-MOST_NAMES = 1000  # names that are tried
+MOST_NAMES = 1000  # file names that are tried
 _COMPRESSED = ".gz"
 _GZIP_LEVEL, _GZIP_BITS = 2, 31  # a higher level takes twice as long for a tenth less
 
@@ -31,8 +31,8 @@ class Format(NamedTuple):
     opened_with: str
 
 
-# Each is made by the module of that name in perfprobe.report.export, `exported(findings, chosen) -> Exported`
-# from the findings that its KINDS names; chosen: what --times says, of chrome --steps.
+# The module of that name in perfprobe.report.export makes the file: `exported(findings, chosen) -> Exported`,
+# from the findings in its KINDS. chosen: the value of --times, or for chrome of --steps.
 FORMATS = {
     "pstats": Format(".pstats", False, "snakeviz {}"),
     "speedscope": Format(".speedscope.json", True, "https://www.speedscope.app, or `npx speedscope {}`"),
@@ -48,7 +48,7 @@ Write what a recording, or a .pstats file of cProfile, holds as a file for other
   pstats      Python functions, as cProfile writes them
   speedscope  Python functions with operators as leaves, for flame graphs
   collapsed   the same as lines `main;step;aten::mm 1234`, in microseconds
-  chrome      all that has a time, as torch.profiler's traces have it: operators, kernels, ranges, samples
+  chrome      operators, kernels, ranges and samples, in the format of torch.profiler's traces
 """
 _EXAMPLES = """\
 examples:
@@ -92,7 +92,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Find out what there is to write; the call that is returned writes it as it is made."""
+    """Check what can be written. The function that is returned makes and writes it piece by piece."""
     from perfprobe.cli import guarded
     from perfprobe.results import Results
 
@@ -136,7 +136,7 @@ def _save(parts: Iterable[bytes], output: str | None, stem: str, chosen: Format)
 
 
 def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same for gzip, as it is made."""
+    """The parts compressed by gzip, made while they are read."""
     made = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, _GZIP_BITS)
     for part in parts:
         yield made.compress(part)

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Draw the call graph of a recording: Python functions and, below them, the
-operators they call, with their shares of all time. Backward operators hang
-under the function that made their forward call, in a colour of their own."""
+operators they call, with their shares of all time. Backward operators are below
+the function that made their forward call, in a colour of their own."""
 _EXAMPLES = """\
 examples:
   perfprobe graph                            the newest recording in this folder
@@ -28,8 +28,8 @@ examples:
   perfprobe graph --focus dropout --min-node 0.2
   perfprobe graph --library --depth 12       torch's own functions too
 
-Patterns are regular expressions, looked for in `/path/file.py:12 function` and
-in `aten::bmm bmm f32[8,4,4] f32[8,4,4] backward`.
+Patterns are regular expressions. They are searched in `/path/file.py:12 function`
+and in `aten::bmm bmm f32[8,4,4] f32[8,4,4] backward`.
 """
 
 
@@ -53,7 +53,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Read the recording and draw; the call that is returned prints where the picture is."""
+    """Read the recording and draw. The function that is returned prints where the picture is."""
     from perfprobe.results import Results
 
     given = parser().parse_args(words)

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from perfprobe.tables.machine import Machine
 
 _DESCRIPTION = """\
-Say what this machine can do at most: matrix products beside the peak of the
-processor's own instructions, bandwidth by footprint, elements a second of
-what arithmetic limits, and what the smallest call costs. It is measured through
-torch in fresh processes, in less than a minute, and kept in ~/.cache/perfprobe
-until the processor, the torch or the number of processors changes."""
+Measure the most that this machine can do: the rate of matrix products and the
+peak of the processor's own instructions, memory bandwidth by footprint, elements
+a second where arithmetic is the limit, and the cost of the smallest call. It is
+measured through torch in fresh processes, in less than a minute, and kept in
+~/.cache/perfprobe until the processor, torch or the number of processors changes."""
 _EXAMPLES = """\
 examples:
   perfprobe machine                          measure, or show what is kept
@@ -35,8 +35,8 @@ examples:
   perfprobe machine --device cuda:0          a GPU, by its own events
   perfprobe machine --json | jq '.tables.ceilings[] | select(.kind == "gemm")'
 
-Let nothing else run meanwhile: what is measured is CPU time, but caches and
-memory are shared.
+Let nothing else run meanwhile: CPU time is measured, but caches and memory are
+shared.
 """
 _PICTURES = (".png", ".svg", ".pdf")
 _ENDS = ".png, .svg or .pdf"
@@ -63,7 +63,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Measure, or read the cached ceilings; the call that is returned prints them."""
+    """Measure, or read the cached ceilings. The function that is returned prints them."""
     from perfprobe import measuring
 
     given = parser().parse_args(words)
@@ -93,7 +93,11 @@ def _machine(given: argparse.Namespace) -> Machine:
 
 
 def roofline_file(path: str) -> str:
-    """The path. Raises UsageError where its ending is not a picture format."""
+    """The path.
+
+    Raises:
+        UsageError: its ending is not a picture format.
+    """
     if os.path.splitext(path)[1] not in _PICTURES:
         raise UsageError("unknown picture format", path, f"use a name that ends in {_ENDS}")
     return path

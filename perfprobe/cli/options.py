@@ -1,4 +1,4 @@
-"""What the commands' options share: a parser whose errors are one line, and the types of values."""
+"""What all commands share: a parser whose errors are one line, and the types of options' values."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from typing import Any, NoReturn
 
-PROGRAM_OPTIONS = ("-m", "-c")  # of `run`: the program and its words follow one of these
-_MOST_CHOICES = 8  # that take the place of an option's value
-_WIDTH = 200  # where there is no terminal to ask
+PROGRAM_OPTIONS = ("-m", "-c")  # in `run`, the program and its arguments follow one of these
+_MOST_CHOICES = 8  # with more choices, usage shows a name in place of them
+_WIDTH = 200  # if there is no terminal to ask
 _SWITCH = ("on", "off")  # the words for an option that is on unless it is switched off
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help that keeps our line breaks. Given the width, argparse need not load shutil to find it."""
+    """Help that keeps our line breaks. It sets the width, so that argparse does not import shutil for it."""
 
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=26, width=min(width(), 80))
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse with errors as `UsageError`, and with options that must stand before the first plain word."""
+    """argparse that raises `UsageError`, and that requires options before the first plain word."""
 
     def __init__(self, name: str, **texts: str) -> None:
         super().__init__(
@@ -51,7 +51,7 @@ class Parser(argparse.ArgumentParser):
         return {name for action in self._actions if action.nargs is None for name in action.option_strings}
 
     def _may_follow(self) -> dict[str, set[str]]:
-        """The words of each option that may also stand alone; withdrawn words too."""
+        """By option, the words that it takes if it may also stand alone; also words of earlier versions."""
         found = [one for one in self.declared.values() if one.alone is not None]
         return {one.flag: {*one.values, *one.gone} for one in found}
 
@@ -71,7 +71,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_options(parser: Parser, kind: type[Chosen]) -> None:
-    """Every option that this class declares for the command line; `chosen` reads them."""
+    """Add all options that this class declares for the command line. `chosen` reads their values."""
     for option in declared(kind, COMMAND_LINE):
         group = parser.add_mutually_exclusive_group() if option.without else parser
         group.add_argument(option.flag, dest=option.name, help=option.help, **_taken(option))
@@ -82,7 +82,7 @@ def add_options(parser: Parser, kind: type[Chosen]) -> None:
 
 
 def _taken(option: Option) -> dict[str, Any]:
-    """How argparse reads the option's value."""
+    """The arguments with which argparse reads the option's value."""
     if option.default is False:
         return {"action": "store_true"}
     if option.default is True:
@@ -102,7 +102,7 @@ def _taken(option: Option) -> dict[str, Any]:
 
 
 class _Words(tuple[str, ...]):
-    """The values of an option, as help, errors and completion name them; other words are accepted too."""
+    """The values of an option that help, errors and completion name. Other words are accepted too."""
 
     others: Collection[str] = ()
 
@@ -111,7 +111,7 @@ class _Words(tuple[str, ...]):
 
 
 def _choices(option: Option) -> dict[str, Any]:
-    """The words that the option takes; the help text has them where there are many."""
+    """The words that the option takes; if there are many, only the help text lists them."""
     words = _Words(option.values)
     words.others = option.aliases
     return {"choices": words, **({"metavar": "NAME"} if len(words) > _MOST_CHOICES else {})}
@@ -125,10 +125,10 @@ def chosen(given: argparse.Namespace, kind: type[Chosen]) -> dict[str, Any]:
 
 
 def view(given: argparse.Namespace) -> View:
-    """What the words ask for.
+    """The view that the command line requests.
 
     Raises:
-        UsageError: the focus is not a regular expression, or the folder with the source is none.
+        UsageError: the focus is not a regular expression, or the folder with the source does not exist.
     """
     source = given.source
     if source is not None and source and not os.path.isdir(source):
@@ -137,7 +137,7 @@ def view(given: argparse.Namespace) -> View:
 
 
 def width() -> int:
-    """Columns to print: COLUMNS, else those of the terminal on standard output, else 200."""
+    """Columns to print: COLUMNS, otherwise those of the terminal on standard output, otherwise 200."""
     columns = os.environ.get("COLUMNS", "")
     if columns.isdecimal() and int(columns) > 0:
         return int(columns)
@@ -148,7 +148,7 @@ def width() -> int:
 
 
 def colored() -> bool:
-    """Whether standard output is a terminal whose user did not ask for plain text (https://no-color.org)."""
+    """Whether standard output is a terminal, and NO_COLOR (https://no-color.org) is not set."""
     return os.isatty(1) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -200,7 +200,7 @@ def absolute(path: str) -> str:
     """The absolute path of a file.
 
     Raises:
-        EnvironmentLack: it lies in the current folder, which was removed.
+        EnvironmentLack: the path is relative, and the current folder was removed.
     """
     try:
         return os.path.abspath(path)
@@ -209,7 +209,7 @@ def absolute(path: str) -> str:
 
 
 def writable(path: str) -> str:
-    """The absolute path of a file that can be written later; checked now, before hours of running.
+    """The absolute path of a file to be written later. It is checked now, before hours of running.
 
     Raises:
         UsageError: it is a folder.

@@ -1,4 +1,4 @@
-"""A bar on standard error for what takes long; only where that is a terminal."""
+"""A progress bar on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Bar:
-    """Appears with the first `show`, and is removed at the end."""
+    """A progress bar. It appears with the first `show`, and is removed at the end."""
 
     def __init__(self, title: str) -> None:
         self._title = title
         self._bar: Any = None
 
     def show(self, done: int, whole: int, what: str, left_s: float | None = None) -> None:
-        """done: of whole; what: the last one done; left_s: seconds left, where the caller knows them."""
+        """Show that `done` of `whole` are done, and the last one. left_s: seconds left, None if not known."""
         if not os.isatty(2):
             return
         if self._bar is None:

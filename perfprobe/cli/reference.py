@@ -1,4 +1,4 @@
-"""The reference of the options of all commands, as Markdown: made from their parsers and declarations."""
+"""The reference of all options as Markdown, made from the parsers and declarations of the commands."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _HEAD = ("option", "values", "default", "argument in Python", "also goes to", "w
 
 
 def markdown() -> str:
-    """A table for each command: its options with values, defaults, and where else each can be given.
+    """A table for each command: its options with values, defaults, and the same argument in Python.
 
-    Options of what is recorded are arguments of `perfprobe.profile()`, those of tables of its `report()`.
+    Options for recording are arguments of `perfprobe.profile()`, those for tables of its `report()`.
     """
     from perfprobe.cli import COMMANDS, module
 
@@ -41,7 +41,7 @@ def _section(name: str, summary: str, parser: Parser) -> Iterator[str]:
 
 
 def _cells(action: argparse.Action, option: Option | None) -> list[str]:
-    """Of one option, or of words without one; `option` where it is declared beyond the command line."""
+    """The cells for one option, or for plain words. option: its declaration if it has one."""
     values = list(action.choices or filter(None, [action.metavar]))
     default = (
         action.default if isinstance(action.default, str) and action.default != argparse.SUPPRESS else ""

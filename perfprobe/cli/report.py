@@ -1,4 +1,4 @@
-"""`perfprobe report`: prints what a recording holds."""
+"""`perfprobe report`: prints the report on a recording."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ examples:
   perfprobe report log/resnet18              those of all ranks in a TensorBoard log folder
   perfprobe report --full                    all sections
   perfprobe report --view lines              one section
-  perfprobe report log/resnet18 --view ranks the ranks beside each other, and who made the others wait
+  perfprobe report log/resnet18 --view ranks compare ranks, and find which made the others wait
   perfprobe report --brief                   Markdown for a ticket
   perfprobe report --plot steps.png          phases and times of the steps
   perfprobe report --sort calls              the most frequent first
@@ -72,7 +72,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Read the recording and build the report; the call that is returned prints it."""
+    """Read the recording and build the report. The function that is returned prints it."""
     from perfprobe.cli import guarded
     from perfprobe.results import Results, several
 
@@ -96,7 +96,11 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
 
 def files_of(path: str) -> list[str]:
-    """The file itself, or the recordings or traces in a folder. Raises InputError where there are none."""
+    """The file itself, or all recordings or traces in a folder.
+
+    Raises:
+        InputError: the folder has none.
+    """
     from perfprobe.read.kineto import traces_in
 
     if not os.path.isdir(path):
@@ -106,7 +110,7 @@ def files_of(path: str) -> list[str]:
 
 
 def _ranks(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[[], int]:
-    """The ranks of one run beside each other."""
+    """Compare the ranks of one run."""
     from perfprobe.results import Results
 
     results = Results(paths[0], paths[1:])
@@ -142,7 +146,7 @@ def _text(results: Results, wanted: View, calls: str | None) -> str:
 
 
 def _texts(paths: Sequence[str], wanted: View, calls: str | None) -> Iterator[str]:
-    """The reports one by one: the first is read while the next is made."""
+    """The reports one by one, so that the first can be read while the next is made."""
     from perfprobe.results import Results, several
 
     opened = several(paths) if (wanted.is_screen or wanted.full) and calls is None else map(Results, paths)
@@ -152,12 +156,16 @@ def _texts(paths: Sequence[str], wanted: View, calls: str | None) -> Iterator[st
 
 
 def collect_garbage_seldom() -> None:
-    """Before a report: eighty garbage collections would take a twentieth of the time of a short one."""
+    """Let Python collect garbage less often: eighty collections take a twentieth of a short report's time."""
     gc.set_threshold(_ALLOCATIONS)
 
 
 def newest() -> str:
-    """The newest recording in the current folder, named on standard error. Raises InputError."""
+    """The newest recording in the current folder. Its name is printed on standard error.
+
+    Raises:
+        InputError: there is none.
+    """
     from perfprobe import results
 
     path = results.newest(os.getcwd())
@@ -167,12 +175,12 @@ def newest() -> str:
 
 
 def write(text: str) -> int:
-    """Write to standard output; a reader that stops early (`| head`) is not an error."""
+    """Write to standard output; return the exit code. A reader that stops early (`| head`) is no error."""
     return write_all([text])
 
 
 def write_all(texts: Iterable[str]) -> int:
-    """The same for several texts, each written as soon as it is made."""
+    """Write several texts to standard output, each as soon as it is made; return the exit code."""
     if sys.stdout is None:
         return _cannot_write("it is closed")
     try:
@@ -195,7 +203,7 @@ def _cannot_write(why: str) -> int:
 
 
 def _forget_stdout() -> None:
-    # The interpreter flushes once more when it ends, and would report the error again.
+    # When the interpreter ends it flushes standard output, and would print the error again.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)

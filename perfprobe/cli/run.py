@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-_OWN_DEPTH = 1000  # of calls: the interpreter's default
+_OWN_DEPTH = 1000  # the interpreter's default limit of recursion
 _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe [run] [OPTIONS] -m MODULE | -c CODE | - [ARGS]
@@ -64,12 +64,12 @@ examples:
 
 `python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads
 the recording of a program that was killed.
-Exit code: the program's; 2 wrong usage, 3 bad input, 4 something missing here.
+Exit code: the program's; 2 wrong usage, 3 bad input, 4 something is missing here.
 """
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Check the words, start recording; the call that is returned runs the program."""
+    """Check the words and start recording. The function that is returned runs the program."""
     options = parser()
     place = options.split(words, PROGRAM_OPTIONS)
     given = options.parse_args(words[:place])
@@ -95,7 +95,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
 
 class Finish:
-    """Runs when the interpreter ends: threads are joined, the program's atexit handlers have run."""
+    """Ends the recording and prints the report. It runs when threads and atexit handlers have ended."""
 
     def __init__(self, session: Session, ending: Ending, report: ReportChild, stderr: Stderr) -> None:
         self._session = session
@@ -123,7 +123,7 @@ class Finish:
 
 
 def parser() -> Parser:
-    """The options of `run`; its help is also that of perfprobe, so it names the other commands."""
+    """The options of `run`. Its help is also that of perfprobe, so it names all commands."""
     from perfprobe.cli import COMMANDS
 
     commands = "\n".join(f"  {name:12}{summary}" for name, (_, summary) in COMMANDS.items())
@@ -168,7 +168,7 @@ def _program(words: Sequence[str]) -> Program:
 
 
 def _run_missing(program: Program, word: str) -> int:
-    """Does what python does without a program; a script that does not exist may be a mistyped command."""
+    """Do what python does without a program. A script that does not exist may be a mistyped command."""
     from perfprobe.cli import guarded
 
     status = run_missing(program)
@@ -189,7 +189,7 @@ def _refuse_command(word: str) -> None:
 
 
 def _about(program: Program) -> dict[str, object]:
-    """The meta value `program`: as the program sees itself."""
+    """The meta value `program`: the program's name and arguments as it sees them."""
     shown = program.argv if program.kind != "module" else [program.name, *program.argv[1:]]
     return {
         "argv": shown,

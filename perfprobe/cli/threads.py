@@ -25,10 +25,10 @@ TIME_S = 600.0
 _INTERRUPTED = 130
 
 _DESCRIPTION = """\
-Say whether the number of a program's threads is a problem, where, and which
-setting ends it. With --sweep the whole program is run again and again, with
-each of these settings and as it is, in turns; the gain is the median of all
-pairs, with its interval. The program's output is not shown then."""
+Say whether the number of a program's threads is a problem, at which line, and
+which setting solves it. With --sweep the whole program is run several times with
+each setting and without any, in random order. The gain is the median of all
+pairs, with its confidence interval. The program's output is not shown then."""
 _EXAMPLES = """\
 examples:
   perfprobe threads                            the newest recording in this folder
@@ -39,8 +39,8 @@ examples:
   perfprobe threads --commands -- train.py     for VTune, Nsight Systems and perf
 
 A setting is a number of threads (OMP_NUM_THREADS), with +active or +passive
-(OMP_WAIT_POLICY), +close or +spread (OMP_PROC_BIND). A program that calls
-torch.set_num_threads itself is not reached by them, and told so.
+(OMP_WAIT_POLICY), +close or +spread (OMP_PROC_BIND). If a program calls
+torch.set_num_threads itself, settings have no effect; the report then says so.
 """
 
 
@@ -78,7 +78,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Read the recording; the call that is returned prints, or measures."""
+    """Read the recording. The function that is returned prints, or measures."""
     from perfprobe.cli import guarded
 
     at = list(words).index("--") if "--" in words else len(words)
@@ -144,7 +144,7 @@ def _sweep(given: argparse.Namespace, program: Sequence[str]) -> int:
 
 
 def commands(program: Sequence[str]) -> str:
-    """Command lines that put the whole program under other tools, with perfprobe's ranges where they show."""
+    """Command lines that run the whole program under other tools, with perfprobe's ranges if possible."""
     from perfprobe.bench.emit.commands import whole_program
 
     first = os.path.splitext(os.path.basename(program[0]))[0]

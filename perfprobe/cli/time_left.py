@@ -9,12 +9,12 @@ from rich.text import Text
 
 
 class TimeLeft(TimeRemainingColumn):
-    """By the task's field `end_s`, on the monotonic clock; rich's own estimate where that is None."""
+    """The time until the task's field `end_s` on the monotonic clock; rich's own estimate if that is None."""
 
     max_refresh = 0.5
 
     def render(self, task: Task) -> Text:
-        """`0:02:13`."""
+        """The time left as `0:02:13`."""
         if task.fields.get("end_s") is None:
             return super().render(task)
         minutes, seconds = divmod(max(round(task.fields["end_s"] - time.monotonic()), 0), 60)

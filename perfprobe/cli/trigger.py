@@ -1,4 +1,4 @@
-"""`perfprobe trigger`: has a program that runs with `--wait` record its next steps."""
+"""`perfprobe trigger`: makes a program that runs with `--wait` record its next steps."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 _PATIENCE_S = 10.0
 _STEPS = 20
 _DESCRIPTION = """\
-Have a program record its next steps. It was started with `perfprobe run --wait`,
-by this user, and records no operators until it is asked to. The recording is
-whole when the program has ended; it can be read before."""
+Make a program record its next steps. The same user must have started it with
+`perfprobe run --wait`; it records no operators until this command. The recording
+can be read at any time, and is complete when the program has ended."""
 _EXAMPLES = """\
 examples:
-  perfprobe run --wait train.py              says its number when it begins
+  perfprobe run --wait train.py              prints its PID when it begins
   perfprobe trigger 4711                     20 steps from the next one on
   perfprobe trigger 4711 --steps 100
 
-Exit code: 0 when the program will record, 3 it refuses, 4 it does not listen.
+Exit code: 0 if the program will record, 3 if it refuses, 4 if it does not listen.
 """
 
 
@@ -40,7 +40,7 @@ def parser() -> Parser:
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Ask; the call that is returned prints what the program answered."""
+    """Send the request. The function that is returned prints the program's answer."""
     given = parser().parse_args(words)
     answer = _asked(given.pid, given.steps).split()
     if answer[:1] != ["ok"] or len(answer) != 3:

@@ -1,4 +1,4 @@
-"""The folder with the sockets of programs that wait for `perfprobe trigger`: of this user alone."""
+"""The folder with the sockets of programs that wait for `perfprobe trigger`; private to this user."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _PRIVATE = _DIRECTORY | 0o700
 
 
 def folder() -> str:
-    """`$XDG_RUNTIME_DIR/perfprobe`, or `/tmp/perfprobe-UID`; it need not exist."""
+    """The path of the folder, which need not exist: `$XDG_RUNTIME_DIR/perfprobe` or `/tmp/perfprobe-UID`."""
     home = os.environ.get("XDG_RUNTIME_DIR", "")
     return os.path.join(home, "perfprobe") if os.path.isabs(home) else f"/tmp/perfprobe-{geteuid()}"
 
 
 def socket_of(pid: int) -> str:
-    """Where the program of this number listens, if it does."""
+    """The path of the socket of the program with this PID. It exists only if the program waits."""
     return os.path.join(folder(), f"{pid}.socket")
 
 
 def made() -> str:
-    """The folder, which is there now and which no other user can enter.
+    """Create the folder if it is missing, and check that no other user can enter it. Returns its path.
 
     Raises:
-        EnvironmentLack: it cannot be made, or is another user's.
+        EnvironmentLack: it cannot be created, or another user owns it.
     """
     path = folder()
     try:

@@ -15,7 +15,7 @@ RANKS: dict[str, str] = {
     "transfer": "Time of the fastest rank of each collective.",
     "began last by": "How much later than all others it began collectives, if it was the last; summed.",
     "more than others in": "Phase in which its steps exceed those of the other ranks the most.",
-    "line": "Line in which its sampled time outside of collectives exceeds the other ranks' the most.",
+    "line": "Line in which its time outside of collectives exceeds that of the other ranks the most.",
     "collective": "Range that started the collective.",
     "calls": "Number of calls in each rank that all ranks have.",
     "size": "Size of the input tensors of all calls of one rank.",
