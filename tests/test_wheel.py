@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe import __version__
+from perfprobe.built import source
 
 pytest.importorskip("scikit_build_core", reason="builds a wheel without pip's isolation")
 pytestmark = pytest.mark.slow
@@ -90,6 +91,9 @@ def test_the_wheel_holds_the_package_and_nothing_of_the_source_tree(wheel: Path)
         "perfprobe/_build.json",
         "perfprobe/libperfprobe_inject.so",
     } <= set(names)
+    # All that the compiler reads to build the observer for the user's torch.
+    sources = source.files(str(ROOT / "csrc"))
+    assert {f"perfprobe/csrc/{name}" for name in [*sources, "find_torch.py"]} <= set(names)
 
 
 def test_both_spellings_of_the_command_work_elsewhere(installed: Path, tmp_path: Path) -> None:
