@@ -75,7 +75,7 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
         why = "no operators" if focus is None else "no operator matches the focus"
         raise InputError(f"there is nothing to measure: {why}", path, "see perfprobe report")
     identity = measured_file.identity(found.trace.recording)
-    is_trace = found.trace.recording.fact("trace") is not None
+    is_trace = found.trace.recording.is_trace
     notes = (*chosen.notes, *([_OF_TRACE] if is_trace else []))
     known = found.get(Measurements)
     return Task(chosen.calls, path, identity, notes, known, is_kept=not is_trace)

@@ -117,7 +117,7 @@ class Results:
     @property
     def _is_profile(self) -> bool:
         """Whether it is a profile written by cProfile, which has one table."""
-        return self._analysis.trace.recording.fact("pstats") is not None
+        return self._analysis.trace.recording.is_profile
 
     @property
     def _is_benchmark(self) -> bool:
@@ -249,7 +249,7 @@ class Results:
         from perfprobe.tables.children import children
 
         recording = self._analysis.trace.recording
-        if recording.fact("pstats") is not None:
+        if recording.is_profile:
             return ()
         measurements, lost = _measurements(recording)
         started = children(recording)

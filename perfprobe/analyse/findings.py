@@ -184,7 +184,7 @@ class Analysis:
             InputError: the trace cannot be read.
             UsageError: the focus is not a regular expression.
         """
-        if self.trace.recording.fact("pstats") is not None:  # of cProfile: there are no operators to read
+        if self.trace.recording.is_profile:  # there are no operators to read
             return Findings(self.trace, CallingStructure(self.trace).result(), focus=asked.focus)
         types = [_NAMED.get(kind) if isinstance(kind, str) else kind for kind in kinds]
         chosen = [kind for kind in types if kind in PASSES and self._recorded(kind)]

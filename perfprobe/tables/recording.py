@@ -107,6 +107,16 @@ class Recording:
         told = self.fact("trace", name) if told is None else told
         return told if type(told) is int and told >= 0 else None
 
+    @property
+    def is_trace(self) -> bool:
+        """Whether it was read from a trace of torch.profiler, which has no samples and fewer facts."""
+        return self.fact("trace") is not None
+
+    @property
+    def is_profile(self) -> bool:
+        """Whether it was read from a profile of cProfile, which has functions only."""
+        return self.fact("pstats") is not None
+
     def number(self, *keys: str) -> int | float | None:
         """Returns the meta value at this path if it is a number of plausible size, else None."""
         value = self.fact(*keys)

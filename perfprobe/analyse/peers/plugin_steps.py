@@ -55,7 +55,7 @@ def host_steps(trace: Trace, marks: StepMarks, times: StepTimes) -> tuple[Plugin
         times: steps found by perfprobe, used for a program that marks none itself.
     """
     found = marks.ranges
-    if len(found) == 0 and trace.recording.fact("trace") is None:
+    if len(found) == 0 and not trace.recording.is_trace:
         own = np.flatnonzero(times.steps.loop == 0).astype(np.int32)
         found = PluginSteps(own, times.steps.start_ns[own], times.steps.end_ns[own])
     if len(found):

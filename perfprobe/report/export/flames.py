@@ -198,7 +198,7 @@ def operator_text(trace: Trace, name: int, overload: int, signature: int, phase:
 
 
 def _no_stacks(trace: Trace) -> InputError:
-    is_pstats = trace.recording.fact("pstats") is not None
+    is_pstats = trace.recording.is_profile
     remedy = "use --format pstats" if is_pstats else "record again with --python both"
     return InputError("it has no stacks with times", trace.recording.path, remedy)
 

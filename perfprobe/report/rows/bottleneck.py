@@ -146,7 +146,7 @@ def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Cand
 def knows_python(findings: Findings) -> bool:
     """Whether it is known what Python did between operators. In a trace only calls of Python show it."""
     recording = findings.trace.recording
-    return recording.fact("trace") is None or bool(recording.number("trace", "python_calls"))
+    return not recording.is_trace or bool(recording.number("trace", "python_calls"))
 
 
 def _no_places(trace: Trace, loops: Loops) -> set[Line | None]:

@@ -231,7 +231,7 @@ def why_none(findings: Findings, hotspots: Hotspots) -> str:
         return " in the part that could be read"
     if len(hotspots.ranges):
         return ": only ranges were recorded"
-    if findings.trace.recording.fact("trace") is not None:
+    if findings.trace.recording.is_trace:
         return ": the trace has none, record with activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]"
     if findings.trace.recording.fact("torch") is None:
         return ": the program never imported torch"

@@ -31,7 +31,7 @@ def totals_table(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 def summary(findings: Findings, _: Choice) -> Iterator[Block]:
     """The first line, then whether the recording is complete, and what is hottest."""
     trace, hotspots = findings.trace, findings.get(Hotspots)
-    if trace.recording.fact("pstats") is not None:
+    if trace.recording.is_profile:
         yield from _of_pstats(findings)
         return
     pieces = [

@@ -83,7 +83,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
 def _path(findings: Findings) -> str:
     """The path for the next command: needed for a trace, as by default commands take the newest recording."""
     recording = findings.trace.recording
-    return "" if recording.fact("trace") is None else f" {shlex.quote(printable(recording.path))}"
+    return f" {shlex.quote(printable(recording.path))}" if recording.is_trace else ""
 
 
 def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:

@@ -226,7 +226,7 @@ def _checked(findings: Findings) -> Iterator[str]:
 
 def _unknown(findings: Findings) -> Iterator[str]:
     recording = findings.trace.recording
-    is_trace = recording.fact("trace") is not None
+    is_trace = recording.is_trace
     if not (knows_python(findings) if is_trace else _has_samples(findings)):
         yield f"lines, logging, saving ({'with_stack=True' if is_trace else '--python both'})"
     if recording.fact("recording", "memory") is not True:
