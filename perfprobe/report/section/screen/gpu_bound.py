@@ -13,6 +13,7 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.gpu.verdict import Use, is_limit
 from perfprobe.report.section.screen.places import at_line, inputs, operator, whole_percent
 from perfprobe.support import units
+from perfprobe.support.once import once
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.step_rows import StepHotspots
@@ -20,6 +21,7 @@ from perfprobe.tables.step_rows import StepHotspots
 _WORTH_NAMING = 0.05  # an operator is named from this share of the GPU's time on
 
 
+@once
 def is_gpu_bound(findings: Findings) -> bool:
     """Whether what the busiest GPU computed limits the program, and which operator launched it is known."""
     gpu, wall_ns, hotspots = findings.get(GpuFindings), findings.wall_ns, findings.get(Hotspots)
