@@ -25,6 +25,7 @@ from perfprobe.tables.strings import Strings
 
 ENTRY = "perfprobe"  # key in the file, and in the args of an event
 FORMAT = 1
+NO_STREAM = 0xFFFFFFFF  # CUPTI's number of no stream, as Kineto of 2023 writes it
 
 # Tables that are written whole, into the entry.
 HELD: tuple[type[Table], ...] = (

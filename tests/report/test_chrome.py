@@ -17,7 +17,7 @@ from perfprobe.results import Results
 from perfprobe.support.errors import InputError, UsageError
 from perfprobe.support.view import View
 from perfprobe.tables.events import Losses, Operators, Signatures
-from perfprobe.tables.gpu import Copies, Kernels
+from perfprobe.tables.gpu import Copies, Kernels, WaitKind
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.build import Program, op
@@ -243,6 +243,16 @@ def test_a_window_of_steps(asked: str, kept: list[int], tmp_path: Path) -> None:
 def test_no_such_steps(asked: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="steps"):
         write(traced(), tmp_path, asked)
+
+
+def test_a_wait_of_no_stream_has_the_number_that_kineto_writes(tmp_path: Path) -> None:
+    """Today -1, in 2023 all bits set. HTA takes -1 alone for an event of the host, so idle time differs."""
+    for told, facts in ((-1, {}), (0xFFFFFFFF, {"trace": {"no_stream": 0xFFFFFFFF}})):
+        program = traced(**facts)
+        program.gpu_wait(WaitKind.CONTEXT, START_NS + 10 * US, START_NS + 20 * US, 900, stream=-1)
+        events = json.loads(write(program, tmp_path).read_text())["traceEvents"]
+        (wait,) = [event for event in events if event.get("name") == "Context Sync"]
+        assert (wait["tid"], wait["args"]["stream"]) == (-1, told)
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:

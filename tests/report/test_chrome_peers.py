@@ -73,6 +73,8 @@ def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
     """Times of kernels and, by the plugin, of the step and its parts, and figures of GPUs."""
     assert after["kernel_us"] == pytest.approx(before["kernel_us"], abs=NEAR_US)
     assert after["steps"] == before["steps"]
+    if "time_us" in before:
+        assert after["time_us"] == pytest.approx(before["time_us"], abs=1)  # HTA's are whole microseconds
     if "step_us" in before:
         assert after["step_us"] == pytest.approx(before["step_us"], abs=NEAR_US)
         for gpu, told in before["gpus"].items():

@@ -47,16 +47,16 @@ def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: In
         caller: as in `Regions`.
     """
     nexts, steps = ranges[NEXT], ranges[OPTIMIZER]
-    found = [*_spans(Kind.NEXT, nexts), *_spans(Kind.OPTIMIZER, steps)]
+    found = [*_spans(Kind.NEXT, nexts, caller), *_spans(Kind.OPTIMIZER, steps, caller)]
     outside = own.take(~_inside(own, nexts))
-    found += _calls(outside)
+    found += (event._replace(stack=int(caller[event.stack])) for event in _calls(outside))
     is_backward = (outside.phase == StepPhase.BACKWARD) | (outside.phase == StepPhase.RECOMPUTE)
     backward = outside.take(is_backward)
     if len(backward) == 0:
         backward = others.take(others.phase == StepPhase.BACKWARD)
-    found += _rows(Kind.BACKWARD, backward)
-    found = [event._replace(stack=int(caller[event.stack])) for event in found]
-    return _without_repetitions(sorted(found, key=lambda event: (event.at_ns, event.kind)))
+    found += _rows(Kind.BACKWARD, backward, caller)
+    found.sort(key=lambda event: (event.at_ns, event.kind))
+    return _without_repetitions(found)
 
 
 def _inside(rows: Segments, spans: Spans) -> Rows:
@@ -67,17 +67,17 @@ def _inside(rows: Segments, spans: Spans) -> Rows:
     return (at >= 0) & (rows.start_ns < spans.end_ns[at])  # type: ignore[return-value]
 
 
-def _spans(kind: Kind, rows: Spans) -> list[Event]:
-    columns = (rows.start_ns, rows.end_ns, rows.stack)
-    return [
-        Event(kind, start_ns, end_ns, stack, stack)
-        for start_ns, end_ns, stack in zip(*(column.tolist() for column in columns), strict=True)
-    ]
+def _spans(kind: Kind, rows: Spans, caller: Int32) -> list[Event]:
+    columns = (rows.start_ns, rows.end_ns, rows.stack, caller[rows.stack])
+    return [Event(kind, *values) for values in zip(*(column.tolist() for column in columns), strict=True)]
 
 
-def _rows(kind: Kind, rows: Segments) -> list[Event]:
+def _rows(kind: Kind, rows: Segments, caller: Int32 | None = None) -> list[Event]:
     names = ("start_ns", "end_ns", "anchor", "first", "is_trained", "first_signature", "last_signature")
-    columns = (getattr(rows, name).tolist() for name in names)
+    of_rows = {name: getattr(rows, name) for name in names}
+    if caller is not None:
+        of_rows["first"] = caller[rows.first]
+    columns = (column.tolist() for column in of_rows.values())
     return [Event(kind, *values) for values in zip(*columns, strict=True)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.trace import Trace
 
 PHASES = len(StepPhase)
+_STEPS_AT_ONCE = 8192
 
 
 class Pieces(NamedTuple):
@@ -65,10 +67,9 @@ def pieces(
         looks=looks,
     )
     bounds = np.array([(span.start_ns, span.end_ns) for span in loop.spans], np.int64)
-    painted = paint(layers, int(bounds.min()), int(bounds.max()), distinct(bounds))
     children = None if trace.children_ran is None else Covered(*trace.children_ran)
     overlaps = (Covered(others.start_ns, others.end_ns), _on_gpus(trace), children)
-    return _added(painted, bounds, looks, overlaps), line
+    return _added(layers, bounds, overlaps), line
 
 
 def _with_backward(own: Segments, others: Segments) -> Segments:
@@ -182,37 +183,47 @@ def _at_next(phase: Int8, is_next: Mask) -> Int8:
     return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 
 
-def _added(
-    painted: Painted, bounds: Int64, looks: Looks, overlaps: tuple[Covered, Covered | None, Covered | None]
-) -> Pieces:
-    """The time of each step by phase. overlaps: when other threads, GPUs and child processes ran."""
-    step = _step(bounds, painted.start_ns)
-    inside = step >= 0
-    key = step[inside] * PHASES + painted.phase[inside]
-    start_ns, end_ns = painted.start_ns[inside], painted.end_ns[inside]
-    look_at = np.clip(np.searchsorted(painted.start_ns, looks.time_ns, "right") - 1, 0, len(step) - 1)
+def _added(layers: Layers, bounds: Int64, overlaps: tuple[Covered, Covered | None, Covered | None]) -> Pieces:
+    """The painted time by step and phase, a row for each step. overlaps: other threads, GPUs, children."""
+    looks = layers.looks
+    sums = [None if known is None else np.zeros(len(bounds) * PHASES, np.int64) for known in (0, *overlaps)]
+    look_phase = np.full(len(looks.time_ns), StepPhase.OTHER, np.int8)
+    for painted in _stretches(layers, bounds):
+        step = _step(bounds, painted.start_ns)
+        inside = step >= 0
+        key = step[inside] * PHASES + painted.phase[inside]
+        start_ns, end_ns = painted.start_ns[inside], painted.end_ns[inside]
+        for found, known in zip(sums, (None, *overlaps), strict=True):
+            if found is not None:
+                within_ns = end_ns - start_ns if known is None else known.within(start_ns, end_ns)
+                np.add.at(found, key, within_ns)
+        look_phase = _of_looks(looks, painted, look_phase)
     look_ns = np.diff(looks.from_ns, append=looks.time_ns[-1:]) if len(looks.time_ns) else looks.time_ns
-    others, gpus, children = overlaps
-
-    def within(covered: Covered) -> Int64:
-        return _sums(key, covered.within(start_ns, end_ns), len(bounds))
-
+    time_ns, beside_ns, gpu_ns, children_ns = sums
+    assert time_ns is not None
+    assert beside_ns is not None
+    look_step = _step(bounds, looks.time_ns)
     return Pieces(
-        time_ns=_sums(key, end_ns - start_ns, len(bounds)),
-        beside_ns=within(others),
-        gpu_ns=None if gpus is None else within(gpus),
-        children_ns=None if children is None else within(children),
-        look_step=_step(bounds, looks.time_ns),
-        look_phase=np.append(painted.phase, np.int8(StepPhase.OTHER))[look_at],  # no stretch: a step of 0 ns
+        *(time_ns, beside_ns, gpu_ns, children_ns, look_step, look_phase),
         look_frame=looks.frame,
         look_ns=look_ns,
     )
 
 
-def _sums(key: Int64, values: Int64, steps: int) -> Int64:
-    found = np.zeros(steps * PHASES, np.int64)
-    np.add.at(found, key, values)
-    return found
+def _stretches(layers: Layers, bounds: Int64) -> Iterator[Painted]:
+    """The painted time, some steps at a time, so that memory does not grow with their number."""
+    cuts = distinct(bounds)
+    for first in range(0, max(len(cuts) - 1, 1), _STEPS_AT_ONCE):
+        own = cuts[first : first + _STEPS_AT_ONCE + 1]
+        yield paint(layers, int(own[0]), int(own[-1]), own)
+
+
+def _of_looks(looks: Looks, painted: Painted, phase: Int8) -> Int8:
+    """The phases of samples, with those that are in, or behind, what is painted."""
+    if len(painted.start_ns) == 0:  # a step of 0 ns
+        return phase
+    at = np.searchsorted(painted.start_ns, looks.time_ns, "right") - 1
+    return np.where(at >= 0, painted.phase[at], phase)
 
 
 def _step(bounds: Int64, time_ns: Int64) -> Int64:

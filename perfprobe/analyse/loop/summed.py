@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -61,16 +62,20 @@ class Kept:
             table[:, phase] = 0
         return table
 
-    def overlaps(self) -> dict[str, Int64]:
-        """What else ran during these steps, as tables like those of `by_phase`; -1 if not known."""
+    def overlaps(self) -> Iterator[tuple[str, Int64]]:
+        """What else ran in that time, each as `by_phase` has it, -1 everywhere where that is not known.
+
+        One at a time, because each takes a hundred bytes a step.
+        """
         pieces = self.pieces
         known = {
             "beside_ns": pieces.beside_ns,
             "gpu_ns": pieces.gpu_ns,
             "children_ns": pieces.children_ns,
         }
-        unknown = np.full((len(self.rows), PHASES), -1, np.int64)
-        return {name: unknown if values is None else self.by_phase(values) for name, values in known.items()}
+        for name, values in known.items():
+            unknown = np.broadcast_to(np.int64(-1), (len(self.rows), PHASES))
+            yield name, unknown if values is None else self.by_phase(values)
 
     def reported(self, phase: Int8) -> Int8:
         """The phases of samples as reported for this kind of step."""
@@ -165,17 +170,16 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
         step=(step + first).astype(np.int32),
         phase=phase.astype(np.int8),
         time_ns=times_ns[step, phase],
-        **{name: overlap_ns[step, phase] for name, overlap_ns in kept.overlaps().items()},
+        **{name: overlap_ns[step, phase] for name, overlap_ns in kept.overlaps()},
     )
 
 
 def event_rows(kept: Kept, first: int) -> StepEvents:
-    """The events of each step. first: the row of the first step."""
-    found = [
-        (at + first, event.kind, event.start_ns, event.end_ns)
-        for at, row in enumerate(kept.rows)
-        for event in kept.spans[row].events
-    ]
+    """What happened in each step. first: the row of the first step."""
+    found = array("q")
+    for at, row in enumerate(kept.rows):
+        for event in kept.spans[row].events:
+            found.extend((at + first, event.kind, event.start_ns, event.end_ns))
     columns = np.array(found, np.int64).reshape(-1, 4).T
     return StepEvents(columns[0].astype(np.int32), columns[1].astype(np.int8), columns[2], columns[3])
 
@@ -193,7 +197,7 @@ def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
         phase=phases.astype(np.int8),
         time_ns=sums_ns[phases],
         median_ns=np.array([rank(times_ns[:, phase], 50) for phase in phases], np.int64),
-        **{name: _summed(overlap_ns[chosen])[phases] for name, overlap_ns in kept.overlaps().items()},
+        **{name: _summed(overlap_ns[chosen])[phases] for name, overlap_ns in kept.overlaps()},
         frame=np.array([frame for frame, _ in places], np.int32),
         frame_ns=np.array([time_ns for _, time_ns in places], np.int64),
     )

@@ -18,7 +18,7 @@ from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
-MOST_SEGMENTS = 1_048_576  # with more, on all threads together, short ones are joined with their neighbours
+MOST_SEGMENTS = 393_216  # with more, on all threads together, short ones are joined with their neighbours
 LATEST_NS = 2**62  # later than any clock; a difference of two such times still fits into int64
 _NEAR_NS = 50_000  # a longer gap ends a segment outside of regions
 _NEAR_IN_REGION_NS = 1_000_000  # a longer gap ends a segment in a region

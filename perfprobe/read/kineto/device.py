@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from perfprobe.models.chrome import NO_STREAM
 from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns
 from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.names import Names
@@ -48,7 +49,7 @@ class DeviceReader:
         self.kernels, self.copies = Rows(Kernels), Rows(Copies)
         self.calls, self.waits = Rows(ApiCalls), Rows(GpuWaits)
         self.without_sizes = self.graph_launches = self.of_graphs = 0
-        self.streams_differ = False
+        self.streams_differ = self.has_no_stream = False
 
     def adder(self, category: str) -> Callable[[Event], bool] | None:
         """Returns the function that adds events of this category, or None."""
@@ -111,6 +112,7 @@ class DeviceReader:
             return False
         facts = event.args or NO_FACTS
         kind = _WAITS.get(str(facts.wait_kind or event.name), WaitKind.UNKNOWN)
+        self.has_no_stream |= facts.stream == NO_STREAM
         context, stream = small(facts.context), small(facts.stream)
         self.waits.add(*span, kind, context, stream, number(facts.correlation))
         return True

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from perfprobe.models.chrome import DEVICE_FACTS
+from perfprobe.models.chrome import DEVICE_FACTS, NO_STREAM
 from perfprobe.read.kineto.arrows import FORWARD_TO_BACKWARD
 from perfprobe.read.kineto.chunks import Chunks, is_trace
 from perfprobe.read.kineto.device import DeviceReader
@@ -182,6 +182,7 @@ class _Reading:
                 "python_calls": self._operators.python_calls,
                 "categories": "today's" if _OLD.isdisjoint(self._adders) else "old",
                 "stream_ranges": self._stream_ranges(),
+                **({"no_stream": NO_STREAM} if self._device.has_no_stream else {}),
             },
             "program": program,
             "start": {"monotonic_ns": start_ns},

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.models.chrome import NO_STREAM
 from perfprobe.models.launch_sizes import LaunchTable
 from perfprobe.report.export.chrome.calls import CallIds
 from perfprobe.report.export.chrome.scene import OVERHEAD, Scene, arrow, complete, fact, micros, text
@@ -51,6 +52,9 @@ class DeviceEvents:
         self._device_of = dict(zip(kernels.context.tolist(), kernels.device.tolist(), strict=True))
         self._launches = LaunchTable(recording)
         self._launch = lru_cache(1 << 14)(self._made_launch)
+        # Kineto of 2023 wrote all bits set, which HTA takes for a stream; today's -1 it takes for the host.
+        old = recording.fact("trace", "no_stream") == NO_STREAM
+        self._no_stream = NO_STREAM if old else -1
         devices = recording.fact("gpu", "devices")
         self._devices = devices if isinstance(devices, list) else []
 
@@ -137,10 +141,11 @@ class DeviceEvents:
             start_ns, end_ns, kind, context, stream, correlation, number = row
             device = self._device_of.get(context, 0)
             name = text(_WAITS.get(WaitKind(kind), "Sync") if kind in set(WaitKind) else "Sync")
-            fields = f'"cuda_sync_kind":{name},{self._on(device, context, stream)}'
-            fields += self._ids(correlation, number)
-            where = _where(device, stream)
-            yield complete("cuda_sync", name, where, self._times(start_ns, end_ns), f"{fields}{own}")
+            told_stream = stream if stream >= 0 else self._no_stream
+            told = f'"cuda_sync_kind":{name},{self._on(device, context, told_stream)}'
+            told += self._ids(correlation, number)
+            where = max(device, 0), max(stream, -1)
+            yield complete("cuda_sync", name, where, self._times(start_ns, end_ns), f"{told}{own}")
 
     def _overheads(self) -> Iterator[str]:
         table = self._scene.recording[GpuOverheads]
