@@ -12,6 +12,7 @@
 #include "torch/emitter.cpp"
 #include "torch/find_signature.cpp"
 #include "torch/loop_watch.cpp"
+#include "torch/memory_watch.cpp"
 #include "torch/observer.cpp"
 #include "torch/operand_reuse.cpp"
 #include "torch/operator_ranges.cpp"

@@ -197,6 +197,19 @@ class Results:
 
         steps.draw(self.findings(View(), (StepTimes,)), output)
 
+    def plot_memory(self, output: str) -> None:
+        """Draw held memory over time. output: its ending is the format: .png, .svg or .pdf.
+
+        Raises:
+            InputError: no memory was recorded.
+            EnvironmentLack: the file cannot be written, or matplotlib is missing.
+        """
+        from perfprobe.report.picture import memory
+        from perfprobe.tables.memory import MemoryUse
+        from perfprobe.tables.steps import StepTimes
+
+        memory.draw(self.findings(View(), (StepTimes, MemoryUse)), output)
+
     def threads_text(self, *, width: int = 200, color: bool = False) -> str:
         """The section about threads, or what must be recorded for it."""
         return self.text(View(view="threads"), width=width, color=color)

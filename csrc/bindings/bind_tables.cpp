@@ -8,6 +8,7 @@
 #include "core/definitions.h"
 #include "core/live_steps.h"
 #include "core/loss.h"
+#include "core/memory_encoder.h"
 #include "core/operator_encoder.h"
 #include "core/processor_use.h"
 #include "core/thread_times.h"
@@ -40,17 +41,23 @@ py::dict listed() {
   return tables;
 }
 
+// Columns that an encoder writes before those of its rows.
+template <class Columns>
+void add_own(py::dict& tables, std::string_view table, const Columns& own) {
+  const py::str name{std::string(table)};
+  auto names = tables[name].template cast<Names>();
+  names.insert(names.begin(), own.begin(), own.end());
+  tables[name] = names;
+}
+
 py::dict native_tables() {
   py::dict tables =
       listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
-             OperatorRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow, SampleRow,
+             OperatorRecord, MemoryRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow, SampleRow,
              LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow, ExternalIdRow,
              RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep>();
-  const py::str operators{std::string(OperatorRecord::kTable)};
-  auto names = tables[operators].cast<Names>();
-  names.insert(names.begin(), OperatorEncoder::kOwnColumns.begin(),
-               OperatorEncoder::kOwnColumns.end());
-  tables[operators] = names;
+  add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
+  add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;
 }
 

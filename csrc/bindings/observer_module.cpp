@@ -16,6 +16,7 @@
 #include "torch/compiled_kernel.h"
 #include "torch/emitter.h"
 #include "torch/loop_watch.h"
+#include "torch/memory_watch.h"
 #include "torch/observer.h"
 #include "torch/own_time.h"
 #include "torch/recorded_method.h"
@@ -118,7 +119,11 @@ PYBIND11_MODULE(_observer, module) {
   module.def("start", &start, py::arg("recorder"), py::arg("module_call"), py::arg("cpu_time"),
              py::arg("ranges") = py::none(), py::arg("folders") = Folders());
   module.def("hand_on_ids", &hand_on, py::arg("ids"));
-  module.def("stop", &stop_observer);
+  module.def("stop", [] {
+    unwatch_memory();
+    stop_observer();
+  });
+  module.def("watch_memory", &watch_memory);
   module.def(
       "watch_loop",
       [](const py::capsule& port, const py::object& optimizer) {

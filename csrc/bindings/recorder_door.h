@@ -45,8 +45,8 @@ class RecorderDoor final : public RecorderPort {
   }
   [[nodiscard]] uint32_t modules_named() const override { return names_.modules_named(); }
   [[nodiscard]] uint32_t module_generation() const override { return names_.module_generation(); }
-  Chunk* exchange_chunk(Chunk* full, int32_t thread) override {
-    return recorder_.exchange_chunk(full, thread);
+  Chunk* exchange_chunk(Chunk* full, int32_t thread, RowKind kind) override {
+    return recorder_.exchange_chunk(full, thread, kind);
   }
   void return_chunk(Chunk* chunk) override { recorder_.return_chunk(chunk); }
   void count_dropped(Dropped what) override { recorder_.count_dropped(what); }

@@ -13,20 +13,31 @@ namespace perfprobe {
 
 // The owning thread appends rows and publishes them by `count`. The writer may read published rows
 // at any time, so an unfinished chunk is written to disk too.
+enum class RowKind : int32_t { operators, memory };
+
 struct Chunk {
   static constexpr size_t kBytes = size_t{256} << 10;
 
   std::atomic<uint32_t> count;  // published rows; stored by the owner (release)
   uint32_t flushed;             // rows already written; guarded by the recorder's file lock
   int32_t thread;               // row of the threads table
-  int32_t reserved;
+  RowKind kind;
   OperatorRecord rows[1];  // really kCapacity rows: the chunk is a piece of mapped memory
 
+  // The same memory, if the chunk is of this kind.
+  [[nodiscard]] MemoryRecord* memory_rows() { return reinterpret_cast<MemoryRecord*>(rows); }
+  [[nodiscard]] const MemoryRecord* memory_rows() const {
+    return reinterpret_cast<const MemoryRecord*>(rows);
+  }
+
   static const uint32_t kCapacity;
+  static const uint32_t kMemoryCapacity;
 };
 
 inline constexpr uint32_t Chunk::kCapacity =
     static_cast<uint32_t>((Chunk::kBytes - offsetof(Chunk, rows)) / sizeof(OperatorRecord));
+inline constexpr uint32_t Chunk::kMemoryCapacity =
+    static_cast<uint32_t>((Chunk::kBytes - offsetof(Chunk, rows)) / sizeof(MemoryRecord));
 
 // Hands out chunks. Not thread-safe: the owner locks.
 class ChunkPool {

@@ -134,13 +134,13 @@ void Recorder::ring_alarms(bool is_heartbeat) {
     alarm.ring(alarm.argument);
 }
 
-Chunk* Recorder::exchange_chunk(Chunk* full, int32_t thread) {
+Chunk* Recorder::exchange_chunk(Chunk* full, int32_t thread, RowKind kind) {
   if (full != nullptr)
     return_chunk(full);
-  if (Chunk* chunk = take_chunk(thread, false))
+  if (Chunk* chunk = take_chunk(thread, kind, false))
     return chunk;
   write_pending(Extent::full_chunks);  // the writer is too slow: this thread writes the queue
-  return take_chunk(thread, true);
+  return take_chunk(thread, kind, true);
 }
 
 void Recorder::return_chunk(Chunk* chunk) {
@@ -156,7 +156,7 @@ void Recorder::return_chunk(Chunk* chunk) {
     wake_writer_.notify_one();
 }
 
-Chunk* Recorder::take_chunk(int32_t thread, bool may_grow) {
+Chunk* Recorder::take_chunk(int32_t thread, RowKind kind, bool may_grow) {
   const std::lock_guard lock(pool_mutex_);
   if (closed_)
     return nullptr;  // a thread was still inside an operator
@@ -168,6 +168,7 @@ Chunk* Recorder::take_chunk(int32_t thread, bool may_grow) {
   chunk->count.store(0, std::memory_order_relaxed);
   chunk->flushed = 0;
   chunk->thread = thread;
+  chunk->kind = kind;
   active_.push_back(chunk);
   return chunk;
 }
@@ -232,16 +233,28 @@ void Recorder::write_rows(Chunk& chunk, uint32_t published, bool defined) {
   const bool encoded = defined && encode_rows(chunk, rows);
   chunk.flushed = published;
   if (!encoded || !file_.append(encoder_.payload())) {
-    dropped_rows_ += rows;
+    count_rows(chunk.kind, 0, rows);
     return;
   }
-  last_rows_start_ = start;
-  last_rows_count_ = rows;
-  written_rows_ += rows;
+  last_rows_ = {start, rows, chunk.kind};
+  count_rows(chunk.kind, rows, 0);
+}
+
+void Recorder::count_rows(RowKind kind, int64_t written, int64_t dropped) {
+  if (kind == RowKind::memory) {
+    dropped_memory_rows_ += dropped;
+    return;
+  }
+  written_rows_ += written;
+  dropped_rows_ += dropped;
 }
 
 bool Recorder::encode_rows(const Chunk& chunk, uint32_t rows) try {
-  operator_encoder_.encode({chunk.rows + chunk.flushed, rows}, chunk.thread, clock_, encoder_);
+  if (chunk.kind == RowKind::memory)
+    memory_encoder_.encode({chunk.memory_rows() + chunk.flushed, rows}, chunk.thread, clock_,
+                           encoder_);
+  else
+    operator_encoder_.encode({chunk.rows + chunk.flushed, rows}, chunk.thread, clock_, encoder_);
   return true;
 } catch (const std::bad_alloc&) {
   file_.refuse(ENOMEM);
@@ -298,6 +311,7 @@ void Recorder::close() {
   file_.close();
   encoder_ = {};
   operator_encoder_ = {};
+  memory_encoder_ = {};
   let_go();
   const std::lock_guard lock(pool_mutex_);
   pool_.discard_free();
@@ -322,9 +336,8 @@ void Recorder::let_go() {
 void Recorder::write_end() {
   const bool refused = !write_losses(collect_losses());
   // On a full disk, the newest rows are dropped to make room for the losses.
-  if (refused && last_rows_count_ > 0 && file_.shorten_to(last_rows_start_)) {
-    written_rows_ -= last_rows_count_;
-    dropped_rows_ += last_rows_count_;
+  if (refused && last_rows_.count > 0 && file_.shorten_to(last_rows_.start)) {
+    count_rows(last_rows_.kind, -last_rows_.count, last_rows_.count);
     write_losses(collect_losses());
   }
   write_row(EndRow{.time_ns = monotonic_ns()});
@@ -339,6 +352,13 @@ std::vector<Loss> Recorder::collect_losses() {
         {"recording",
          std::string("operators that could not be written: ") + std::strerror(file_.refusal()),
          dropped_rows_, "free some space there, or choose another place with -o"});
+  }
+  if (dropped_memory_rows_ > 0) {
+    losses.push_back(
+        {"memory",
+         std::string("allocations and frees that could not be written: ") +
+             std::strerror(file_.refusal()),
+         dropped_memory_rows_, "free some space there, or choose another place with -o"});
   }
   const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
     if (count > 0)

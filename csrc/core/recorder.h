@@ -25,6 +25,7 @@
 #include "core/definitions.h"
 #include "core/event_buffer.h"
 #include "core/loss.h"
+#include "core/memory_encoder.h"
 #include "core/native_thread.h"
 #include "core/operator_encoder.h"
 #include "core/recording_file.h"
@@ -61,7 +62,7 @@ class Recorder {
     }
   }
 
-  Chunk* exchange_chunk(Chunk* full, int32_t thread);
+  Chunk* exchange_chunk(Chunk* full, int32_t thread, RowKind kind = RowKind::operators);
   void return_chunk(Chunk* chunk);
   void count_dropped(Dropped what) { ++dropped_.at(static_cast<size_t>(what)); }
 
@@ -101,7 +102,8 @@ class Recorder {
   void write_until_closed();
   // Few, so that chunks are reused while they are still in the processor's cache.
   static constexpr size_t kManyChunks = 2;
-  Chunk* take_chunk(int32_t thread, bool may_grow);
+  Chunk* take_chunk(int32_t thread, RowKind kind, bool may_grow);
+  void count_rows(RowKind kind, int64_t written, int64_t dropped);
 
   // Between heartbeats unfinished chunks are not written: large blocks are smaller on disk and
   // faster to read.
@@ -125,10 +127,15 @@ class Recorder {
   RecordingFile file_;
   BlockEncoder encoder_;
   OperatorEncoder operator_encoder_;
+  MemoryEncoder memory_encoder_;
   TickConverter clock_;
-  int64_t last_rows_start_ = 0;  // start of the newest operators block, and its rows below:
-  int64_t last_rows_count_ =
-      0;  // they are removed to make room for the losses when the disk is full
+  // The newest block of a chunk: it is removed to make room for the losses when the disk is full.
+  struct LastRows {
+    int64_t start = 0;
+    int64_t count = 0;
+    RowKind kind = RowKind::operators;
+  };
+  LastRows last_rows_;
 
   std::mutex companions_mutex_;
   std::vector<NativeThread*> companions_;
@@ -154,6 +161,7 @@ class Recorder {
 
   std::atomic<int64_t> written_rows_{0};
   std::atomic<int64_t> dropped_rows_{0};
+  std::atomic<int64_t> dropped_memory_rows_{0};
   std::atomic<int64_t> writer_cpu_ns_{0};
   std::array<std::atomic<int64_t>, kDroppedKinds> dropped_{};  // by `Dropped`
   const int64_t flush_ns_;

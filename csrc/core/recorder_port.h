@@ -17,7 +17,7 @@ namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*. Raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.6";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.7";
 
 struct InternedText {
   int32_t id;
@@ -62,9 +62,9 @@ class RecorderPort {
   [[nodiscard]] virtual uint32_t modules_named() const = 0;
   // Increases when known modules get new names: cached ModuleRefs are then stale.
   [[nodiscard]] virtual uint32_t module_generation() const = 0;
-  // Returns a new chunk for `thread`, nullptr without memory. `full` (may be nullptr) goes to the
+  // Returns a new chunk for rows of this kind of `thread`, nullptr without memory. `full` (may be nullptr) goes to the
   // writer.
-  virtual Chunk* exchange_chunk(Chunk* full, int32_t thread) = 0;
+  virtual Chunk* exchange_chunk(Chunk* full, int32_t thread, RowKind kind) = 0;
   // A thread ends: its unfinished chunk goes to the writer.
   virtual void return_chunk(Chunk* chunk) = 0;
   virtual void count_dropped(Dropped what) = 0;

@@ -61,6 +61,34 @@ constexpr int64_t node_of_module(int32_t module) {
 }
 static_assert(std::is_trivially_copyable_v<OperatorRecord>);
 
+enum class MemoryEvent : int32_t { allocated = 0, freed = 1, parameter = 2, buffer = 3 };
+
+// What happened to the memory of a tensor's storage. A thread's rows are in the order of their
+// times.
+struct MemoryRecord {
+  // Distinct for memory that exists at the same time: malloc aligns to 16 bytes or more.
+  static constexpr int kAlignedBits = 4;
+
+  int64_t ticks;       // before the memory was given back, else after it was received
+  int64_t storage;     // its address, shifted by kAlignedBits
+  int64_t size_bytes;  // as requested; kNone when freed
+  int32_t stack;       // of an allocation outside of operators
+  MemoryEvent event;
+
+  static constexpr std::string_view kTable = "memory";
+  // Without time_ns, which is in ticks here, and thread.
+  static constexpr auto columns() {
+    return std::array{
+        column<&MemoryRecord::event>("event"),
+        column<&MemoryRecord::storage>("storage", Values::climbing),
+        column<&MemoryRecord::size_bytes>("size_bytes"),
+        column<&MemoryRecord::stack>("stack"),
+    };
+  }
+};
+static_assert(sizeof(MemoryRecord) == 32);
+static_assert(std::is_trivially_copyable_v<MemoryRecord>);
+
 // One Python frame as the frame reader sees it. Nothing is resolved or owned.
 struct FrameRef {
   const void* code;     // PyCodeObject

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "torch/find_signature.h"
+#include "torch/memory_watch.h"
 #include "torch/operand_reuse.h"
 #include "torch/operator_ranges.h"
 #include "torch/own_time.h"
@@ -258,11 +259,12 @@ void forget_in_child() {
   current_ids = nullptr;  // for the GPU, which a child does not record
   registration.keep_in_child();
   reuse.forget_in_child();
+  forget_memory_in_child();
   forget_emitters();
   if (thread_state == nullptr)
     return;
-  thread_state->chunk =
-      nullptr;  // it belongs to the parent's recorder, whose locks may be held for ever
+  // They belong to the parent's recorder, whose locks may be held for ever.
+  thread_state->chunk = thread_state->memory_chunk = nullptr;
   thread_state->open.clear();  // its ranges belong to the parent too
   thread_state->emitter = nullptr;
 }
@@ -345,6 +347,16 @@ bool messages_full() {
 bool is_recording() {
   return current_generation.load(std::memory_order_acquire) != 0 && !is_switched_off &&
          recorded_threads == Threads::all;
+}
+
+ThreadState* recording_thread() {
+  const uint32_t generation = current_generation.load(std::memory_order_acquire);
+  return generation == 0 || recorded_threads != Threads::all ? nullptr
+                                                             : &state_of_thread(generation);
+}
+
+void count_dropped_row() {
+  current_port->count_dropped(Dropped::no_memory);
 }
 
 at::StepCallbacks own_callbacks(at::RecordScope scope) {

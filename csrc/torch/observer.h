@@ -9,6 +9,7 @@
 #include "core/recorder_port.h"
 #include "torch/emitter.h"
 #include "torch/operand_reuse.h"
+#include "torch/thread_state.h"
 
 namespace perfprobe {
 
@@ -43,6 +44,11 @@ void stop_observer();
 
 // Whether the operators of all threads are recorded at this moment.
 [[nodiscard]] bool is_recording();
+// What this thread records; nullptr while nothing is recorded, but not while the observer is
+// switched off. Throws std::bad_alloc.
+[[nodiscard]] ThreadState* recording_thread();
+// Counts a row of this recording for which there was no memory.
+void count_dropped_row();
 // Makes a RecordFunction that only this observer sees, so that it does not show in the program's
 // own profiler. None if the program has disabled observers.
 [[nodiscard]] at::StepCallbacks own_callbacks(at::RecordScope scope);

@@ -6,6 +6,7 @@
 
 #include "python/keep_exception.h"
 #include "torch/gil.h"
+#include "torch/memory_watch.h"
 
 namespace perfprobe {
 namespace {
@@ -46,8 +47,11 @@ int32_t holder_of_current(ThreadState& state, int32_t signature) {
   const void* tensor = accumulate->variable.unsafeGetTensorImpl();
   const size_t place = (reinterpret_cast<uintptr_t>(tensor) >> 5) % ThreadState::kParameterSlots;
   ParameterSlot& slot = state.parameters[place];
-  if (slot.tensor != tensor || slot.signature != signature || !is_current(slot, *state.port))
+  if (slot.tensor != tensor || slot.signature != signature || !is_current(slot, *state.port)) {
     slot = look_up(*state.port, accumulate->variable, signature);
+    if (watches_memory())
+      note_parameter(state, accumulate->variable);
+  }
   return slot.module;
 }
 

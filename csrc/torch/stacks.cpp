@@ -1,6 +1,7 @@
 #include "torch/stacks.h"
 
 #include "torch/gil.h"
+#include "torch/memory_watch.h"
 
 namespace perfprobe {
 namespace {
@@ -68,6 +69,8 @@ int32_t find_module(ThreadState& state, const void* module, const void* root) {
 // Names the modules of the stack in state.frames, then the stack. Needs the GIL.
 int32_t intern_frames(ThreadState& state) {
   const void* root = outermost_module(state.frames);
+  if (root != nullptr && watches_memory())
+    note_tensors(state, root);
   Hasher hasher;
   state.frame_modules.clear();
   for (const FrameRef& frame : state.frames) {

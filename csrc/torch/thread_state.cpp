@@ -128,6 +128,7 @@ void ThreadState::begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t n
   value_reads.clear();
   parameters.clear();
   stacks.clear();
+  noted_modules.clear();
   range_messages.clear();
   phase.kind = Kind::any;
   phase.is_busy = false;
@@ -160,12 +161,23 @@ void ThreadState::unwind(size_t depth) {
 OperatorRecord* ThreadState::next_row() {
   if (chunk == nullptr || rows == Chunk::kCapacity) {
     Chunk* full = std::exchange(chunk, nullptr);  // first: an exception cannot return it twice
-    chunk = port->exchange_chunk(full, thread);
+    chunk = port->exchange_chunk(full, thread, RowKind::operators);
     rows = 0;
     if (chunk == nullptr)
       return nullptr;
   }
   return chunk->rows + rows;
+}
+
+MemoryRecord* ThreadState::next_memory_row() {
+  if (memory_chunk == nullptr || memory_rows == Chunk::kMemoryCapacity) [[unlikely]] {
+    Chunk* full = std::exchange(memory_chunk, nullptr);
+    memory_chunk = port->exchange_chunk(full, thread, RowKind::memory);
+    memory_rows = 0;
+    if (memory_chunk == nullptr)
+      return nullptr;
+  }
+  return memory_chunk->memory_rows() + memory_rows;
 }
 
 // Also called after the recording has ended: its recorder still exists and takes the chunk back.
@@ -175,7 +187,9 @@ void ThreadState::finish() {
     emitter->training.end_thread(phase);
   if (chunk != nullptr)
     port->return_chunk(chunk);
-  chunk = nullptr;
+  if (memory_chunk != nullptr)
+    port->return_chunk(memory_chunk);
+  chunk = memory_chunk = nullptr;
 }
 
 }  // namespace perfprobe

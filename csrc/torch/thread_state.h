@@ -173,6 +173,9 @@ struct ThreadState {
   int32_t thread = kNone;
   Chunk* chunk = nullptr;
   uint32_t rows = 0;  // in the chunk
+  Chunk* memory_chunk = nullptr;
+  uint32_t memory_rows = 0;  // in that chunk
+  MappedVector<int32_t> noted_modules;  // roots whose tensors have been named
   uint32_t until_timed =
       OwnTime::kEvery;  // operators until the next one whose recording cost is measured
   RecorderPort* port = nullptr;
@@ -212,6 +215,10 @@ struct ThreadState {
   // The place of the next row; nullptr without memory.
   OperatorRecord* next_row();
   void publish_row() { chunk->count.store(++rows, std::memory_order_release); }
+  MemoryRecord* next_memory_row();
+  void publish_memory_row() {
+    memory_chunk->count.store(++memory_rows, std::memory_order_release);
+  }
 };
 
 }  // namespace perfprobe

@@ -20,6 +20,7 @@ from perfprobe.analyse.launched import launch_times
 from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
+from perfprobe.analyse.memory.watch import MemoryWatch
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.peers.plugin_steps import MarkWatch
 from perfprobe.analyse.peers.watch import PeerWatch
@@ -41,6 +42,7 @@ from perfprobe.tables.gpu_use import GpuUse, StepMarks
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.live_steps import Benchmark
+from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
@@ -156,6 +158,7 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, found, operators: teams(trace, found, operators),
         needs=(Processors, OperatorActivity),
     ),
+    MemoryUse: Pass(lambda trace, asked, times: MemoryWatch(trace, times), needs=(StepTimes,), watches=True),
     Benchmark: Pass(lambda trace, asked: benchmark(trace)),
 }
 
@@ -205,6 +208,8 @@ class Analysis:
         return PASSES[kind].make(self.trace, asked, *needs)
 
     def _recorded(self, kind: type) -> bool:
+        if kind is MemoryUse:
+            return self.trace.memory is not None
         return kind not in _OF_GPUS or self.trace.gpu is not None
 
     def _watch(self, kinds: list[type], asked: Asked) -> None:

@@ -66,7 +66,8 @@ def parser() -> Parser:
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw the steps instead: phases of each, how long each took, shares; .png, .svg or .pdf",
+        help="draw the steps instead: phases of each, how long each took, shares; with --view memory, what "
+        "was held over time; .png, .svg or .pdf",
     )
     return parser
 
@@ -81,7 +82,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     wanted = view(given)
     paths = [path for given_path in given.files for path in files_of(given_path)] or [newest()]
     if given.plot is not None:
-        return _plot(paths, given.plot)
+        return _plot(paths, given.plot, of_memory=wanted.view == "memory")
     if wanted.view == "ranks":
         return _ranks(paths, wanted, as_json=given.json)
     if given.json:
@@ -121,8 +122,8 @@ def _ranks(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[[],
     return lambda: write(text)
 
 
-def _plot(paths: Sequence[str], output: str) -> Callable[[], int]:
-    """Draw the steps of one recording."""
+def _plot(paths: Sequence[str], output: str, *, of_memory: bool) -> Callable[[], int]:
+    """Draw the steps of one recording, or its memory."""
     from perfprobe.results import Results
 
     if len(paths) > 1:
@@ -130,7 +131,8 @@ def _plot(paths: Sequence[str], output: str) -> Callable[[], int]:
     if os.path.splitext(output)[1] not in _PICTURES:
         raise UsageError("unknown picture format", output, f"use a name that ends in {', '.join(_PICTURES)}")
     path = writable(output)
-    Results(paths[0]).plot(path)
+    results = Results(paths[0])
+    (results.plot_memory if of_memory else results.plot)(path)
     return lambda: write(f"the picture is {printable(path)}\n")
 
 

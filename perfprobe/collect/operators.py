@@ -28,6 +28,12 @@ if TYPE_CHECKING:
     from perfprobe.collect.options import Options
 
 
+_UNSEEN = (
+    "not seen: memory from before `import torch` ended or the recorded block began, and what torch's "
+    "allocator for the CPU does not hand out: scratch of MKL and oneDNN, shared memory, mapped files, numpy"
+)
+
+
 class OperatorCollector(Collector):
     """Starts the sources when the program's own `import torch` completes. It never imports torch itself.
 
@@ -161,6 +167,8 @@ class OperatorCollector(Collector):
             return
         self._observer = observer
         observer.hand_on_ids(self._ids)
+        if self._options.memory:
+            self._watch_memory()
         self._facts.extend("cost", event_ns=observer.event_cost_ns(), empty_ns=observer.empty_ns())
         self._facts.extend("cost", trial_own_ns=observer.trial_own_ns())
         if self._options.cpu_timed != "off":
@@ -174,6 +182,14 @@ class OperatorCollector(Collector):
         self._compiled.start()
         if self._has_gpu:
             self.watch_gpu()
+
+    def _watch_memory(self) -> None:
+        if not self._observer.watch_memory():
+            reason = "memory: the program's allocator for the CPU cannot be wrapped"
+            self._facts.loss("memory", reason, 1, "record memory before the program sets its own allocator")
+            return
+        self._facts.meta("memory", {"source": "observer"})
+        self._facts.loss("memory", _UNSEEN, -1, "nothing to do: it is in the process's resident memory alone")
 
     def _falls_back(self) -> bool:
         """Whether the autograd profiler must replace the observer, and can."""

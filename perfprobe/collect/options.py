@@ -21,8 +21,8 @@ class Options(Chosen):
     A benchmark switches off all other sources; windows of steps those that cannot follow them.
 
     Raises:
-        UsageError: a value that does not exist, or options that exclude each other: memory without the
-            autograd profiler, cProfile with it.
+        UsageError: a value that does not exist, or options that exclude each other: memory without operators,
+            cProfile with the autograd profiler.
     """
 
     places = (COMMAND_LINE, PYTHON, CHILDREN, RECORDING)
@@ -62,7 +62,7 @@ class Options(Chosen):
         called="detail",
     )
     memory: bool = option(
-        False, "also record what operators allocate and free (with --operators autograd or both)"
+        False, "also record the memory of tensors: what is allocated, freed and held, by operator and line"
     )
     gpu: str = option(
         "auto",
@@ -215,12 +215,8 @@ class Options(Chosen):
                 f"a buffer of {self.buffer_bytes} bytes is too small", "", "give it 4 MiB or more"
             )
         with_autograd = self.operators in ("autograd", "both")
-        if self.memory and not with_autograd:
-            raise UsageError(
-                f"memory cannot be recorded with operators from {self.operators!r}",
-                "",
-                "add --operators both, or --operators autograd",
-            )
+        if self.memory and self.operators == "off":
+            raise UsageError("memory cannot be recorded without operators", "", "leave out --operators off")
         if self.emit is not None and self.operators in ("autograd", "off"):
             raise UsageError(
                 f"ranges cannot be emitted with operators from {self.operators!r}: the observer emits them",

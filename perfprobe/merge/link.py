@@ -19,18 +19,21 @@ from perfprobe.merge.gpu_times import GpuTimes
 from perfprobe.merge.module_paths import module_paths
 from perfprobe.merge.nest import Nesting
 from perfprobe.merge.origins import Origins
+from perfprobe.merge.own_memory import OwnMemory
 from perfprobe.merge.python import python_code
 from perfprobe.merge.python_functions import PythonFunctions, own_times
 from perfprobe.merge.recording_cost import RecordingCost
 from perfprobe.merge.reduction import GradientReduction
 from perfprobe.merge.rpc import RpcBackward
 from perfprobe.merge.sources import Matching
+from perfprobe.merge.storages import tensor_memory
 from perfprobe.merge.uncounted import uncounted
 from perfprobe.merge.user_lines import sites
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, RecordedCall
 from perfprobe.tables.gpu import GPU_EVENTS
+from perfprobe.tables.memory import TensorMemory
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.threads import thread_order
 from perfprobe.tables.trace import Phase, Sites, Trace
@@ -53,8 +56,9 @@ def link(recording: Recording) -> Trace:
     forward = ForwardCalls(recording, site, calls_within)
     origins = Origins(site, forward, modules.same)
     links, times = (None, None) if calls_within is None else calls_within.result(origins, forward)
-    linker = Linker(recording, site, forward, origins, matching, times)
-    linker.losses = () if calls_within is None else calls_within.losses
+    memory, lost = tensor_memory(recording)
+    linker = Linker(recording, site, forward, origins, matching, times, memory)
+    linker.losses = (*lost, *(() if calls_within is None else calls_within.losses))
     sources = None if matching is None else matching.sources()
     return Trace(
         recording,
@@ -65,11 +69,12 @@ def link(recording: Recording) -> Trace:
         python_code(recording),
         links,
         modules.types,
+        memory=memory,
     )
 
 
 class Linker:
-    """Links batches of operators. losses: what linking GPUs lost."""
+    """Links batches of operators. losses: what linking GPUs and memory lost."""
 
     losses: tuple[Losses, ...] = ()
 
@@ -81,6 +86,7 @@ class Linker:
         origins: Origins,
         matching: Matching | None,
         gpu_times: GpuTimes | None,
+        memory: TensorMemory | None,
     ) -> None:
         self._recording = recording
         self._sites = sites
@@ -88,6 +94,7 @@ class Linker:
         self._origins = origins
         self._matching = matching
         self._gpu_times = gpu_times
+        self._memory = memory
 
     def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
         """Yields all operators, linked. At the end, appends what could not be linked to `losses`."""
@@ -95,6 +102,7 @@ class Linker:
         functions = PythonFunctions(self._recording, self._origins.compiling)
         reduction, rpc = GradientReduction(self._recording, self._sites), RpcBackward(self._recording)
         all_timed = self._recording.text("recording", "cpu_time") == "all"
+        memory = None if self._memory is None else OwnMemory(self._memory.storages)
         backwards = 0
         last_ns = self._recording.last_ns
         first = 0
@@ -119,6 +127,7 @@ class Linker:
             columns["phase"][functions.compile_themselves(rows)] = Phase.COMPILE
             known: dict[str, Any] = dict.fromkeys(_BY_OTHERS, _not_recorded(len(rows)))
             known |= {name: getattr(rows, name) for name in RecordedCall.dtypes} | columns
+            known |= {} if memory is None else memory.columns(rows)
             is_python = functions.find(rows)
             self_ns, python_ns = own_times(is_python, self_ns)
             cpu_self_ns, _ = own_times(is_python, cpu_self_ns)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 _OPERATORS = "operators (--operators off records none)"
 _GPU = "a CUDA GPU (--gpu off records none)"
 _STEPS = "a loop that trains or calls a model, or perfprobe.step()"
+_MEMORY = "memory: `perfprobe run --memory`"
 _MODULES = "operators called in nn.Modules (--operators off records none)"
 
 # The sections of a report, in their order, each with what must be recorded for it.
@@ -22,6 +23,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "steps": _STEPS,
     "phases": _STEPS,
     "start-up": "the sampler of Python functions (--python off and cprofile have none)",
+    "memory": _MEMORY,
     "gpus": _GPU,
     "gpu-use": "operators, and a CUDA GPU (--operators off and --gpu off record none)",
     "idle": _GPU,
@@ -53,9 +55,11 @@ PEER_VIEWS: Mapping[str, str] = {
     "paddle.operator": _OPERATORS,
     "paddle.userdefined": "ranges that the program sets: torch.profiler.record_function",
     "paddle.device": "a run of more than 0.5 s on Linux, or a CUDA GPU",
+    "paddle.memory": _MEMORY,
     "tb.overview": _OPERATORS,
     "tb.operator": _OPERATORS,
     "tb.module": _MODULES,
+    "tb.memory": _MEMORY,
 }
 
 VIEWS = (*SECTION_VIEWS, *PEER_VIEWS)

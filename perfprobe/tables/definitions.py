@@ -35,6 +35,7 @@ from perfprobe.tables.gpu import (
     Launches,
 )
 from perfprobe.tables.live_steps import LiveSteps
+from perfprobe.tables.memory import MemoryRows
 from perfprobe.tables.meta import End, Meta
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.python import Calls, Functions, Samples
@@ -53,7 +54,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
     *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
-    *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps),
+    *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps, MemoryRows),
 )
 STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)

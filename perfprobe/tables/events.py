@@ -100,12 +100,12 @@ class RecordedCall(Table):
         optional=True,
     )
     allocated_bytes: Int64 = column(
-        "memory that the operator itself allocated, from the autograd profiler",
+        "memory that the operator itself allocated",
         combine=Combine.SUM,
         optional=True,
     )
     freed_bytes: Int64 = column(
-        "memory that the operator itself freed, from the autograd profiler",
+        "memory that the operator itself freed",
         combine=Combine.SUM,
         optional=True,
     )

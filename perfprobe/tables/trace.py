@@ -10,6 +10,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Losses, Progress, Signatures
 from perfprobe.tables.gpu import GpuLinks
+from perfprobe.tables.memory import TensorMemory
 from perfprobe.tables.python import PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.sources import Sources
@@ -120,6 +121,7 @@ class Trace:
         python: Python functions; None if neither functions nor stacks were recorded.
         gpu: None if no GPU was recorded.
         module_types: the class of every module.
+        memory: None if no memory was recorded, or only by the autograd profiler.
         children_ran: starts and ends of when recorded child processes ran; None if there are none.
     """
 
@@ -131,6 +133,7 @@ class Trace:
     python: PythonCode | None = None
     gpu: GpuLinks | None = None
     module_types: Sequence[str] = ()
+    memory: TensorMemory | None = None
     children_ran: tuple[Int64, Int64] | None = None
 
     def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:

@@ -36,6 +36,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "start-up": other_columns.START_UP,
     "ranks": rank_columns.RANKS,
     "workers": other_columns.WORKERS,
+    "memory": operator_columns.MEMORY,
     "gpus": other_columns.GPUS,
     "gpu-use": other_columns.GPU_USE,
     "idle": gpu_columns.IDLE,

@@ -49,6 +49,12 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "What steady steps consist of: data, forward, backward, optimizer and others.",
     ),
     "start-up": (("Start-up",), "steps", "What took long before the first step."),
+    "memory": (
+        ("Memory", "Memory by line", "Memory by module", "Memory by phase", "Memory by operator"),
+        "memory",
+        "Memory of tensors on the CPU (`--memory`): the peak, what was alive at it, what forward leaves "
+        "alive for backward, and what grows from step to step, by line, module, phase and operator.",
+    ),
     "gpus": (("GPUs",), "gpu", "What ran on each GPU, and how much of the time it was busy."),
     "gpu-use": (
         ("GPU use",),
@@ -168,6 +174,8 @@ FIRST_SCREEN: dict[str, str] = {
     "RANKS": "Of several ranks of one run: the one that the others waited for, with line and phase.",
     "CPU": "Cores used of cores allowed, what other processes used (neighbours), and waiting for a "
     "processor.",
+    "MEMORY": "The most memory that tensors held at once (`--memory`), and what for. Below it: the growth of "
+    "a step, if there is any, and the line whose memory grows most.",
     "GPU": "How much of the time between its first and last work the busiest GPU was busy, what follows, and "
     "the line with most of its idle time.",
     "CUT": "The recording is incomplete, and why.",

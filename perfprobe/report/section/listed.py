@@ -27,6 +27,8 @@ from perfprobe.report.section.hot_lines import hot_lines, line_tables
 from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
 from perfprobe.report.section.losses import losses
+from perfprobe.report.section.memory import memory, memory_tables
+from perfprobe.report.section.peers import memory as peers_memory
 from perfprobe.report.section.peers import paddle, tensorboard
 from perfprobe.report.section.ranges import range_tables, ranges
 from perfprobe.report.section.ranks import rank_tables, ranks
@@ -45,6 +47,7 @@ from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.live_steps import Benchmark
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
@@ -65,6 +68,7 @@ SECTIONS = (
     Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings,)),
     Section("phases", (StepTimes,), phases, phase_tables),
     Section("start-up", (StepTimes,), start_up, start_up_tables),
+    Section("memory", (MemoryUse,), memory, memory_tables),
     Section("gpus", (GpuFindings,), devices, device_tables),
     Section("gpu-use", (GpuUse,), use, use_tables),
     Section("idle", (IdleTimes,), idle, idle_tables),
@@ -97,9 +101,13 @@ PEER_SECTIONS = (
     Section("paddle.operator", (PeerTimes,), paddle.operators, paddle.operator_tables),
     Section("paddle.userdefined", (PeerTimes,), paddle.userdefined, paddle.userdefined_tables),
     Section("paddle.device", (), paddle.device, paddle.device_tables, shows=(Processors, PeerTimes)),
+    Section("paddle.memory", (MemoryUse,), peers_memory.paddle_memory, peers_memory.paddle_memory_tables),
     Section("tb.overview", (PeerTimes,), tensorboard.overview, tensorboard.overview_tables, (GpuUse,)),
     Section("tb.operator", (Hotspots,), tensorboard.operators, tensorboard.operator_tables, (PeerTimes,)),
     Section("tb.module", (Hotspots, HotModules), tensorboard.modules, tensorboard.module_tables),
+    Section(
+        "tb.memory", (MemoryUse,), peers_memory.tensorboard_memory, peers_memory.tensorboard_memory_tables
+    ),
 )
 
 

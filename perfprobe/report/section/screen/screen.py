@@ -12,6 +12,7 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
 from perfprobe.report.section.screen.gpu_bound import is_gpu_bound
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
+from perfprobe.report.section.screen.memory import memory_line
 from perfprobe.report.section.screen.next_command import script_command, steps_command
 from perfprobe.report.section.screen.ranks import ranks_lines
 from perfprobe.report.section.screen.script import script_lines
@@ -27,6 +28,7 @@ from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranks import Ranks
@@ -39,7 +41,7 @@ LINES = 12
 ALL = 24
 ROWS = 10
 _OF_MACHINE = (GpuFindings, IdleTimes, Processors, Teams)
-KINDS = (StepTimes, Hotspots, Calling, Measurements, Children, Feeding, Ranks, *_OF_MACHINE)
+KINDS = (StepTimes, Hotspots, Calling, Measurements, Children, Feeding, MemoryUse, Ranks, *_OF_MACHINE)
 STEP_KINDS = (StepHotspots,)  # computed only if there are steps, because all operators are read once more
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, lines with these labels are dropped, in this order.
@@ -74,6 +76,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from ranks_lines(findings)
     yield from cpu_line(findings)
     yield from gpu_line(findings)
+    yield from memory_line(findings)
     yield from incomplete_lines(findings)
     yield trust_line(findings)
     command = view_command("kernels") if is_gpu_bound(findings) else command

@@ -1,0 +1,1 @@
+"""Memory of tensors: whose it was, what it was for, the peak, and what grows."""

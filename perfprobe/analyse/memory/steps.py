@@ -1,0 +1,95 @@
+"""What forward leaves alive for backward, and what grows from step to step."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse.memory.categories import ends
+from perfprobe.analyse.memory.moments import Moments
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import Int8, Int64, Rows
+from perfprobe.tables.memory import MemoryCategory, Storages
+
+MOST_SAMPLES = 32  # steps whose ends are compared; each with each, for each line
+FEWEST_STEPS = 3
+
+
+@frozen
+class AliveForBackward:
+    """Storages that forward allocated and that were alive when the backward of their step began.
+
+    Of the steps that count; of one with several calls of backward, that with most. A storage is there once.
+    """
+
+    storages: Rows
+    steps: int
+
+
+def alive_for_backward(storages: Storages, category: Int8, moments: Moments) -> AliveForBackward:
+    """Those of category `ACTIVATION`: forward's, alive at the next backward of their step."""
+    chosen = np.flatnonzero(category == MemoryCategory.ACTIVATION)
+    begin_ns = moments.backwards.start_ns
+    first = np.searchsorted(begin_ns, storages.start_ns[chosen], side="left")
+    last = np.searchsorted(begin_ns, ends(storages)[chosen], side="left")
+    own = moments.steps.around(storages.start_ns[chosen])
+    after = np.searchsorted(moments.step_of, own, side="right")
+    last = np.minimum(last, after)
+    is_inside = (own >= 0) & (first < last)
+    chosen, first, last, own = (each[is_inside] for each in (chosen, first, last, own))
+    alive_bytes = _between(first, last, storages.size_bytes[chosen], len(begin_ns))
+    best = _largest(alive_bytes, moments)
+    counted = (best[own] >= first) & (best[own] < last)
+    return AliveForBackward(chosen[counted], int(np.count_nonzero(best >= 0)))
+
+
+def _largest(alive_bytes: Int64, moments: Moments) -> Rows:
+    """Of each step that counts, the call of backward before which most is alive; -1 without."""
+    best = np.full(len(moments.counts), -1, np.intp)
+    order = np.lexsort((-np.arange(len(alive_bytes)), alive_bytes))
+    best[moments.step_of[order]] = order  # of a step the last one written, with most
+    return np.where(moments.counts, best, -1)
+
+
+def growth(storages: Storages, group: Rows, groups: int, moments: Moments) -> Int64 | None:
+    """By how many bytes what each group holds grows in a step: the median slope of all pairs of steps' ends.
+
+    An estimate that some odd steps do not move (Theil 1950, Sen 1968). None with fewer than three steps.
+
+    Args:
+        group: of each storage, its group; -1 for none.
+        groups: their number.
+    """
+    steps = np.flatnonzero(moments.counts)
+    if len(steps) < FEWEST_STEPS:
+        return None
+    steps = steps[np.linspace(0, len(steps) - 1, min(len(steps), MOST_SAMPLES)).astype(np.intp)]
+    at_ns = moments.steps.end_ns[steps]
+    first = np.searchsorted(at_ns, storages.start_ns, side="left")
+    last = np.searchsorted(at_ns, ends(storages), side="left")
+    chosen = np.flatnonzero((first < last) & (group >= 0))
+    changes = np.zeros((groups, len(steps) + 1), np.int64)
+    np.add.at(changes, (group[chosen], first[chosen]), storages.size_bytes[chosen])
+    np.subtract.at(changes, (group[chosen], last[chosen]), storages.size_bytes[chosen])
+    held_bytes = np.cumsum(changes, axis=1)[:, :-1]
+    found = np.zeros(groups, np.int64)
+    moving = np.flatnonzero((held_bytes != held_bytes[:, :1]).any(axis=1))
+    for row in moving.tolist():
+        found[row] = max(_median_slope(held_bytes[row], steps), 0)
+    return found
+
+
+def _median_slope(held_bytes: Int64, steps: Rows) -> int:
+    first, second = np.triu_indices(len(steps), 1)
+    slopes: npt.NDArray[np.float64] = (held_bytes[second] - held_bytes[first]) / (
+        steps[second] - steps[first]
+    )
+    return round(float(np.sort(slopes)[(len(slopes) - 1) // 2]))
+
+
+def _between(first: Rows, last: Rows, values: Int64, places: int) -> Int64:
+    """At each place the sum of the values of those that reach over it, from first to before last."""
+    changes = np.zeros(places + 1, np.int64)
+    np.add.at(changes, first, values)
+    np.subtract.at(changes, last, values)
+    return np.cumsum(changes)[:-1]

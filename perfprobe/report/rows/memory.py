@@ -1,0 +1,158 @@
+"""Rows of the memory of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from perfprobe.report.rows.row import figures_of, inline, named, place, values
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import Table
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.memory import CATEGORY_TEXTS, MemoryCategory, MemoryLines, MemoryUse
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line, Phase
+
+OUTSIDE = "(between operators)"
+
+
+@frozen(kw_only=True)
+class MemoryRow:
+    """Memory as a whole. peak_at_ns: since the start; for the others see `MemoryUse`."""
+
+    peak_bytes: int
+    peak_at_ns: int | None
+    allocations: int
+    allocated_bytes: int
+    held_bytes: int
+    older_bytes: int
+    backward_bytes: int | None
+    growth_bytes: int | None
+    steps: int
+
+
+@frozen(kw_only=True)
+class CategoryRow:
+    """What was alive of one category. peak_share: of all that was alive at the peak."""
+
+    category: str
+    storages: int
+    peak_bytes: int
+    peak_share: float | None
+    held_bytes: int
+
+
+@frozen(kw_only=True)
+class GroupRow:
+    """Memory of an operator, line, module or phase: `name`, for a line without its file. None: of none.
+
+    figures: the columns of `MemorySums`.
+    """
+
+    name: str | None
+    line: Line | None = place()
+    figures: dict[str, int | None] = inline()
+
+
+@frozen(kw_only=True)
+class TimelineRow:
+    """What one category held at a moment since the start."""
+
+    time_ns: int
+    category: str
+    held_bytes: int
+
+
+def memory_rows(findings: Findings) -> list[MemoryRow]:
+    """Memory as a whole, one row."""
+    use = findings[MemoryUse]
+    return [
+        MemoryRow(
+            peak_bytes=use.peak_bytes,
+            peak_at_ns=since_start(findings, use.peak_ns),
+            allocations=use.allocations,
+            allocated_bytes=use.allocated_bytes,
+            held_bytes=use.held_bytes,
+            older_bytes=use.older_bytes,
+            backward_bytes=use.backward_bytes,
+            growth_bytes=use.growth_bytes,
+            steps=use.steps,
+        )
+    ]
+
+
+def since_start(findings: Findings, time_ns: int) -> int | None:
+    """Time since the program's start; None if that is not known."""
+    start_ns = findings.trace.start_ns
+    return None if start_ns is None else time_ns - start_ns
+
+
+def category_rows(findings: Findings) -> list[CategoryRow]:
+    """The categories with anything alive at the peak or the end, most at the peak first."""
+    use = findings[MemoryUse]
+    rows = [
+        CategoryRow(
+            category=CATEGORY_TEXTS[MemoryCategory(value["category"])],
+            storages=value["storages"],
+            peak_bytes=value["peak_bytes"],
+            peak_share=value["peak_bytes"] / use.peak_bytes if use.peak_bytes > 0 else None,
+            held_bytes=value["held_bytes"],
+        )
+        for value in values(use.categories)
+        if value["peak_bytes"] or value["held_bytes"]
+    ]
+    return sorted(rows, key=lambda row: -row.peak_bytes)
+
+
+def operator_rows(findings: Findings, top: int = 0) -> list[GroupRow]:
+    """By operator; 0: all of them."""
+    strings = findings.trace.recording[Strings]
+    return [
+        _group(value, "name", named(strings[value["name"]]) or OUTSIDE)
+        for value in _first(findings[MemoryUse].operators, top)
+    ]
+
+
+def line_rows(findings: Findings, lines: MemoryLines) -> list[GroupRow]:
+    """These lines of the program."""
+    found = []
+    for value in values(lines):
+        line = findings.trace.line(value["frame"])
+        found.append(_group(value, "frame", None, line))
+    return found
+
+
+def module_rows(findings: Findings, top: int = 0) -> list[GroupRow]:
+    """By module."""
+    return [
+        _group(value, "module", findings.trace.module(value["module"]))
+        for value in _first(findings[MemoryUse].modules, top)
+    ]
+
+
+def phase_rows(findings: Findings) -> list[GroupRow]:
+    """By phase."""
+    return [
+        _group(value, "phase", Phase(value["phase"]).name.lower())
+        for value in values(findings[MemoryUse].phases)
+    ]
+
+
+def timeline_rows(findings: Findings) -> list[TimelineRow]:
+    """All moments, by category."""
+    return [
+        TimelineRow(
+            time_ns=since_start(findings, value["time_ns"]) or 0,
+            category=CATEGORY_TEXTS[MemoryCategory(value["category"])],
+            held_bytes=value["held_bytes"],
+        )
+        for value in values(findings[MemoryUse].timeline)
+    ]
+
+
+def _first(table: Table, top: int) -> Iterator[dict[str, Any]]:
+    return values(table.take(slice(top or None)))
+
+
+def _group(value: dict[str, Any], key: str, name: str | None, line: Line | None = None) -> GroupRow:
+    return GroupRow(name=name, line=line, figures=figures_of(value, key))

@@ -1,0 +1,201 @@
+"""Memory of tensors on the CPU: what was allocated and freed, and whose it was."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import MOST_EVENTS, Combine, Int8, Int32, Int64, Table, column
+from perfprobe.tables.events import Threads
+from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.strings import Strings
+
+
+class MemoryEvent(IntEnum):
+    """What happened to a storage's memory, or what it was found to hold."""
+
+    ALLOCATED = 0
+    FREED = 1
+    PARAMETER = 2  # a parameter of a module that was called, or one that got a gradient
+    BUFFER = 3  # of a module that was called
+
+
+class MemoryRows(Table, name="memory", most_rows=MOST_EVENTS):
+    """Allocations and frees of torch's allocator for the CPU, and which storages hold parameters."""
+
+    time_ns: Int64 = column("when it happened")
+    thread: Int32 = column("the thread that did it", Threads)
+    event: Int8 = column("a `MemoryEvent`")
+    storage: Int64 = column("its address divided by 16; another storage may have it once this one is freed")
+    size_bytes: Int64 = column("as requested; -1 if freed")
+    stack: Int32 = column("for an allocation outside of operators, the Python stack", Stacks)
+
+
+class Storages(Table):
+    """Storages: an allocation and its end, by time of allocation."""
+
+    start_ns: Int64 = column("when it was allocated")
+    end_ns: Int64 = column("when it was freed, -1 if it was not")
+    thread: Int32 = column("the thread that allocated it", Threads)
+    freed_thread: Int32 = column("the thread that freed it", Threads)
+    size_bytes: Int64 = column("its size, as requested")
+    stack: Int32 = column("if no operator allocated it, the Python stack", Stacks)
+    named: Int8 = column("`MemoryEvent.PARAMETER` or `BUFFER` if it was found to be one, else 0")
+
+
+@frozen
+class TensorMemory:
+    """The storages. older_bytes: size of parameters and buffers found that are older than the recording."""
+
+    storages: Storages
+    older_bytes: int
+
+
+class MemoryCategory(IntEnum):
+    """What a storage is for, by where it was allocated and how long it lived."""
+
+    PARAMETER = 0  # of a module, or with a gradient; buffers of modules too
+    GRADIENT = 1  # allocated in backward, alive at its end
+    OPTIMIZER = 2  # allocated in an optimizer's step, alive at its end
+    ACTIVATION = 3  # allocated in forward, alive when the step's backward begins
+    INPUT = 4  # allocated outside of modules, backward and optimizers: batches, data sets
+    TEMPORARY = 5  # the rest: freed before the part of the step that allocated it ended
+    KEPT = 6  # what a step allocated and the next one has not freed, if it is none of the above
+
+
+CATEGORY_TEXTS = {
+    MemoryCategory.PARAMETER: "parameters",
+    MemoryCategory.GRADIENT: "gradients",
+    MemoryCategory.OPTIMIZER: "optimizer state",
+    MemoryCategory.ACTIVATION: "activations",
+    MemoryCategory.INPUT: "inputs",
+    MemoryCategory.TEMPORARY: "temporaries",
+    MemoryCategory.KEPT: "kept from earlier steps",
+}
+
+
+class MemorySums(Table):
+    """What one operator, line, module or phase did with memory."""
+
+    allocations: Int64 = column("number of storages that it allocated", combine=Combine.SUM)
+    allocated_bytes: Int64 = column("bytes that it allocated", combine=Combine.SUM)
+    frees: Int64 = column("number of storages that it freed", combine=Combine.SUM)
+    freed_bytes: Int64 = column("bytes that it freed, whoever had allocated them", combine=Combine.SUM)
+    held_bytes: Int64 = column(
+        "bytes that it allocated and nothing freed before the recording's end", combine=Combine.SUM
+    )
+    peak_bytes: Int64 = column(
+        "bytes that it had allocated and that were alive at the peak", combine=Combine.SUM
+    )
+    backward_bytes: Int64 = column(
+        "bytes that it allocated in a step's forward and that were alive when backward began: mean of the "
+        "steps that count, -1 without backward",
+        combine=Combine.SUM,
+        optional=True,
+    )
+    growth_bytes: Int64 = column(
+        "by how much what it holds grows from one step's end to the next: median of the slopes of all pairs "
+        "of steps that count, 0 if it does not grow, -1 with fewer than three",
+        optional=True,
+    )
+
+
+class MemoryOperators(MemorySums):
+    """Memory by operator. What Python or a library did between operators has name -1."""
+
+    name: Int32 = column("the operator, not one that only gets memory for it, such as `aten::empty`", Strings)
+
+
+class MemoryCalls(Table):
+    """Memory by innermost operator or range, for the tables of other profilers."""
+
+    name: Int32 = column("the innermost operator or range, -1 for none", Strings)
+    calls: Int64 = column("number of operators with this name, 0 for ranges", combine=Combine.SUM)
+    allocations: Int64 = column("allocations in none of its children", combine=Combine.SUM)
+    allocated_bytes: Int64 = column("bytes that these allocated", combine=Combine.SUM)
+    frees: Int64 = column("frees in none of its children", combine=Combine.SUM)
+    freed_bytes: Int64 = column("bytes that these freed", combine=Combine.SUM)
+    total_allocations: Int64 = column("allocations of its calls and of all they called", combine=Combine.SUM)
+    total_allocated_bytes: Int64 = column("bytes that these allocated", combine=Combine.SUM)
+    total_freed_bytes: Int64 = column("bytes that these freed", combine=Combine.SUM)
+
+
+class MemoryLines(MemorySums):
+    """Memory by the user's line, in backward that of the forward call."""
+
+    frame: Int32 = column("the user's line", Frames)
+
+
+class MemoryModules(MemorySums):
+    """Memory by the innermost nn.Module."""
+
+    module: Int32 = column("the nn.Module, the first one with this path", Modules)
+
+
+class MemoryPhases(MemorySums):
+    """Memory by phase."""
+
+    phase: Int8 = column("a `Phase`")
+
+
+class MemoryCategories(Table):
+    """What was alive, by category."""
+
+    category: Int8 = column("a `MemoryCategory`")
+    storages: Int64 = column("number of storages alive at the peak", combine=Combine.SUM)
+    peak_bytes: Int64 = column("bytes alive at the peak", combine=Combine.SUM)
+    held_bytes: Int64 = column("bytes alive at the recording's end", combine=Combine.SUM)
+
+
+class MemoryLargest(Table):
+    """The largest storages, at most 100, by size."""
+
+    name: Int32 = column("the operator that allocated it, as in `MemoryOperators`", Strings)
+    innermost: Int32 = column("the innermost operator in which it was allocated", Strings)
+    frame: Int32 = column("the user's line", Frames)
+    category: Int8 = column("a `MemoryCategory`")
+    size_bytes: Int64 = column("its size")
+    start_ns: Int64 = column("when it was allocated")
+    end_ns: Int64 = column("when it was freed, -1 if it was not")
+
+
+class MemoryTimeline(Table):
+    """What was held over time, in at most 1,000 equal stretches; each at its highest moment."""
+
+    time_ns: Int64 = column("the moment within the stretch at which most was held")
+    category: Int8 = column("a `MemoryCategory`")
+    held_bytes: Int64 = column("bytes of this category held at that moment")
+
+
+@frozen
+class MemoryUse:
+    """Memory of tensors on the CPU.
+
+    Attributes:
+        peak_bytes: the most that was held at once, of what was seen.
+        peak_ns: when that was.
+        allocated_bytes: sum of all allocations.
+        held_bytes: what was alive at the end.
+        older_bytes: parameters and buffers that are older than the recording, not part of the above.
+        backward_bytes: what forward leaves alive for backward, mean of the steps that count; None without.
+        growth_bytes: growth of all memory a step, as for a line; None with fewer than three steps.
+        steps: number of steps that count.
+    """
+
+    peak_bytes: int
+    peak_ns: int
+    allocations: int
+    allocated_bytes: int
+    held_bytes: int
+    older_bytes: int
+    backward_bytes: int | None
+    growth_bytes: int | None
+    steps: int
+    categories: MemoryCategories
+    operators: MemoryOperators
+    lines: MemoryLines
+    modules: MemoryModules
+    phases: MemoryPhases
+    calls: MemoryCalls
+    largest: MemoryLargest
+    timeline: MemoryTimeline
