@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perfprobe.analyse.findings import Analysis
     from perfprobe.report.export.exported import Exported
     from perfprobe.support.graph_view import GraphView
+    from perfprobe.tables.children import ChildRecordings
     from perfprobe.tables.events import Losses
     from perfprobe.tables.findings import Findings, SourceRule
     from perfprobe.tables.measurements import Measurements
@@ -46,7 +47,13 @@ class Results:
         from perfprobe.merge.children import children_ran
 
         trace = link(_read(self._path))
-        return Analysis(replace(trace, children_ran=children_ran(trace.recording)))
+        return Analysis(replace(trace, children_ran=children_ran(trace.recording, self._child_recordings)))
+
+    @cached_property
+    def _child_recordings(self) -> ChildRecordings:
+        from perfprobe.tables.children import ChildRecordings
+
+        return ChildRecordings()
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
         """Those of these findings that the recording has.
@@ -296,7 +303,7 @@ class Results:
         from perfprobe.analyse.worker_samples import parts_of
         from perfprobe.merge import link
         from perfprobe.support.errors import InputError
-        from perfprobe.tables import children, storage
+        from perfprobe.tables import children
         from perfprobe.tables.events import Losses
         from perfprobe.tables.workers import LoaderWaits
 
@@ -304,7 +311,7 @@ class Results:
         try:
             workers = children.sums(trace.recording)
             for process, path in children.detailed_workers(trace.recording, workers):
-                of_worker = link(storage.read(path))
+                of_worker = link(self._child_recordings.open(path))
                 parts[process] = parts_of(of_worker)
                 of_workers.append((process, of_worker, parts[process].lines_ns))
         except InputError as error:

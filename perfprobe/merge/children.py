@@ -6,8 +6,7 @@ import numpy as np
 
 from perfprobe.models.waiting import stood_still
 from perfprobe.support.errors import InputError
-from perfprobe.tables import storage
-from perfprobe.tables.children import Children, Lost, children
+from perfprobe.tables.children import ChildRecordings, Children, Lost, children
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.events import Losses
 from perfprobe.tables.python import Samples
@@ -17,12 +16,15 @@ _SOURCE = "processes"
 _MOST_READ = 64  # recordings; a program keeps 16 of forked children, and those of all spawned children
 
 
-def children_ran(recording: Recording) -> tuple[Int64, Int64] | None:
-    """Returns starts and ends of the times in which recorded children ran, by samples; None without any."""
+def children_ran(recording: Recording, recordings: ChildRecordings) -> tuple[Int64, Int64] | None:
+    """Returns starts and ends of the times in which recorded children ran, by samples; None without any.
+
+    recordings: opens those of the children.
+    """
     found: list[tuple[Int64, Int64]] = []
     for path, _ in children(recording).recordings[:_MOST_READ]:
         try:
-            child = storage.read(path)
+            child = recordings.open(path)
         except InputError:
             continue  # joining the recordings reports this
         samples = child[Samples]

@@ -56,6 +56,24 @@ class Children:
     cpu_ns: int | None = None
 
 
+class ChildRecordings:
+    """The recordings of child processes, each opened once, whoever asks for it."""
+
+    def __init__(self) -> None:
+        self._opened: dict[str, Recording] = {}
+
+    def open(self, path: str) -> Recording:
+        """Returns the recording in this file.
+
+        Raises:
+            InputError: the file cannot be read, or is not a recording.
+        """
+        key = os.path.abspath(path)
+        if key not in self._opened:
+            self._opened[key] = storage.read(path)
+        return self._opened[key]
+
+
 def children(recording: Recording) -> Children:
     """Returns the children of the recorded process. Their files are searched beside its recording."""
     spawned, forked, cpu_ns = (recording.number("children", key) for key in ("spawned", "forked", "cpu_ns"))
