@@ -256,7 +256,7 @@ def test_a_wait_of_no_stream_has_the_number_that_kineto_writes(tmp_path: Path) -
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="nothing with a time"):
+    with pytest.raises(InputError, match="it has no events with times"):
         write(Program(), tmp_path)
     program = Program()
     program.sample(0, 5, "/p/a.py:1 f")

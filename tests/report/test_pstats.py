@@ -75,7 +75,7 @@ def test_counts_of_cprofile_are_exported(tmp_path: Path) -> None:
     same(path, COUNTED)
     assert notes == ["times and calls are cProfile's"]
     path, notes = written(counted(sampled(cprofile={"library_imports": "not counted"})), tmp_path)
-    assert notes[1].startswith("what libraries do while they are imported was not counted")
+    assert notes[1].startswith("calls inside imports of libraries were not counted")
 
 
 def test_times_by_samples_are_exported(tmp_path: Path) -> None:
