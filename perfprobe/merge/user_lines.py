@@ -8,6 +8,7 @@ import numpy as np
 
 from perfprobe.merge.compiled import compiling
 from perfprobe.models import optimizers
+from perfprobe.support.first_line import bare
 from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
@@ -101,7 +102,7 @@ def frames_in(recording: Recording, file_end: str | tuple[str, ...], function: s
     """A mask of the frames in this function, in a file whose path has this ending or one of these."""
     strings, frames = recording[Strings], recording[Frames]
     files = [int(file) for file in distinct(frames.file) if strings[file].endswith(file_end)]
-    names = [int(name) for name in distinct(frames.function) if function in (None, strings[name])]
+    names = [int(name) for name in distinct(frames.function) if function in (None, bare(strings[name]))]
     return among(frames.file, files) & among(frames.function, names)
 
 
@@ -118,7 +119,7 @@ def _is_optimizer(recording: Recording) -> Mask:
     files = [file for file in distinct(frames.file).tolist() if optimizers.is_file(strings[file])]
     in_file = among(frames.file, files)
     names = distinct(frames.function[in_file]).tolist()
-    updating = [name for name in names if optimizers.updates(strings[name].rpartition(".")[2])]
+    updating = [name for name in names if optimizers.updates(bare(strings[name]).rpartition(".")[2])]
     return in_file & among(frames.function, updating)
 
 

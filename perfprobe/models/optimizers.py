@@ -11,8 +11,11 @@ _APART = ("__init__", "add_param_group", "load_state_dict", "state_dict", "zero_
 
 
 def is_file(file: str) -> bool:
-    """Whether a file is an optimizer's, or clips or scales gradients."""
-    return any(part in file for part in _FOLDERS)
+    """Whether a file is an optimizer's, or clips or scales gradients.
+
+    Of paths that torch.profiler writes the folder before `torch` may be missing.
+    """
+    return any(part in f"/{file}" for part in _FOLDERS)
 
 
 def updates(function: str) -> bool:

@@ -3,3 +3,8 @@
 from __future__ import annotations
 
 FIRST_LINE = " (its first line)"
+
+
+def bare(function: str) -> str:
+    """Returns the name of a function without that text."""
+    return function.removesuffix(FIRST_LINE)

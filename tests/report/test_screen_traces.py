@@ -96,3 +96,34 @@ def test_invalid_types_and_devices(value: object, tmp_path: Path) -> None:
     devices = [{"id": value, "name": "a"}, value]
     path = written(tmp_path / "trace.json", [operator("aten::mm", 1, 5, **facts)], deviceProperties=devices)
     assert "mm" in Results(str(path)).text(View())
+
+
+def zeroing(kind: str) -> list[dict[str, Any]]:
+    """Steps of `training` that end with 100 us of zero_grad, shown in one of the ways that traces have."""
+    events = training()
+    for step in range(STEPS):
+        at = step * STEP_US + 860
+        file = "torch/optim/optimizer.py(994): zero_grad"
+        more = {
+            "annotation": [span("Optimizer.zero_grad#SGD.zero_grad", at, 100, "user_annotation")],
+            "python": [
+                span("train.py(3): step", at - 860, STEP_US - 1, "python_function"),
+                span(file, at, 100, "python_function"),
+                operator("aten::_foreach_zero_", at, 100),
+            ],
+            "foreach": [operator("aten::_foreach_zero_", at, 100)],
+            "each": [operator("aten::zero_", at, 50), operator("aten::zero_", at + 50, 50)],
+            "call stack": [operator("aten::zero_", at, 100, **{"Call stack": f"{file};train.py(3): step"})],
+        }
+        events += more[kind]
+    return events
+
+
+@pytest.mark.parametrize("kind", ["annotation", "python", "foreach", "each", "call stack"])
+def test_zero_grad_is_named(kind: str, tmp_path: Path) -> None:
+    assert "zero_grad 10 %" in screen(written(tmp_path / "trace.json", zeroing(kind)))["PARTS"]
+
+
+def test_one_tensor_that_is_zeroed_is_not_zero_grad(tmp_path: Path) -> None:
+    events = [*training(), *(operator("aten::zero_", step * STEP_US + 860, 100) for step in range(STEPS))]
+    assert "zero_grad" not in screen(written(tmp_path / "trace.json", events))["PARTS"]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.models import optimizers
+from perfprobe.support.first_line import bare
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Mask
 from perfprobe.tables.python import Origin
@@ -112,7 +113,8 @@ def _marks(recording: Recording) -> Int8:
     found = np.full(len(frames), _NONE, np.int8)
     for at, key in enumerate(zip(frames.file.tolist(), frames.function.tolist(), strict=True)):
         if key not in known:
-            known[key] = _mark(strings[key[0]], strings[key[1]].rpartition(".")[2])
+            function = bare(strings[key[1]]).rpartition(".")[2]
+            known[key] = _mark(f"/{strings[key[0]]}", function)  # traces leave out the folder before torch
         found[at] = known[key]
     return found
 

@@ -61,6 +61,8 @@ class Timeline:
         self._os_threads = trace.recording.os_threads()
         strings = trace.recording[Strings]
         self._is_copy = strings.marks(lambda text: text in _COPIES)
+        self._is_zero = strings.marks(lambda text: text == "aten::zero_")
+        self._is_zero_all = strings.marks(lambda text: text == "aten::_foreach_zero_")
         self._is_read = strings.marks(lambda text: text in _READS)
         self._parts: dict[int, list[Segments]] = {}
         self._inner: dict[int, list[Segments]] = {}
@@ -151,11 +153,18 @@ class Timeline:
         phase[plain & (rows.scope == BACKWARD_FUNCTION)] = StepPhase.BACKWARD
         phase[plain & self._is_copy[rows.name]] = StepPhase.COPY
         phase[plain & self._is_read[rows.name]] = StepPhase.RESULTS
+        phase[plain & self._zeroes(rows)] = StepPhase.ZERO_GRAD
         for told, own in _BY_PHASE.items():
             other = (rows.phase == told) & (phase != own)
             phase[other] = own
             anchor[other] = 0
         return phase, anchor
+
+    def _zeroes(self, rows: LinkedOperators) -> Mask:
+        """Which operators are zero_grad, of traces that have no Python: of zeroing each gradient, several."""
+        alone = (rows.stack < 0) & self._is_zero[rows.name]
+        beside = np.append(alone[1:], False) | np.append(False, alone[:-1])
+        return np.asarray((alone & beside) | ((rows.stack < 0) & self._is_zero_all[rows.name]))
 
     def _thin(self) -> None:
         """Join short segments until at most half of `MOST_SEGMENTS` are left. The longest gives the phase."""

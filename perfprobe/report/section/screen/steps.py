@@ -150,17 +150,23 @@ def _parts(times: StepTimes) -> Iterator[ScreenRow]:
         (each for each in parts if parts[each] and each is not StepPhase.OTHER), key=parts.__getitem__
     )
     text = _parts_text(parts, kept, texts)
-    while cell_len(text) > _ROOM and kept:
-        text = _parts_text(parts, kept := kept[1:], texts)  # the smallest becomes part of "other"
+    is_brief = cell_len(text) > _ROOM  # one unit for all
+    while cell_len(text := _parts_text(parts, kept, texts, brief=is_brief)) > _ROOM and kept:
+        kept = kept[1:]  # the smallest becomes part of "other"
     yield said("PARTS", text, time_ns=whole_ns // max(int(times.loops.steady[0]), 1))
 
 
 def _parts_text(
-    parts: Mapping[StepPhase, int], kept: Sequence[StepPhase], texts: Mapping[StepPhase, str]
+    parts: Mapping[StepPhase, int],
+    kept: Sequence[StepPhase],
+    texts: Mapping[StepPhase, str],
+    *,
+    brief: bool = False,
 ) -> str:
     other = 100 - sum(parts[each] for each in kept)
-    pieces = [f"{texts[each]} {parts[each]} %" for each in _ORDER if each in kept]
-    return ", ".join(pieces + ([f"{texts[StepPhase.OTHER]} {other} %"] if other else []))
+    pieces = [f"{texts[each]} {parts[each]}" for each in _ORDER if each in kept]
+    pieces += [f"{texts[StepPhase.OTHER]} {other}"] if other else []
+    return f"{', '.join(pieces)} %" if brief else ", ".join(f"{piece} %" for piece in pieces)
 
 
 def _whole_percents(time_ns: Int64, whole_ns: int) -> Sequence[int]:
