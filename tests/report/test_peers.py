@@ -14,12 +14,14 @@ from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
 from perfprobe.report.section.listed import PEER_SECTIONS, kinds_of
 from perfprobe.report.section.peers.summary import cut_name
+from perfprobe.results import Results
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
 from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS, command, recorded_by
 from perfprobe.tables.findings import Findings
 from tests.build import Program, op
 from tests.found import find
+from tests.read.test_kineto import operator, span, written
 from tests.report.test_text import META
 
 MS = 1_000_000
@@ -277,3 +279,13 @@ def test_texts_name_only_existing_views() -> None:
     texts = [path.read_text() for path in (*root.rglob("*.py"), *guides)]
     named = {name.rstrip(".") for text in texts for name in re.findall(r"--view ([a-z][a-z.-]*)", text)}
     assert {"lines", "phases"} < named <= set(VIEWS)
+
+
+def test_calls_of_modules_in_traces(tmp_path: Path) -> None:
+    """A trace has an event for each call of a module; the plugin counts these."""
+    calls = [span("nn.Module: Net_0", at, 90, "python_function") for at in (0, 100, 200)]
+    calls += [span("nn.Module: Linear_0", at + 10, 20, "python_function") for at in (0, 40, 100, 200, 240)]
+    operators = [operator("aten::mm", at + 12, 10) for at in (0, 100, 200)]
+    path = written(tmp_path / "trace.json", [*calls, *operators])
+    rows = Results(str(path)).document(View())["tables"]["tb_module"]
+    assert {row["name"]: row["occurrences"] for row in rows} == {"Net": 3, "Linear_0": 5}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ class Names:
         self.modules = Interned(Modules, MOST_STACKS)
         self.signatures = Interned(Signatures, MOST_STACKS)
         self.launches, self._kineto = Rows(Launches), Rows(KinetoLaunches)
+        self.module_calls: Counter[int] = Counter()  # of each row of modules
         self._call_stacks: dict[bytes, int] = {}
         self._sizes: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
         self._launches: dict[tuple[int, ...], int] = {}
@@ -113,6 +115,13 @@ class Names:
         if frame < 0:
             return below
         return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2])
+
+    def entered(self, below: int, place: str) -> int:
+        """As `call`, for one call: those of modules are counted."""
+        stack = self.call(below, place)
+        if stack >= 0 and place.startswith(_MODULE):
+            self.module_calls[self.stacks.values(stack)[2]] += 1
+        return stack
 
     def call_stack(self, text: bytes) -> int:
         """Returns the stack of a `Call stack`: JSON text, frames between semicolons, the innermost first."""

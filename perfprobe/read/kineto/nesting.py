@@ -89,6 +89,7 @@ class NestedThread:
             depths.append(len(open_rows))
             open_rows.append(at)
         self._allocate(_NEVER_NS)
+        self._stack_at(_NEVER_NS)  # for modules without operators
         ended += reversed(open_rows)
         return self._rows(depths, stacks, ended, thread)
 
@@ -151,7 +152,7 @@ class NestedThread:
             while calls and calls[-1][0] <= begun_ns:
                 calls.pop()
             below = calls[-1][1] if calls else -1
-            calls.append((end_ns, self._names.call(below, self._names.name(place))))
+            calls.append((end_ns, self._names.entered(below, self._names.name(place))))
         while calls and calls[-1][0] <= start_ns:
             calls.pop()
         return calls[-1][1] if calls else -1

@@ -160,6 +160,10 @@ class _Reading:
             source=streamed(operators),
         )
 
+    def _module_calls(self) -> list[int]:
+        """Returns how often each row of `Modules` was called."""
+        return [self._names.module_calls[row] for row in range(len(self._names.modules))]
+
     def _times(self, operators: Operators) -> tuple[int, int]:
         """Returns start and end of the recording: the profiler's own span, else of the events."""
         tables = [operators, *(table for table in self._device.tables())]
@@ -188,6 +192,7 @@ class _Reading:
             "start": {"monotonic_ns": start_ns},
             "stop": {"monotonic_ns": stop_ns},
             "roots": self._names.roots(),
+            **({"module_calls": self._module_calls()} if self._names.module_calls else {}),
             "recording": {"memory": self._operators.allocations > 0, "ranges": True},
             "gpu": {"devices": _devices(devices)},
             **self._operators.generated.meta(),

@@ -12,7 +12,7 @@ from perfprobe.tables.findings import Findings, HotModules, Hotspots, Sums
 from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.peers import PeerTimes, Role
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Phase
+from perfprobe.tables.trace import Phase, Trace
 
 _ROLE_TEXTS = {
     Role.KERNEL: "Kernel",
@@ -75,13 +75,15 @@ class OperatorRow:
 
 @frozen(kw_only=True)
 class ModuleRow:
-    """A module, or its backward. occurrences: always None, since calls of modules are not recorded.
+    """A module, or its backward.
 
+    occurrences: calls of it, from traces of torch.profiler with Python calls; a run of perfprobe does not
+    record them: a module called six times for one operator each, and one called once for six, look the same.
     host_total_ns: time of its operators and its children's. host_self_ns: time of its own operators.
     """
 
     name: str
-    occurrences: None = None
+    occurrences: int | None
     operators: int
     host_total_ns: int
     host_self_ns: int
@@ -192,14 +194,31 @@ def tb_module_rows(findings: Findings, top: int) -> list[ModuleRow]:
         for part, sums in whole[at].items() if parent >= 0 else ():
             for name, figure in sums.items():
                 whole[parent][part][name] = whole[parent][part].get(name, 0) + figure
+    calls = module_calls(findings.trace)
     rows = [
-        _module(f"{name}.backward" if part else name, sums, own.get((value["module"], part), {}))
+        _module(
+            f"{name}.backward" if part else name,
+            sums,
+            own.get((value["module"], part), {}),
+            None if part else calls.get(findings.trace.module_texts[value["module"]]),
+        )
         for value, parts in zip(modules, whole, strict=True)
         for name in [findings.trace.module(value["module"]) or findings.trace.module_types[value["module"]]]
         for part, sums in parts.items()
         if sums
     ]
     return rows[: top or len(rows)]
+
+
+def module_calls(trace: Trace) -> dict[str, int]:
+    """Calls of modules by path. Only traces with Python calls tell; they have an event for each."""
+    told = trace.recording.fact("module_calls")
+    counts = told if isinstance(told, list) else []
+    found: dict[str, int] = {}
+    for text, count in zip(trace.module_texts, counts, strict=False):
+        if type(count) is int and count > 0:
+            found[text] = found.get(text, 0) + count
+    return found
 
 
 def _own(findings: Findings) -> dict[tuple[int, bool], dict[str, int]]:
@@ -215,10 +234,11 @@ def _own(findings: Findings) -> dict[tuple[int, bool], dict[str, int]]:
     return found
 
 
-def _module(name: str, whole: Mapping[str, int], own: Mapping[str, int]) -> ModuleRow:
+def _module(name: str, whole: Mapping[str, int], own: Mapping[str, int], calls: int | None) -> ModuleRow:
     has_gpu = "gpu_self_ns" in whole
     return ModuleRow(
         name=name,
+        occurrences=calls,
         operators=whole["calls"],
         host_total_ns=whole["self_ns"],
         host_self_ns=own.get("self_ns", 0),
