@@ -76,6 +76,13 @@ KINETO_NAMES: Mapping[str, str] = {
     "unsigned int": "uint32",
     "unsigned long": "uint64",
 }
+# The same by the names of c10::ScalarType, which describe the messages of collectives.
+SCALAR_TYPES: Mapping[str, str] = {
+    **{"Byte": "uint8", "Char": "int8", "Short": "int16", "Int": "int32", "Long": "int64", "Bool": "bool"},
+    **{"Half": "float16", "Float": "float32", "Double": "float64", "BFloat16": "bfloat16"},
+    **{"ComplexFloat": "complex64", "ComplexDouble": "complex128", "Float8_e4m3fn": "float8_e4m3fn"},
+    "Float8_e5m2": "float8_e5m2",
+}
 _FOR_KINETO = {torch: kineto for kineto, torch in reversed(list(KINETO_NAMES.items()))}
 
 

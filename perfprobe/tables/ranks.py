@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Int32, Int64, Table, column
+from perfprobe.tables.columns import Int32, Int64, Table, Text, column
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line
 
@@ -16,7 +16,9 @@ class Collectives(Table):
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
     name: Int32 = column("the range that started it, `nccl:all_reduce`", Strings)
-    size_bytes: Int64 = column("size of its input tensors", optional=True)
+    size_bytes: Int64 = column("size of its input tensors, or of its message", optional=True)
+    group: Text = column("name of its process group, '' if not known")
+    group_size: Int64 = column("ranks in that group", optional=True)
 
 
 @frozen
@@ -81,9 +83,10 @@ class Rank:
 
 @frozen
 class CollectiveKind:
-    """Collectives of one name in all ranks.
+    """Collectives of one name and process group in all ranks.
 
     Attributes:
+        group: name of the process group; "" if not known.
         calls: calls in each rank that all ranks have.
         size_bytes: of all calls of one rank; None if not known.
         total_ns: their time, as the mean over ranks.
@@ -92,6 +95,7 @@ class CollectiveKind:
     """
 
     name: str
+    group: str
     calls: int
     size_bytes: int | None
     total_ns: int

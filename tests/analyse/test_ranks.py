@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import cProfile
+import gzip
 import json
 import os
 import subprocess
@@ -14,12 +15,14 @@ import numpy as np
 import pytest
 
 from perfprobe.analyse.ranks.parts import clipped, union
+from perfprobe.models.message import message_of, message_text
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.scopes import USER_SCOPE
 from tests.analyse.test_gpu_traces import folder
 from tests.build import Program, op
 from tests.collect.runs import perfprobe
+from tests.read.test_kineto import operator, span, written
 
 MS = 1_000_000
 STEPS, STEP_NS = 4, 100 * MS
@@ -170,7 +173,50 @@ def test_one_rank_of_a_real_trace() -> None:
     assert (row["rank"], row["steps"]) == (0, 3)
     calls = {kind["name"]: kind["calls"] for kind in document["tables"]["collectives"]}
     assert calls == {"nccl:all_reduce": 15, "nccl:broadcast": 6}  # counted in the trace
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    sent = [event["args"] for event in events if event["name"] == "record_param_comms"]
+    reduced = sum(args["In msg nelems"] for args in sent if args["Collective name"] == "allreduce")
+    sizes = {kind["name"]: kind["size_bytes"] for kind in document["tables"]["collectives"]}
+    assert sizes["nccl:all_reduce"] == 4 * reduced  # all of them floats
     assert "1 of 2" in Results(str(path)).text(View(view="ranks"))
+
+
+def sending(number: int) -> list[dict[str, Any]]:
+    """A trace without shapes: in each of 2 steps 1 ms of all_reduce in a group of 2, 2 ms in one of 8."""
+    events: list[dict[str, Any]] = []
+    for step in range(2):
+        at = step * 10_000.0
+        events.append(span(f"ProfilerStep#{step}", at, 9_999, "user_annotation"))
+        for begin, group, size, length in ((1_000, "0", 8, 2_000), (5_000, "tp", 2, 1_000)):
+            facts = {"In msg nelems": 1_000_000, "dtype": "BFloat16", "Collective name": "allreduce"}
+            facts |= {"Process Group Name": group, "Group size": size}
+            events.append(operator("record_param_comms", at + begin, length + 2, **facts))
+            events.append(span("nccl:all_reduce", at + begin + 1, length, "user_annotation"))
+    return events
+
+
+def test_messages_and_groups_of_traces_without_shapes(tmp_path: Path) -> None:
+    """By hand: 2 MB in bf16 a call; an all_reduce in a group of n sends 2 (n - 1) / n of that."""
+    for number in (0, 1):
+        about = {"distributedInfo": {"rank": number, "world_size": 8}}
+        written(tmp_path / f"r{number}.pt.trace.json", sending(number), **about)
+    outcome = perfprobe(["report", str(tmp_path), "--view", "ranks", "--json"], tmp_path)
+    kinds = {kind["group"]: kind for kind in json.loads(outcome.out)["tables"]["collectives"]}
+    assert {group: kind["calls"] for group, kind in kinds.items()} == {"0": 2, "tp": 2}
+    assert {kind["size_bytes"] for kind in kinds.values()} == {2 * 2_000_000}
+    assert kinds["0"]["bus_bytes_per_second"] == pytest.approx(2e6 * 2 * 7 / 8 / 0.002)
+    assert kinds["tp"]["bus_bytes_per_second"] == pytest.approx(2e6 * 2 * 1 / 2 / 0.001)
+
+
+@pytest.mark.parametrize("facts", [("many", "Float"), (-1, "Float"), (None, None), (True, 3)])
+def test_a_message_of_no_size_is_none(facts: tuple[object, object]) -> None:
+    assert message_text(*facts, "0", 2) is None
+
+
+def test_a_message_of_an_unknown_type_has_no_size() -> None:
+    text = message_text(10, "Float128", 'a "b"', 2)
+    assert text is not None
+    assert (message_of(text).size_bytes, message_of(text).group_size) == (-1, 2)
 
 
 PLANTED = """

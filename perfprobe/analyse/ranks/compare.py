@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranks import CollectiveKind, Rank, RankParts, Ranks
 from perfprobe.tables.steps import PHASE_TEXTS, StepPhase, StepTimes
 from perfprobe.tables.strings import Strings
+
+_Kind: TypeAlias = tuple[str, str]  # name of the collective, and its process group
 
 STRAGGLER_SHARE = 0.01  # a straggler loses more than this share of the time, as in HolisticTraceAnalysis
 _MOST_OF_IT = 0.5  # a phase explains a straggler if it makes at least this share of the lost time
@@ -75,14 +77,18 @@ def _fact(findings: Findings, name: str) -> int | None:
     return findings.trace.recording.rank_fact(name)
 
 
-def _matched(found: Sequence[Findings]) -> tuple[Mapping[str, list[Int64]], int]:
-    """Returns by name the calls that all ranks have (rows: start, end, size), and how many others exist."""
-    by_name: list[dict[str, Int64]] = []
+def _matched(found: Sequence[Findings]) -> tuple[Mapping[_Kind, list[Int64]], int]:
+    """Returns by name and group the calls that all ranks have, and how many others exist.
+
+    Rows: start, end, size, size of the group.
+    """
+    by_name: list[dict[_Kind, Int64]] = []
     for findings in found:
         calls, strings = findings[RankParts].collectives, findings.trace.recording[Strings]
-        columns = np.stack([calls.start_ns, calls.end_ns, calls.size_bytes])
-        own = {name: columns[:, calls.name == name] for name in set(calls.name.tolist())}
-        by_name.append({strings[name] or "?": rows for name, rows in own.items()})
+        columns = np.stack([calls.start_ns, calls.end_ns, calls.size_bytes, calls.group_size])
+        kinds = set(zip(calls.name.tolist(), calls.group.tolist(), strict=True))
+        own = {kind: columns[:, (calls.name == kind[0]) & (calls.group == kind[1])] for kind in kinds}
+        by_name.append({(strings[name] or "?", group): rows for (name, group), rows in own.items()})
     names = sorted(set.intersection(*(set(rows) for rows in by_name)))
     least = {name: min(rows[name].shape[1] for rows in by_name) for name in names}
     matched = {name: [rows[name][:, : least[name]] for rows in by_name] for name in names}
@@ -90,11 +96,11 @@ def _matched(found: Sequence[Findings]) -> tuple[Mapping[str, list[Int64]], int]
     return matched, total - sum(least.values()) * len(found)
 
 
-def _aligned(ranks: Sequence[Rank], matched: Mapping[str, list[Int64]]) -> list[Rank]:
+def _aligned(ranks: Sequence[Rank], matched: Mapping[_Kind, list[Int64]]) -> list[Rank]:
     """Returns the ranks with how far their clocks are ahead of the first rank's."""
     first, made = ranks[0], [ranks[0]]
     for at, rank in enumerate(ranks[1:], 1):
-        differences = [rows[at][1] - rows[0][1] for name, rows in matched.items() if _synchronises(name)]
+        differences = [rows[at][1] - rows[0][1] for (name, _), rows in matched.items() if _synchronises(name)]
         ends_ns = np.concatenate([np.empty(0, np.int64), *differences])
         if len(ends_ns) == 0:
             made.append(rank)
@@ -111,13 +117,13 @@ def _synchronises(name: str) -> bool:
 
 
 def _with_waits(
-    ranks: Sequence[Rank], matched: Mapping[str, list[Int64]], world_size: int | None
+    ranks: Sequence[Rank], matched: Mapping[_Kind, list[Int64]], world_size: int | None
 ) -> tuple[list[Rank], list[CollectiveKind]]:
     """Returns the ranks with waiting and lost times, and the kinds of collectives, most time first."""
     clocks_ns = np.array([rank.clock_ns for rank in ranks], np.int64)[:, None]
     waited_ns, transfer_ns, lost_ns = (np.zeros(len(ranks), np.int64) for _ in "abc")
     kinds = []
-    for name, rows in matched.items():
+    for (name, group), rows in matched.items():
         start_ns, end_ns = (np.stack([one[column] for one in rows]) - clocks_ns for column in (0, 1))
         taken_ns = end_ns - start_ns
         inside = _in_steps(ranks[0], start_ns[0])
@@ -127,7 +133,7 @@ def _with_waits(
         if len(ranks) > 1 and _synchronises(name):
             order = np.sort(start_ns[:, inside], axis=0)
             np.add.at(lost_ns, start_ns[:, inside].argmax(axis=0), order[-1] - order[-2])
-        kinds.append(_kind(name, rows, taken_ns, world_size or len(ranks)))
+        kinds.append(_kind(name, group, rows, taken_ns, world_size or len(ranks)))
     columns = zip(ranks, waited_ns.tolist(), transfer_ns.tolist(), lost_ns.tolist(), strict=True)
     made = [replace(rank, waited_ns=w, transfer_ns=t, lost_ns=lost) for rank, w, t, lost in columns]
     return made, sorted(kinds, key=lambda kind: -kind.total_ns)
@@ -139,17 +145,19 @@ def _in_steps(first: Rank, start_ns: Int64) -> Mask:
     return np.asarray((start_ns >= parts.start_ns) & (start_ns < parts.start_ns + parts.whole_ns))
 
 
-def _kind(name: str, rows: Sequence[Int64], taken_ns: Int64, world_size: int) -> CollectiveKind:
-    sizes = rows[0][2]
+def _kind(name: str, group: str, rows: Sequence[Int64], taken_ns: Int64, world_size: int) -> CollectiveKind:
+    sizes, in_group = rows[0][2], int(rows[0][3].max(initial=-1))
+    members = in_group if in_group > 0 else world_size
     size_bytes = int(sizes.sum()) if len(sizes) and sizes.min() >= 0 else None
     factor = _BUS.get(name.partition(":")[2].removeprefix("_").removesuffix("_base"))
     return CollectiveKind(
         name=name,
+        group=group,
         calls=taken_ns.shape[1],
         size_bytes=size_bytes,
         total_ns=int(taken_ns.sum(axis=1).mean()),
         transfer_ns=int(taken_ns.min(axis=0).sum()),
-        bus_bytes=None if size_bytes is None or factor is None else size_bytes * factor(world_size),
+        bus_bytes=None if size_bytes is None or factor is None else size_bytes * factor(members),
     )
 
 

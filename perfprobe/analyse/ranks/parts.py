@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.models.dtypes import ITEM_BYTES, torch_name
-from perfprobe.models.signature import parse, tensors
+from perfprobe.analyse.ranks.messages import Messages
+from perfprobe.models.message import OPERATOR
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls, Kernels
@@ -36,7 +35,8 @@ class RankWatch:
         self._is_nccl = strings.marks(lambda name: _OF_NCCL.match(name) is not None)
         self._ranges: list[tuple[Int64, ...]] = []
         self._computing = np.empty((2, 0), np.int64)
-        self._bytes = lru_cache(1 << 14)(self._size_bytes)
+        self._is_message = strings.marks(lambda name: name == OPERATOR)
+        self._messages = Messages(trace)
         self._os_thread = trace.recording.os_threads()
         self._self_ns = np.zeros(len(trace.recording[Frames]) + 1)  # by frame + 1
 
@@ -44,9 +44,9 @@ class RankWatch:
         """Adds the next batch."""
         found = np.flatnonzero(self._is_collective[batch.name])
         if len(found) and sum(len(part[0]) for part in self._ranges) < MOST:
-            sizes = np.array([self._bytes(row) for row in batch.signature[found].tolist()], np.int64)
-            columns = (batch.start_ns, batch.end_ns, batch.thread, batch.name)
-            self._ranges.append((*(column[found].astype(np.int64) for column in columns), sizes))
+            columns = (batch.start_ns, batch.end_ns, batch.thread, batch.name, batch.signature)
+            self._ranges.append(tuple(column[found].astype(np.int64) for column in columns))
+        self._messages.add(batch.take(self._is_message[batch.name]))
         computes = (batch.scope == FUNCTION) & ~self._is_collective[batch.name]
         spans = np.stack([batch.start_ns[computes], batch.end_ns[computes]])
         self._computing = union(np.concatenate([self._computing, spans], axis=1))
@@ -121,17 +121,19 @@ class RankWatch:
         none = [np.empty(0, np.int64)] * 5
         parts = [np.concatenate(column) for column in zip(*self._ranges, strict=True)] or none
         ranges = [column[np.argsort(parts[0], kind="stable")] for column in parts]
-        start_ns, end_ns, _, name, size_bytes = ranges
+        start_ns, end_ns, _, name, _ = ranges
+        signature = self._messages.around(ranges)
         kernels = self._kernels(self._is_nccl)
         is_gpu = kernels.shape[1] > 0
         if is_gpu and self._trace.gpu is not None:
             rows = np.flatnonzero(self._timed(self._is_nccl))
             start_ns, end_ns = kernels
-            around = _range_around(self._called_ns(rows), ranges)
-            name, size_bytes = (np.append(column, -1)[around] for column in (name, size_bytes))
+            asked = _asked_in(self._called_ns(rows), ranges)
+            name, signature = (np.append(column, -1)[asked] for column in (name, signature))
             order = np.argsort(start_ns, kind="stable")
-            start_ns, end_ns, name, size_bytes = (c[order] for c in (start_ns, end_ns, name, size_bytes))
-        return Collectives(start_ns, end_ns, name.astype(np.int32), size_bytes), is_gpu
+            start_ns, end_ns, name, signature = (c[order] for c in (start_ns, end_ns, name, signature))
+        columns = self._messages.columns(signature)
+        return Collectives(start_ns, end_ns, name.astype(np.int32), *columns), is_gpu
 
     def _timed(self, chosen: Mask) -> Mask:
         kernels = self._trace.recording[Kernels]
@@ -148,17 +150,6 @@ class RankWatch:
         calls, links = self._trace.recording[ApiCalls], self._trace.gpu
         call: Int32 = np.full(len(rows), -1, np.int32) if links is None else links.kernel_call[rows]
         return np.append(calls.start_ns, -1)[call]
-
-    def _size_bytes(self, signature: int) -> int:
-        """Returns the size of all tensors of a signature, -1 if not known."""
-        items = parse(self._trace.signature(signature) or "")
-        sizes = [
-            -1
-            if tensor.sizes is None or torch_name(tensor.dtype) not in ITEM_BYTES
-            else int(np.prod(tensor.sizes)) * ITEM_BYTES[torch_name(tensor.dtype)]
-            for tensor in tensors(items or ())
-        ]
-        return sum(sizes) if sizes and min(sizes) >= 0 else -1
 
 
 def union(spans: Int64) -> Int64:

@@ -17,8 +17,9 @@ RANKS: dict[str, str] = {
     "more than others in": "Phase in which its steps exceed those of the other ranks the most.",
     "line": "Line in which its time outside of collectives exceeds that of the other ranks the most.",
     "collective": "Range that started the collective.",
+    "group": "Name of its process group, if recorded.",
     "calls": "Number of calls in each rank that all ranks have.",
-    "size": "Size of the input tensors of all calls of one rank.",
+    "size": "Size of the input tensors, or of the messages of a trace, of all calls of one rank.",
     "time": "Time in these calls, as the mean over ranks.",
     "mean time": "Mean time of one call.",
     "bus rate": "Bytes that a rank sends, as nccl-tests counts them (all_reduce: 2(n-1)/n of the size), "

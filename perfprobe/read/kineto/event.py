@@ -42,6 +42,10 @@ _VALUES = {
     "size_bytes": "bytes",
     "wait_kind": "cuda_sync_kind",
     "kernel_file": "kernel_file",
+    "message_elements": "In msg nelems",
+    "message_dtype": "dtype",
+    "group": "Process Group Name",
+    "group_size": "Group size",
 }
 
 
@@ -74,6 +78,10 @@ class Facts:
     size_bytes: Any = None
     wait_kind: Any = None
     kernel_file: Any = None
+    message_elements: Any = None
+    message_dtype: Any = None
+    group: Any = None
+    group_size: Any = None
 
 
 class Event:

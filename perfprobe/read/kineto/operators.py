@@ -6,6 +6,7 @@ from array import array
 
 import numpy as np
 
+from perfprobe.models.message import message_text
 from perfprobe.models.nodes import ENGINE
 from perfprobe.read.kineto.arrows import Arrows
 from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns, time_ns
@@ -61,7 +62,11 @@ class OperatorReader:
         rows = self._threads.get(thread)
         if rows is None:
             rows = self._threads[thread] = array("q")
-        signature = self._signature(facts) if facts.dims else -1
+        signature = -1
+        if facts.message_elements is not None:
+            signature = self._message(facts)
+        elif facts.dims:
+            signature = self._signature(facts)
         sequence = -1 if facts.sequence is None else number(facts.sequence)
         self._has_sequences |= sequence >= 0
         forward = -1 if facts.forward_thread is None else small(facts.forward_thread)
@@ -151,6 +156,13 @@ class OperatorReader:
     def _names_range(self, name: str) -> bool:
         self.steps |= name.startswith("ProfilerStep#")
         return name.startswith(_RANGES)
+
+    def _message(self, facts: Facts) -> int:
+        """Returns the row of the signature that a collective's message is written as."""
+        text = message_text(facts.message_elements, facts.message_dtype, facts.group, facts.group_size)
+        if text is None:
+            return -1
+        return self._names.signatures.row(self._names.text(text), -1, -1, 0, -1, -1)
 
     def _signature(self, facts: Facts) -> int:
         self.with_shapes += 1

@@ -35,9 +35,10 @@ class RankRow:
 
 @frozen(kw_only=True)
 class CollectiveRow:
-    """Collectives of one name in all ranks; figures as in `CollectiveKind`."""
+    """Collectives of one name and process group in all ranks; figures as in `CollectiveKind`."""
 
     name: str
+    group: str | None
     calls: int
     size_bytes: int | None
     total_ns: int
@@ -95,6 +96,7 @@ def collective_rows(findings: Findings) -> list[CollectiveRow]:
     return [
         CollectiveRow(
             name=kind.name,
+            group=kind.group or None,
             calls=kind.calls,
             size_bytes=kind.size_bytes,
             total_ns=kind.total_ns,

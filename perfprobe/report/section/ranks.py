@@ -105,9 +105,11 @@ def _unmatched(found: Ranks) -> str:
 
 
 def _collective_columns(kinds: Sequence[CollectiveRow]) -> list[Column]:
+    has_groups = any(row.group for row in kinds)
     rates = [row.bus_bytes_per_second for row in kinds]
     return [
         Column("collective", [printable(row.name) for row in kinds]),
+        *([Column("group", [printable(row.group or "") for row in kinds])] if has_groups else []),
         Column("calls", [units.count(row.calls) for row in kinds], align="right"),
         Column("size", [units.size(row.size_bytes) for row in kinds], align="right"),
         Column("time", [units.duration(row.total_ns) for row in kinds], align="right"),
