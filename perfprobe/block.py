@@ -126,7 +126,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         detail: "bench": also record what `perfprobe bench` needs to repeat calls: CPU time and page faults of
             all operators, how long ago operands were last touched, and values in later calls.
         buffer_bytes: memory for events that are not yet written to the disk, at least 4 MiB.
-        memory: also record what operators allocate and free; needs "autograd" or "both".
+        memory: also record the memory of tensors: what is allocated, freed and held, by operator and line.
         python: the source of Python functions: "both" (the sampler for times, cProfile for counts),
             "cprofile", "sample" or "off".
         gpu: the source of kernels and copies: "auto" (CUPTI if there is a driver), "cupti" or "off". CUPTI

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.overhead import disk, emission, gpu, idle, process, region, truth
+from benchmarks.overhead import disk, emission, gpu, idle, memory, process, region, truth
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise two lines on standard error for each session
 
 PARTS = {
     "region": region.report,
+    "memory": memory.report,
     "emission": emission.report,
     "disk": disk.report,
     "process": process.report,
@@ -51,7 +52,12 @@ def main() -> None:
         "torch": str(torch.__version__),
         "cores": len(os.sched_getaffinity(0)),
     }
-    pairs = dict.fromkeys(PARTS, args.rounds) | {"region": args.pairs, "emission": args.pairs, "disk": 1}
+    pairs = dict.fromkeys(PARTS, args.rounds) | {
+        "region": args.pairs,
+        "memory": args.pairs,
+        "emission": args.pairs,
+        "disk": 1,
+    }
     with tempfile.TemporaryDirectory() as folder:
         for part in args.part or PARTS:
             measured[part] = PARTS[part](pairs[part], args.scale, Path(folder))

@@ -53,9 +53,9 @@ void add_own(py::dict& tables, std::string_view table, const Columns& own) {
 py::dict native_tables() {
   py::dict tables =
       listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
-             OperatorRecord, MemoryRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow, SampleRow,
-             LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow, ExternalIdRow,
-             RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep>();
+             OperatorRecord, MemoryRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow,
+             SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
+             ExternalIdRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep>();
   add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
   add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;

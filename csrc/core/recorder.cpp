@@ -354,11 +354,11 @@ std::vector<Loss> Recorder::collect_losses() {
          dropped_rows_, "free some space there, or choose another place with -o"});
   }
   if (dropped_memory_rows_ > 0) {
-    losses.push_back(
-        {"memory",
-         std::string("allocations and frees that could not be written: ") +
-             std::strerror(file_.refusal()),
-         dropped_memory_rows_, "free some space there, or choose another place with -o"});
+    losses.push_back({"memory",
+                      std::string("allocations and frees that could not be written: ") +
+                          std::strerror(file_.refusal()),
+                      dropped_memory_rows_,
+                      "free some space there, or choose another place with -o"});
   }
   const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
     if (count > 0)

@@ -127,8 +127,7 @@ bool make_wrapper(c10::Allocator* current) {
 void note_tensor(ThreadState& state, const at::Tensor& tensor, MemoryEvent event) {
   if (!tensor.defined() || !tensor.device().is_cpu() || !tensor.has_storage())
     return;
-  c10::StorageImpl* storage =
-      tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
+  c10::StorageImpl* storage = tensor.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
   const void* data = storage->_mutable_data_ptr_no_checks().get();
   if (data == nullptr || storage->sym_nbytes().is_heap_allocated())
     return;

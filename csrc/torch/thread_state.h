@@ -174,7 +174,7 @@ struct ThreadState {
   Chunk* chunk = nullptr;
   uint32_t rows = 0;  // in the chunk
   Chunk* memory_chunk = nullptr;
-  uint32_t memory_rows = 0;  // in that chunk
+  uint32_t memory_rows = 0;             // in that chunk
   MappedVector<int32_t> noted_modules;  // roots whose tensors have been named
   uint32_t until_timed =
       OwnTime::kEvery;  // operators until the next one whose recording cost is measured
@@ -216,9 +216,7 @@ struct ThreadState {
   OperatorRecord* next_row();
   void publish_row() { chunk->count.store(++rows, std::memory_order_release); }
   MemoryRecord* next_memory_row();
-  void publish_memory_row() {
-    memory_chunk->count.store(++memory_rows, std::memory_order_release);
-  }
+  void publish_memory_row() { memory_chunk->count.store(++memory_rows, std::memory_order_release); }
 };
 
 }  // namespace perfprobe

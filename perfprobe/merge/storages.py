@@ -43,7 +43,7 @@ def tensor_memory(recording: Recording) -> tuple[TensorMemory | None, tuple[Loss
     return TensorMemory(found, older_bytes), losses
 
 
-def _ends(rows: MemoryRows) -> tuple[Mask, Int64, np.ndarray, int]:  # type: ignore[type-arg]
+def _ends(rows: MemoryRows) -> tuple[Mask, Int64, np.ndarray, int]:
     """Which rows are allocations, with end and thread of the free of each, and how many frees are missing."""
     is_begin = rows.event == MemoryEvent.ALLOCATED
     follows = np.zeros(len(rows), np.bool_)
@@ -55,7 +55,7 @@ def _ends(rows: MemoryRows) -> tuple[Mask, Int64, np.ndarray, int]:  # type: ign
     return is_begin, end_ns, thread, int(np.count_nonzero(is_lost & is_begin))
 
 
-def _named(own: MemoryRows, end_ns: Int64, names: MemoryRows) -> tuple[np.ndarray, int]:  # type: ignore[type-arg]
+def _named(own: MemoryRows, end_ns: Int64, names: MemoryRows) -> tuple[np.ndarray, int]:
     """What each storage was found to hold, and the bytes of those found that no row allocated."""
     named = np.zeros(len(own), np.int8)
     if len(names) == 0:

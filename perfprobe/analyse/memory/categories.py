@@ -48,7 +48,7 @@ def categories(storages: Storages, phase: Int8, moments: Moments) -> Int8:
 
 
 def lives(storages: Storages, category: Int8, moments: Moments) -> Lives:
-    """The stretches: what forward or data of a step made is kept, once that step (of data: the next) ended."""
+    """The stretches: what a step made in forward is kept once it ended; of data, once the next one ended."""
     end_ns = ends(storages)
     kept_ns = np.where(_can_be_kept(category), _kept_from(storages.start_ns, category, moments), NEVER_NS)
     kept = np.flatnonzero(kept_ns < end_ns)
@@ -87,7 +87,7 @@ def _next_in_step(time_ns: Int64, moments: Moments) -> Int64:
 
 
 def _outlives(start_ns: Int64, end_ns: Int64, parts: Spans) -> Mask:
-    """Whether each outlives the part it was allocated in; outside of known parts, whether it is never freed."""
+    """Whether each outlives the part it was allocated in; outside of known parts, if it is never freed."""
     place = parts.around(start_ns)
     until_ns = np.where(place >= 0, np.append(parts.end_ns, NEVER_NS - 1)[place], NEVER_NS - 1)
     return np.asarray(end_ns > until_ns)

@@ -12,6 +12,7 @@ SOURCES: dict[str, str] = {
     "samples are not affected.",
     "gpu": "Work of a GPU was not recorded, or only some of it. Sums that are too small have a +.",
     "ranges": "Named ranges are missing.",
+    "memory": "Memory that was not seen, or not recorded: figures of `--memory` leave it out.",
     "emit": "Ranges for another tool (`--emit`) were not set.",
     "steps": "Steps were not found while the program ran, or only some of them.",
     "processes": "Child processes are not in the report. Their CPU time may be most of the work.",

@@ -156,7 +156,7 @@ MACHINE: dict[str, str] = {
 
 MEMORY: dict[str, str] = {
     "category": "**parameters**: of modules, with their buffers. **gradients**: allocated in backward, alive "
-    "at its end. **optimizer state**: the same of an optimizer's step. **activations**: allocated in forward, "
+    "at its end. **optimizer state**: so in an optimizer's step. **activations**: allocated in forward, "
     "alive when the step's backward begins. **inputs**: allocated outside of modules, backward and "
     "optimizers, as batches are. **kept from earlier steps**: activations of a step that is over, inputs of "
     "the one before it. **temporaries**: all else.",

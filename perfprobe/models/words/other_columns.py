@@ -220,7 +220,8 @@ SOURCES: dict[str, str] = {
 }
 
 LOSSES: dict[str, str] = {
-    "source": "Part of perfprobe that has the loss: operators, samples, cprofile, gpu, ranges, processes.",
+    "source": "Part of perfprobe that has the loss: operators, samples, cprofile, gpu, ranges, memory, "
+    "processes.",
     "count": "How many; - if not known.",
     "what": "What is missing, and why.",
     "remedy": "What avoids it in the next run; - if nothing does.",

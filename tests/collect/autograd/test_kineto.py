@@ -43,11 +43,11 @@ def test_own_allocations_equal_those_of_torch_profiler(tmp_path: Path) -> None:
     assert expected["aten::mm"] >= 64 * 64 * 4
 
 
-def test_memory_is_recorded_only_by_the_profiler() -> None:
-    for operators in ("observer", "off"):
-        with pytest.raises(perfprobe.UsageError, match="--operators both"):
-            Options(operators=operators, memory=True)
-    assert Options(operators="both", memory=True).memory
+def test_memory_needs_operators() -> None:
+    with pytest.raises(perfprobe.UsageError, match="leave out --operators off"):
+        Options(operators="off", memory=True)
+    for operators in ("observer", "autograd", "both"):
+        assert Options(operators=operators, memory=True).memory
 
 
 def test_gpu_events_are_recorded(tmp_path: Path) -> None:
