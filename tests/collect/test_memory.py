@@ -1,0 +1,158 @@
+"""What recording memory leaves alone, and what it sees of threads, children and older storages."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+import torch
+
+import perfprobe
+from perfprobe.merge import link
+from perfprobe.results import Results
+from perfprobe.support.view import View
+from perfprobe.tables import storage
+from perfprobe.tables.memory import MemoryUse, Storages
+from perfprobe.tables.strings import Strings
+from tests.collect import runs
+
+PROGRAM = """\
+import os, threading, tracemalloc
+import torch
+
+torch.set_num_threads(1)
+tracemalloc.start()
+kept = [torch.ones(1000) for _ in range(100)]
+
+
+def work():
+    for _ in range(50):
+        torch.ones(1000).add(1)
+
+
+threads = [threading.Thread(target=work) for _ in range(3)]
+for thread in threads:
+    thread.start()
+child = os.fork()
+if child == 0:
+    del kept
+    torch.ones(5000).sum()
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+for thread in threads:
+    thread.join()
+
+
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+
+    def __getitem__(self, place):
+        return torch.full((4,), float(place))
+
+
+loader = torch.utils.data.DataLoader(Rows(), batch_size=4, num_workers=2, multiprocessing_context="fork")
+print(sum(batch.sum().item() for batch in loader))
+own = [each for each in tracemalloc.take_snapshot().statistics("lineno") if each.traceback[0].lineno == 6]
+print([each.count for each in own if each.traceback[0].filename.endswith("program.py")])
+print(kept[0].clone().resize_(2000).shape)
+"""
+
+
+def storages(path: Path) -> Storages:
+    memory = link(storage.read(path)).memory
+    assert memory is not None
+    return memory.storages
+
+
+def test_forks_threads_workers_and_tracemalloc_are_as_without(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(PROGRAM)
+    plain = runs.start(["program.py"], tmp_path)
+    words = [
+        "-m",
+        "perfprobe",
+        "run",
+        "-q",
+        "--python",
+        "off",
+        "--memory",
+        "-o",
+        "run.perfprobe",
+        "program.py",
+    ]
+    recorded = runs.finish(runs.start(words, tmp_path))
+    expected = runs.finish(plain)
+    assert (recorded.status, recorded.out) == (expected.status, expected.out)
+    found = storages(tmp_path / "run.perfprobe")
+    ones = found.take(found.size_bytes == 4000)
+    assert len(ones) == 100 + 3 * 50 * 2 + 1  # and the clone that is resized
+    assert int((found.size_bytes == 20_000).sum()) == 0  # the child's
+    assert int((ones.end_ns < 0).sum()) == 100
+
+
+def test_a_storage_freed_by_another_thread_belongs_to_the_one_that_allocated_it(tmp_path: Path) -> None:
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path, python="off", memory=True):
+        made = [torch.ones(123)]
+        thread = threading.Thread(target=made.clear)
+        thread.start()
+        thread.join()
+    found = storages(path)
+    own = found.take(found.size_bytes == 123 * 4)
+    assert len(own) == 1
+    assert own.end_ns[0] > own.start_ns[0]
+    assert own.freed_thread[0] not in (-1, own.thread[0])
+
+
+def test_older_parameters_are_told_apart(tmp_path: Path) -> None:
+    model = torch.nn.Linear(64, 32)
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path, python="off", memory=True):
+        for _ in range(3):
+            model(torch.ones(8, 64)).sum().backward()
+            model.zero_grad()
+    use = Results(str(path)).findings(View(), (MemoryUse,))[MemoryUse]
+    assert use.older_bytes == (64 * 32 + 32) * 4
+    assert use.held_bytes == 0
+
+
+def test_storages_outlive_the_recording(tmp_path: Path) -> None:
+    with perfprobe.profile(tmp_path / "first.perfprobe", python="off", memory=True):
+        kept = [torch.ones(1000) for _ in range(10)]
+    one = kept.pop().resize_(5000)  # by the allocator that it came from
+    with perfprobe.profile(tmp_path / "second.perfprobe", python="off", memory=True):
+        kept.clear()
+        two = torch.ones(77)
+    del one, two
+    assert len(storages(tmp_path / "first.perfprobe")) >= 10
+    found = storages(tmp_path / "second.perfprobe")
+    assert found.size_bytes.tolist() == [77 * 4]
+
+
+def test_copies_on_write_are_made_once_written(tmp_path: Path) -> None:
+    with perfprobe.profile(tmp_path / "run.perfprobe", python="off", memory=True):
+        first = torch.ones(999)
+        lazy = torch._lazy_clone(first)
+        before = lazy.untyped_storage()._cdata, torch.equal(lazy, first)
+        lazy.add_(1)
+    assert before[1]
+    assert (first.sum().item(), lazy.sum().item()) == (999.0, 1998.0)
+    found = storages(tmp_path / "run.perfprobe")
+    assert int((found.size_bytes == 999 * 4).sum()) == 2
+
+
+@pytest.mark.parametrize("memory", [False, True], ids=["without", "with"])
+def test_operators_have_what_they_allocated_themselves(tmp_path: Path, memory: bool) -> None:
+    path = tmp_path / "run.perfprobe"
+    with perfprobe.profile(path, python="off", memory=memory):
+        torch.zeros(1000).exp()
+    trace = link(storage.read(path))
+    strings = trace.recording[Strings]
+    sums: dict[str, int] = {}
+    for batch in trace.operators():
+        for name, own in zip(batch.name.tolist(), batch.allocated_bytes.tolist(), strict=True):
+            sums[strings[name]] = own
+    assert sums["aten::exp"] == (4000 if memory else -1)
+    assert sums["aten::zeros"] == (0 if memory else -1)
+    assert sums["aten::empty"] == (4000 if memory else -1)
