@@ -80,10 +80,10 @@ class Profile:
             view: print only this section: "summary", "benchmark", "operators", "efficiency", "steps",
                 "phases", "start-up", "memory", "lines", "modules", "gpus", "gpu-use", "idle", "overlap",
                 "kernels", "copies", "waits", "cuda-calls", "launches", "sequences", "critical-path",
-                "functions", "between", "ranges", "ranks", "workers", "threads", "sources", "environment",
-                "losses" or "children"; or a table in the form of another profiler: "paddle.perf",
-                "paddle.overview", "paddle.model", "paddle.operator", "paddle.userdefined", "paddle.device",
-                "paddle.memory", "tb.overview", "tb.operator", "tb.module" or "tb.memory".
+                "functions", "between", "ranges", "ranks", "workers", "threads", "native", "counters",
+                "sources", "environment", "losses" or "children"; or a table in the form of another profiler:
+                "paddle.perf", "paddle.overview", "paddle.model", "paddle.operator", "paddle.userdefined",
+                "paddle.device", "paddle.memory", "tb.overview", "tb.operator", "tb.module" or "tb.memory".
             brief: 40 lines of Markdown.
 
         Raises:
@@ -107,6 +107,8 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     buffer_bytes: int = BUFFER_BYTES,
     memory: bool = False,
     python: str = "both",
+    native: bool = False,
+    counters: bool = False,
     gpu: str = "auto",
     gpu_links: str = "time",
     ranges: bool = True,
@@ -129,6 +131,8 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         memory: also record the memory of tensors: what is allocated, freed and held, by operator and line.
         python: the source of Python functions: "both" (the sampler for times, cProfile for counts),
             "cprofile", "sample" or "off".
+        native: also sample the instruction address of all threads, if the kernel permits it.
+        counters: also count cycles, misses, page faults and others, as far as the kernel permits it.
         gpu: the source of kernels and copies: "auto" (CUPTI if there is a driver), "cupti" or "off". CUPTI
             still slows launches of this process after the block, so times taken then are too long.
         gpu_links: how a kernel is linked to its operator: by "time", or "exact" (costs more an operator).

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from perfprobe._core import ChildSheet as ChildSheet
     from perfprobe._core import GpuSession as GpuSession  # the names under which other modules use them
+    from perfprobe._core import InstructionSamples as InstructionSamples
+    from perfprobe._core import PerfCounters as PerfCounters
     from perfprobe._core import RangeLog as RangeLog
     from perfprobe._core import Recorder as Recorder
     from perfprobe._core import Sampler as Sampler

@@ -12,12 +12,14 @@ from perfprobe import __version__, native
 from perfprobe.collect import host
 from perfprobe.collect.base import Facts, Stderr
 from perfprobe.collect.children import Children, follow_children
+from perfprobe.collect.counters import CounterCollector
 from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create
 from perfprobe.collect.family import Family
 from perfprobe.collect.garbage import GarbageCollections
 from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
+from perfprobe.collect.instructions import InstructionCollector
 from perfprobe.collect.live_steps import StepFinder
 from perfprobe.collect.masking import masked
 from perfprobe.collect.operators import OperatorCollector
@@ -197,7 +199,12 @@ class Session:
             chosen.append(SamplerCollector(self._facts, interval_ns=interval_ns))
         if self._options.python in ("both", "cprofile"):
             chosen += self._call_counter()
-        return chosen
+        return [*chosen, *self._of_kernel()]
+
+    def _of_kernel(self) -> list[Collector]:
+        """What the kernel's perf records."""
+        native_code = [InstructionCollector(self._facts)] if self._options.native else []
+        return [*native_code, *([CounterCollector(self._facts)] if self._options.counters else [])]
 
     def _call_counter(self) -> list[Collector]:
         if self._options.operators in ("autograd", "both"):

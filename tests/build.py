@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perfprobe.tables.columns import Table
+from perfprobe.tables.counters import Counters
 from perfprobe.tables.gpu import (
     ApiCalls,
     Copies,
@@ -23,6 +24,7 @@ from perfprobe.tables.gpu import (
     KinetoLaunches,
     Launches,
 )
+from perfprobe.tables.native_code import NativeFunctions, NativeSamples
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import Recording
@@ -305,6 +307,19 @@ class Program:
         given = {"most_ns": helpers_ns, "helpers": 1 if helpers_ns else 0, **fields}
         self.row("thread_activity", start_ns, end_ns, callers_ns, helpers_ns, *given.values(), anew=True)
 
+    def native(self, time_ns: int, library: str, function: str, thread: int = 0, **fields: int) -> None:
+        """A sample of the instruction address, for 1 ms of CPU time in the program's own code."""
+        names = self.string(library), self.string(function) if function else -1
+        row = self.row("native_functions", *names, 1)
+        given = {"time_ns": time_ns, "cpu_ns": 1_000_000, "thread": thread, "function": row, "mode": 0}
+        self.row("native_samples", *{**given, **fields}.values(), anew=True)
+
+    def counts(self, start_ns: int, end_ns: int, thread: int = 0, **fields: int) -> None:
+        """What a thread did between two readings; what is not given was not counted."""
+        given = dict.fromkeys(Counters.dtypes, -1) | {"cpu_ns": end_ns - start_ns, "thread": thread}
+        given |= {"enabled_ns": 0, "core_ns": 0, "cache_ns": 0, "stalls_ns": 0, **fields}
+        self.row("counters", *{**given, "start_ns": start_ns, "end_ns": end_ns}.values(), anew=True)
+
     def blocks(self, block_rows: int = 3600) -> list[bytes]:
         """The blocks of the recording in order. Each operators block has rows of one thread."""
         out = [table_block(name, self._columns(name)) for name in TABLES if self._tables.get(name)]
@@ -344,6 +359,7 @@ class Program:
         return dict(zip(TABLES[table], zip(*self._tables[table], strict=True), strict=True))
 
 
+RECORDED = (ThreadTimes, ProcessorTimes, ThreadActivity, NativeFunctions, NativeSamples, Counters)
 TABLES = {
     "strings": ("text",),
     "frames": ("file", "function", "first_line", "line"),
@@ -358,5 +374,5 @@ TABLES = {
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
     "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns"),
     **{name: tuple(kind.dtypes) for name, kind in GPU_TABLES.items()},
-    **{kind.table_name: tuple(kind.dtypes) for kind in (ThreadTimes, ProcessorTimes, ThreadActivity)},
+    **{kind.table_name: tuple(kind.dtypes) for kind in RECORDED},
 }

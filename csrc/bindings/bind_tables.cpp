@@ -13,6 +13,8 @@
 #include "core/processor_use.h"
 #include "core/thread_times.h"
 #include "core/whole_rows.h"
+#include "cpu/perf/instruction_samples.h"
+#include "cpu/perf/perf_counters.h"
 #include "cpu/sample_rows.h"
 #include "cpu/thread_activity.h"
 #include "gpu/gpu_row_types.h"
@@ -55,7 +57,8 @@ py::dict native_tables() {
       listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
              OperatorRecord, MemoryRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow,
              SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
-             ExternalIdRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep>();
+             ExternalIdRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep,
+             NativeFunctionRow, NativeSampleRow, CounterRow, MemoryTrafficRow>();
   add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
   add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;

@@ -13,6 +13,7 @@ void bind_ranges(pybind11::module_& module);
 void bind_gpu(pybind11::module_& module);
 void bind_cupti(pybind11::module_& module);
 void bind_peak(pybind11::module_& module);
+void bind_perf(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
 void bind_step_log(pybind11::module_& module);
 void bind_thread_times(pybind11::module_& module);
@@ -31,6 +32,7 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_gpu(module);
   perfprobe::bind_cupti(module);
   perfprobe::bind_peak(module);
+  perfprobe::bind_perf(module);
   perfprobe::bind_tables(module);
   perfprobe::bind_step_log(module);
   perfprobe::bind_thread_times(module);

@@ -284,7 +284,9 @@ bool Recorder::add_rows(std::string_view table, std::span<const ColumnView> colu
   size_t start = columns.size();
   for (size_t i = 0; i < columns.size(); ++i) {
     const auto& [name, values] = columns[i];
-    if (name == "start_ns") {
+    if (name == "time_ns") {
+      encoder_.add_delta(name, values);
+    } else if (name == "start_ns") {
       start = i;
       encoder_.add_delta(name, values);
     } else if (name == "end_ns" && start < i) {

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
+from perfprobe.analyse.counts import CountWatch
 from perfprobe.analyse.critical.watch import CriticalWatch, critical_path
 from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.gpu_use import gpu_use
@@ -22,6 +23,7 @@ from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
 from perfprobe.analyse.memory.watch import MemoryWatch
 from perfprobe.analyse.named_ranges import named_ranges
+from perfprobe.analyse.native_split import NativeWatch
 from perfprobe.analyse.peers.plugin_steps import MarkWatch
 from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
@@ -34,6 +36,7 @@ from perfprobe.analyse.teams.teams import teams
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.columns import Table
+from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
@@ -43,6 +46,7 @@ from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.live_steps import Benchmark
 from perfprobe.tables.memory import MemoryUse
+from perfprobe.tables.native_code import NativeSplit
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
@@ -159,6 +163,8 @@ PASSES: dict[type, Pass] = {
         needs=(Processors, OperatorActivity),
     ),
     MemoryUse: Pass(lambda trace, asked, times: MemoryWatch(trace, times), needs=(StepTimes,), watches=True),
+    CounterFindings: Pass(lambda trace, asked: CountWatch(trace), watches=True),
+    NativeSplit: Pass(lambda trace, asked: NativeWatch(trace), watches=True),
     Benchmark: Pass(lambda trace, asked: benchmark(trace)),
 }
 

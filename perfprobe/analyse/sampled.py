@@ -1,52 +1,32 @@
 """Finds the operator that was running when each sample was taken.
 
-Operators of a thread come ordered by their ends. The first one that ended after a sample either contains it
-or began after it. In the latter case an outer operator may contain it. The operator around a row is the next
-row of its thread with a smaller depth, which may come in a later batch.
-
 Samples in Python code that autograd called (a Function written in Python, a hook) are outside of operators.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
+from perfprobe.analyse.at_moments import AtMoments, Moments
 from perfprobe.analyse.grouping import first_of_each, group_by_keys, group_of
 from perfprobe.models.nodes import ENGINE
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.python import SampledStacks, Samples
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
+from perfprobe.tables.scopes import BACKWARD_FUNCTION
 from perfprobe.tables.stacks import Stacks, depths
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
-
-MOST_LEVELS = 4096  # levels of nested operators that are searched in a batch
 
 _OPERATOR = ("name", "overload", "signature", "phase", "forward_stack")
 _IDENTITY = ("name", "overload", "signature")
 _KEYS = ("thread", "stack", "look", *_OPERATOR)
 
 
-@dataclass
-class _Looks:
-    """The samples of one thread, ordered by time. taken: how many were searched.
-
-    open: those that may be inside an operator of a later batch. depth: for each of these, the depth of the
-    last operator that was tried.
-    """
-
-    rows: Rows
-    time_ns: Int64
-    taken: int = 0
-    open: Rows = field(default_factory=lambda: np.empty(0, np.intp))
-    depth: Int32 = field(default_factory=lambda: np.empty(0, np.int32))
-
-
-class SampledOperators:
+class SampledOperators(AtMoments):
     """Takes the operators of a trace batch by batch.
 
     samples: all samples, cut to the time of the program. of_sample: for every sample its row in the result;
@@ -74,7 +54,7 @@ class SampledOperators:
             looks = self._looks.get(int(self._thread_of[batch.thread[start]]))
             if looks is not None:
                 rows = batch if end - start == len(batch) else batch.take(slice(start, end))
-                self._add_thread(looks, rows)
+                self.find(looks, rows)
 
     def result(self) -> SampledStacks:
         """The time of each thread, stack and operator, in no order."""
@@ -97,43 +77,12 @@ class SampledOperators:
             cpu_ns=np.where(measured > 0, cpu_ns, -1),
         )
 
-    def _add_thread(self, looks: _Looks, rows: LinkedOperators) -> None:
-        end_ns = np.maximum.accumulate(rows.end_ns)
-        last = max(int(np.searchsorted(looks.time_ns, end_ns[-1], side="right")), looks.taken)
-        new = np.arange(looks.taken, last)
-        looks.taken = last
-        new, place = self._outside(looks, rows, new, np.searchsorted(end_ns, looks.time_ns[new]))
-        look, depth = np.append(looks.open, new), np.append(looks.depth, rows.depth[place])
-        place = np.append(np.full(len(looks.open), -1), place)
-        looks.open, looks.depth = look[:0], depth[:0]
-        for _ in range(MOST_LEVELS):
-            if len(look) == 0:
-                break
-            # Deepest samples first, so that each level needs one search for all of them.
-            level = depth.max()
-            now = depth == level
-            outer = np.flatnonzero(rows.depth < level)
-            around = np.searchsorted(outer, place[now], side="right")
-            is_here = around < len(outer)
-            still_open = look[now][~is_here]
-            looks.open = np.append(looks.open, still_open)
-            looks.depth = np.append(looks.depth, np.full(len(still_open), level, np.int32))
-            left, at = self._outside(looks, rows, look[now][is_here], outer[around[is_here]])
-            look, place = np.append(look[~now], left), np.append(place[~now], at)
-            depth = np.append(depth[~now], rows.depth[at])
-
-    def _outside(self, looks: _Looks, rows: LinkedOperators, look: Rows, place: Rows) -> tuple[Rows, Rows]:
-        """Note the operators for samples that they contain; return the others that have operators around."""
-        time_ns = looks.time_ns[look]
-        holds = (rows.start_ns[place] <= time_ns) & (time_ns <= rows.end_ns[place])
-        holds &= rows.scope[place] != USER_SCOPE
-        at, within = looks.rows[look[holds]], place[holds]
-        is_python = self._runs_python(rows, within, self._stack[at])
+    def take(self, batch: LinkedOperators, place: Rows, rows: Rows) -> None:
+        """Notes the operators at these places for the samples in them."""
+        is_python = self._runs_python(batch, place, self._stack[rows])
         for name, column in self._found.items():
-            value = getattr(rows, name)[within]
-            column[at] = np.where(is_python, np.int32(-1), value) if name in _IDENTITY else value
-        left = ~holds & (rows.depth[place] > 0)
-        return look[left], place[left]
+            value = getattr(batch, name)[place]
+            column[rows] = np.where(is_python, np.int32(-1), value) if name in _IDENTITY else value
 
     def _runs_python(self, rows: LinkedOperators, place: Rows, stack: Int32) -> Mask:
         """Whether samples with these stacks, inside these operators, show Python that autograd called."""
@@ -161,11 +110,11 @@ def in_program(recording: Recording) -> Samples:
     return replace(samples, start_ns=start_ns, end_ns=end_ns, cpu_ns=cpu_ns)
 
 
-def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, _Looks]:
+def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, Moments]:
     if len(samples) == 0:
         return {}
     thread = thread_of[samples.thread]
     time_ns = np.where(samples.looks > 0, samples.end_ns, samples.start_ns)
     by_time = np.argsort(time_ns, kind="stable")
     parts = ((key, by_time[own]) for key, own in each_thread(thread[by_time]))
-    return {key: _Looks(rows, time_ns[rows]) for key, rows in parts if samples.thread[rows[0]] >= 0}
+    return {key: Moments(rows, time_ns[rows]) for key, rows in parts if samples.thread[rows[0]] >= 0}

@@ -64,6 +64,16 @@ class Options(Chosen):
     memory: bool = option(
         False, "also record the memory of tensors: what is allocated, freed and held, by operator and line"
     )
+    native: bool = option(
+        False,
+        "also sample the instruction address: which libraries and functions operators spend CPU time in "
+        "(default: %(default)s)",
+    )
+    counters: bool = option(
+        False,
+        "also count cycles, instructions, cache and branch misses, stalls, page faults and switches, as far "
+        "as the kernel permits it (default: %(default)s)",
+    )
     gpu: str = option(
         "auto",
         "what records kernels and copies: CUPTI where there is a driver (auto), CUPTI with a loss where it "
@@ -142,7 +152,7 @@ class Options(Chosen):
         self._check_together()
         if self.benchmark:
             self.python = self.operators = self.gpu = "off"
-            self.memory = self.ranges = self.children = False
+            self.memory = self.ranges = self.children = self.native = self.counters = False
         if self.has_windows:
             self.python, self.children = "off", False
 

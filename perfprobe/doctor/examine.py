@@ -11,7 +11,7 @@ from typing import Any
 from perfprobe import __version__
 from perfprobe.collect.base import fault
 from perfprobe.doctor import gpu as of_gpu
-from perfprobe.doctor import installation, machine
+from perfprobe.doctor import installation, kernel, machine
 from perfprobe.doctor.child import answers, probe
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.doctor.trial import Trial
@@ -31,6 +31,8 @@ _ORDER = (
     "observer",
     "frames",
     "clock",
+    "native code",
+    "counters",
     "torch.profiler",
     "reading",
     "folder",
@@ -64,6 +66,8 @@ def examine(width: int, *, color: bool) -> list[Part]:
         "recorder": installation.recorder,
         "frames": installation.frames,
         "clock": machine.clock,
+        "native code": kernel.native_code,
+        "counters": kernel.counters,
         "folder": lambda: machine.folder(here),
         "nvtx": lambda: of_gpu.ranges("nvtx"),
         "itt": lambda: of_gpu.ranges("itt"),

@@ -53,8 +53,7 @@ def _changes(recording: Recording, times: ThreadTimes, readings: ProcessorTimes)
     times = times.take(order)
     is_first = np.append(True, times.thread[1:] != times.thread[:-1])
     known_before = is_first & (times.time_ns <= readings.time_ns.min())
-    strings, threads = recording[Strings], recording[Threads]
-    is_own = np.array([strings[name] == _OWN_NAME for name in threads.name.tolist()] + [False], bool)
+    is_own = own_threads(recording)
     wait_ns = _differences(times.wait_ns, is_first, known_before)
     return Changes(
         reading=np.searchsorted(np.sort(readings.time_ns), times.time_ns),
@@ -64,6 +63,12 @@ def _changes(recording: Recording, times: ThreadTimes, readings: ProcessorTimes)
         is_perfprobe=is_own[times.thread],
         is_main=recording.main_thread()[times.thread],
     )
+
+
+def own_threads(recording: Recording) -> Mask:
+    """Which rows of `threads` are perfprobe's own; one more entry for none."""
+    strings, threads = recording[Strings], recording[Threads]
+    return np.array([strings[name] == _OWN_NAME for name in threads.name.tolist()] + [False], bool)
 
 
 def _differences(sums_ns: Int64, is_first: Mask, known_before: Mask) -> Int64:

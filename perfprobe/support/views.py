@@ -41,6 +41,8 @@ SECTION_VIEWS: Mapping[str, str] = {
     "ranks": "all recordings of a run of several ranks: `perfprobe report FILES --view ranks`",
     "workers": "a DataLoader with num_workers, without --children off",
     "threads": "a run of more than 0.5 s on Linux, whose kernel tells how long threads waited",
+    "native": "--native, where the kernel permits it (`perfprobe doctor` says)",
+    "counters": "--counters",
     "sources": "both sources of operators: --operators both",
     "environment": "a run of the program by perfprobe",
     "losses": "nothing: no losses is good news",

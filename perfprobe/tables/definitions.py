@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
+from perfprobe.tables.counters import Counters, MemoryTraffic
 from perfprobe.tables.events import (
     AutogradOperators,
     AutogradWindows,
@@ -37,6 +38,7 @@ from perfprobe.tables.gpu import (
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.memory import MemoryRows
 from perfprobe.tables.meta import End, Meta
+from perfprobe.tables.native_code import NativeFunctions, NativeSamples
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.ranges import Ranges
@@ -55,6 +57,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
     *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps, MemoryRows),
+    *(NativeFunctions, NativeSamples, Counters, MemoryTraffic),
 )
 STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)

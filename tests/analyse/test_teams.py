@@ -14,6 +14,7 @@ from perfprobe.report.section.block import Paragraph
 from perfprobe.report.section.teams import verdicts
 from perfprobe.tables.columns import TEXT
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.native_code import NativeSplit
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.teams import Teams, ThreadKind, WorkerTeams
 from tests.build import Program, op
@@ -210,3 +211,21 @@ def test_without_ticks_the_readings_tell_how_many_ran(tmp_path: Path) -> None:
     assert teams.active.active_ppm.tolist() == [1_890_000] * SECONDS
     assert teams.spun_ns is None
     assert team_rows(findings) == []
+
+
+def test_potential_gain_is_split_by_what_openmp_spends(tmp_path: Path) -> None:
+    """A team of 2 of which the second member runs half of the time, and waits in OpenMP meanwhile."""
+    made = program({0: (900, 0), 1: (400, 0)})
+    run(made, "mm", 0.5)
+    gomp = "/torch/lib/libgomp.so.1"
+    for at in range(100):
+        made.native(at * 10 * MS, gomp, "omp_get_num_procs..omp_get_wtime", thread=1)
+        made.native(at * 10 * MS + 1, gomp, "GOMP_critical_start", thread=1)
+        made.native(at * 10 * MS + 2, "/torch/lib/libtorch_cpu.so", "mkl_blas_sgemm", thread=1)
+    both = find(link(made.recording(tmp_path)), Teams, Processors, NativeSplit)
+    [row] = team_rows(both)
+    assert (row.spun_ns, row.locks_ns, row.scheduling_ns) == (100 * MS, 100 * MS, 0)
+    assert row.idle_ns is not None
+    assert row.gain_ns == (row.idle_ns + 200 * MS) // 2
+    [without] = team_rows(found(made, tmp_path))
+    assert (without.spun_ns, without.locks_ns, without.gain_ns) == (None, None, row.idle_ns // 2)

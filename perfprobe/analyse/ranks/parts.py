@@ -128,8 +128,8 @@ class RankWatch:
         if is_gpu and self._trace.gpu is not None:
             rows = np.flatnonzero(self._timed(self._is_nccl))
             start_ns, end_ns = kernels
-            asked = _asked_in(self._called_ns(rows), ranges)
-            name, signature = (np.append(column, -1)[asked] for column in (name, signature))
+            around = _range_around(self._called_ns(rows), ranges)
+            name, signature = (np.append(column, -1)[around] for column in (name, signature))
             order = np.argsort(start_ns, kind="stable")
             start_ns, end_ns, name, signature = (c[order] for c in (start_ns, end_ns, name, signature))
         columns = self._messages.columns(signature)

@@ -91,7 +91,7 @@ class TeamWatch:
     def _add_long(self, rows: LinkedOperators) -> None:
         """Add the time of each kind between ticks, without the time of long calls inside it."""
         kind = self._kinds(rows)
-        parent = _parents(rows.thread, rows.depth)
+        parent = parents(rows.thread, rows.depth)
         of_parent = np.where(parent >= 0, kind[parent], -1)
         duration_ns = rows.end_ns - rows.start_ns
         for kinds, sign in ((kind, 1), (of_parent, -1)):
@@ -168,7 +168,7 @@ class TeamWatch:
         return whole_ns, len(tick), means[0], means[1], round(error * _MILLION)
 
 
-def _parents(thread: Int32, depth: Int32) -> Rows:
+def parents(thread: Int32, depth: Int32) -> Rows:
     """The row around each row, -1 none: the next one of its thread with a smaller depth."""
     found, depths = [-1] * len(depth), depth.tolist()
     first = first_of_each(thread)

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from perfprobe.models.words import gpu_columns, operator_columns, other_columns, rank_columns
+from perfprobe.models.words import (
+    gpu_columns,
+    native_columns,
+    operator_columns,
+    other_columns,
+    rank_columns,
+)
 from perfprobe.models.words.losses import REASONS, SOURCES
 from perfprobe.models.words.sections import FIRST_SCREEN, SECTIONS
 from perfprobe.models.words.terms import MARKS, TERMS
@@ -48,6 +54,8 @@ COLUMNS: dict[str, dict[str, str]] = {
     "launches": gpu_columns.LAUNCHES,
     "sequences": gpu_columns.SEQUENCES,
     "critical-path": gpu_columns.CRITICAL_PATH,
+    "native": native_columns.NATIVE,
+    "counters": native_columns.COUNTERS,
     "sources": other_columns.SOURCES,
     "losses": other_columns.LOSSES,
 }

@@ -17,6 +17,8 @@ SOURCES: dict[str, str] = {
     "steps": "Steps were not found while the program ran, or only some of them.",
     "processes": "Child processes are not in the report. Their CPU time may be most of the work.",
     "processors": "It is not known how long threads waited for a processor, or what other processes used.",
+    "native": "Native code was not sampled, or only some of it. Other figures are not affected.",
+    "counters": "Events were not counted: the reason and what would allow it follow.",
     "garbage collections": "Python's garbage collections were not recorded: their time counts elsewhere.",
     "bench": "Measurements beside the recording cannot be used.",
 }

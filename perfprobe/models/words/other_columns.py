@@ -52,9 +52,13 @@ THREADS: dict[str, str] = {
     "of team": "active as a part of torch's threads: an upper bound of the operator's parallel efficiency.",
     "idle": "CPU time that other members of the team did not use while the caller of the operator ran: "
     "imbalance, or parts of the operator that are serial.",
+    "spinning": "CPU time that threads spent at OpenMP's barriers and waiting for work (`--native`).",
+    "scheduling": "CPU time that starting teams and dividing work took, by samples (`--native`).",
+    "locks": "CPU time that threads spent waiting for OpenMP's locks and critical sections (`--native`).",
     "not running": "CPU time that the team did not use while the caller itself had no processor.",
     "setting": "What `perfprobe threads --sweep` set; with `as it is` it set nothing.",
-    "gain": "How many times as fast as the program as it is: median over all pairs of runs.",
+    "gain": "In the sweep: how many times as fast as the program as it is, median over all pairs of runs. In "
+    "Teams, VTune's potential gain: idle, spinning, scheduling and locks divided by the threads.",
     "interval": "Confidence interval of that median, by order statistics.",
     "torch threads": "What torch.get_num_threads() returned at the end of the last run.",
     "best": "The smallest number of threads for which no other number that was measured is certainly "

@@ -132,6 +132,17 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "Whether the number of threads is a problem, and why. CPU time of each thread, how long it waited "
         "for a processor, what other processes used. Operators that leave their team idle.",
     ),
+    "native": (
+        ("Native code",),
+        "native",
+        "What CPU time of operators consists of, by functions in which threads were sampled (`--native`).",
+    ),
+    "counters": (
+        ("Counters",),
+        "native",
+        "Counts of the processor and the kernel for threads and operators (`--counters`), and why events are "
+        "not counted.",
+    ),
     "sources": (
         ("Sources",),
         "sources",

@@ -63,7 +63,7 @@ def thread_wait_rows(findings: Findings) -> list[ThreadWaitRow]:
         is_known = 0 <= thread < len(os_threads)
         found.append(
             ThreadWaitRow(
-                name=_name(recording, thread) if is_known else None,
+                name=thread_title(recording, thread) if is_known else None,
                 os_thread=os_threads[thread] if is_known else None,
                 run_ns=value["run_ns"],
                 waited_ns=measured(value["waited_ns"]),
@@ -87,7 +87,8 @@ def _inventory(findings: Findings, threads: int) -> list[dict[str, Any]]:
     ]
 
 
-def _name(recording: Recording, thread: int) -> str | None:
+def thread_title(recording: Recording, thread: int) -> str | None:
+    """The program's name of a thread, else the kernel's."""
     threads = recording[Threads]
     told = recording.text("python_threads", str(threads.os_thread[thread]))
     return named(told or recording[Strings][threads.name[thread]])

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import floor
 from typing import Any
 
+from perfprobe.models.native_parts import Waiting, waiting_of
 from perfprobe.report.rows.row import Values, place, values, word
 from perfprobe.support import units
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.native_code import NativeFunctions, NativePart, NativeSplit
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.teams import Teams, ThreadProblem, Utilisation, WorkerTeams
 from perfprobe.tables.trace import Line, Phase
 
+_KEY = ("name", "signature", "frame", "phase")
 _WAITED = 0.2  # too many workers if they waited for this share of their CPU time
 
 
@@ -43,6 +47,9 @@ class OperatorTeamRow:
     torch's team. The rest to 1 as CPU time: not_running_ns, while the caller waited for a processor; idle_ns,
     while the caller ran and other members did not (imbalance, serial parts). These are None if torch's number
     of threads is not known.
+    CPU time in OpenMP's library, None without `--native`: spun_ns, at barriers and for work (imbalance);
+    scheduling_ns, to start a team and divide work; locks_ns. gain_ns: VTune's potential gain, the sum of
+    idle_ns and these divided by the threads; a lower bound without `--native`.
     """
 
     operator: str
@@ -59,6 +66,10 @@ class OperatorTeamRow:
     efficiency: float | None
     idle_ns: int | None
     not_running_ns: int | None
+    spun_ns: int | None
+    scheduling_ns: int | None
+    locks_ns: int | None
+    gain_ns: int | None
 
 
 def problem_rows(findings: Findings) -> list[ThreadProblemRow]:
@@ -186,14 +197,38 @@ def utilisation_rows(findings: Findings) -> list[Values]:
 def team_rows(findings: Findings) -> list[OperatorTeamRow]:
     """Operators that filled enough time between ticks, most time first."""
     teams = findings.get(Teams)
-    return [] if teams is None else [_team(findings, teams, value) for value in values(teams.operators)]
+    if teams is None:
+        return []
+    waits = _waits(findings)
+    return [_team(findings, teams, waits, value) for value in values(teams.operators)]
 
 
-def _team(findings: Findings, teams: Teams, value: dict[str, Any]) -> OperatorTeamRow:
+Waits = Mapping[tuple[int, ...], Mapping[Waiting, int]]
+
+
+def _waits(findings: Findings) -> Waits | None:
+    """CPU time of each operator in OpenMP's library, by what it waits for; None where it was not sampled."""
+    split, recording = findings.get(NativeSplit), findings.trace.recording
+    if split is None:
+        return None
+    functions, strings = recording[NativeFunctions], recording[Strings]
+    chosen = (split.times.kind == NativePart.WAIT) & (split.times.function >= 0)
+    found: dict[tuple[int, ...], dict[Waiting, int]] = {}
+    for value in values(split.times.take(chosen)):
+        key = tuple(value[name] for name in _KEY)
+        sums = found.setdefault(key, dict.fromkeys(Waiting, 0))
+        sums[waiting_of(strings[functions.name[value["function"]]])] += value["cpu_ns"]
+    return found
+
+
+def _team(findings: Findings, teams: Teams, waits: Waits | None, value: dict[str, Any]) -> OperatorTeamRow:
     trace, threads = findings.trace, teams.threads
     callers, helpers = value["callers_ppm"] / 1e6, value["helpers_ppm"] / 1e6
     idle = None if threads is None else ((threads - 1) * callers - helpers) * value["self_ns"]
     away = None if threads is None else threads * (1 - callers) * value["self_ns"]
+    spent = dict.fromkeys(Waiting, 0)
+    spent.update((waits or {}).get(tuple(value[name] for name in _KEY), {}))
+    lost = None if idle is None else idle + sum(spent.values())
     return OperatorTeamRow(
         operator=trace.recording[Strings][value["name"]],
         signature=trace.signature(value["signature"]),
@@ -207,4 +242,8 @@ def _team(findings: Findings, teams: Teams, value: dict[str, Any]) -> OperatorTe
         efficiency=None if threads is None else (callers + helpers) / threads,
         idle_ns=None if idle is None else round(idle),
         not_running_ns=None if away is None else round(away),
+        spun_ns=None if waits is None else spent[Waiting.IMBALANCE],
+        scheduling_ns=None if waits is None else spent[Waiting.SCHEDULING],
+        locks_ns=None if waits is None else spent[Waiting.LOCKS],
+        gain_ns=None if lost is None or not threads else round(max(lost, 0) / threads),
     )

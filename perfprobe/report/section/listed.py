@@ -9,6 +9,7 @@ from perfprobe.report.section.benchmark import benchmark, benchmark_tables
 from perfprobe.report.section.between import between, interval_tables
 from perfprobe.report.section.block import Section
 from perfprobe.report.section.children import child_recordings, child_tables
+from perfprobe.report.section.counters import counter_tables, counters
 from perfprobe.report.section.critical import critical, critical_tables
 from perfprobe.report.section.efficiency import efficiency, measurement_tables
 from perfprobe.report.section.environment import environment
@@ -28,6 +29,7 @@ from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
 from perfprobe.report.section.losses import losses
 from perfprobe.report.section.memory import memory, memory_tables
+from perfprobe.report.section.native import native, native_tables
 from perfprobe.report.section.peers import memory as peers_memory
 from perfprobe.report.section.peers import paddle, tensorboard
 from perfprobe.report.section.ranges import range_tables, ranges
@@ -38,6 +40,7 @@ from perfprobe.report.section.summary import summary, totals_table
 from perfprobe.report.section.threads import processor_tables, threads
 from perfprobe.report.section.workers import worker_tables, workers
 from perfprobe.tables.children import Children
+from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots
@@ -48,6 +51,7 @@ from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.live_steps import Benchmark
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
+from perfprobe.tables.native_code import NativeSplit
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
@@ -85,7 +89,9 @@ SECTIONS = (
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),
     Section("ranks", (Ranks,), ranks, rank_tables),
     Section("workers", (Feeding,), workers, worker_tables),
-    Section("threads", (Processors,), threads, processor_tables, shows=(Teams,)),
+    Section("threads", (Processors,), threads, processor_tables, shows=(Teams, NativeSplit)),
+    Section("native", (NativeSplit,), native, native_tables),
+    Section("counters", (CounterFindings,), counters, counter_tables),
     Section("sources", (), agreement, source_tables),
     Section("environment", (), environment),
     Section("losses", (Losses,), losses),

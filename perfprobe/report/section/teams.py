@@ -114,6 +114,17 @@ def operator_teams(findings: Findings) -> Iterator[Block]:
         yield Table(_columns(rows, wall_ns))
 
 
+def _native_columns(rows: Sequence[OperatorTeamRow]) -> list[Column]:
+    """What OpenMP's library used, where it was sampled."""
+    if all(row.spun_ns is None for row in rows):
+        return []
+    return [
+        figures("spinning", (units.duration(row.spun_ns) for row in rows), 3),
+        figures("scheduling", (units.duration(row.scheduling_ns) for row in rows), 5),
+        figures("locks", (units.duration(row.locks_ns) for row in rows), 5),
+    ]
+
+
 def _columns(rows: Sequence[OperatorTeamRow], wall_ns: int) -> list[Column]:
     lines = ["-" if row.line is None else shorten.place(row.line) for row in rows]
     return [
@@ -121,6 +132,8 @@ def _columns(rows: Sequence[OperatorTeamRow], wall_ns: int) -> list[Column]:
         figures("active", (f"{row.active:.2f} ±{row.error:.2f}" for row in rows), style="bold"),
         figures("of team", (units.percent(row.efficiency) for row in rows), 2),
         figures("idle", (units.duration(row.idle_ns) for row in rows), 3),
+        *_native_columns(rows),
+        figures("gain", (units.duration(row.gain_ns) for row in rows), 2),
         figures("not running", (units.duration(row.not_running_ns) for row in rows), 3),
         figures("looks", (units.count(row.looks) for row in rows), 4),
         Column("operator", [printable(row.operator) for row in rows], least=12),

@@ -1,0 +1,48 @@
+// Bytes that the memory controllers read and write, for all processes of the machine.
+//
+// Counters of Intel's integrated memory controllers (uncore_imc_*), as the kernel describes them in
+// sysfs: event, scale and the processor of each socket that reads them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cpu/perf/open_event.h"
+
+namespace perfprobe {
+
+struct MemoryBytes {
+  int64_t read, written;
+};
+
+class MemoryTraffic {
+ public:
+  // root: "/", or a folder with the same files.
+  explicit MemoryTraffic(std::string root = "/", OpenEvent open = &open_event);
+  MemoryTraffic(const MemoryTraffic&) = delete;
+  MemoryTraffic& operator=(const MemoryTraffic&) = delete;
+  ~MemoryTraffic();
+
+  // Throws RefusedEvent: there are no such counters, or they are not permitted.
+  void start();
+  // Returns sums since `start`.
+  [[nodiscard]] MemoryBytes read() const;
+  [[nodiscard]] bool runs() const { return !counters_.empty(); }
+
+ private:
+  struct Counter {
+    int event;
+    double bytes;  // that one count stands for
+    bool is_read;
+  };
+  void add(const std::string& folder, const char* name, bool is_read);
+  [[nodiscard]] std::string text(const std::string& path) const;
+
+  const std::string root_;
+  const OpenEvent open_;
+  std::vector<Counter> counters_;
+};
+
+}  // namespace perfprobe

@@ -1,0 +1,63 @@
+"""Counts events of all threads by the kernel's perf: what is not permitted or not there is a loss."""
+
+from __future__ import annotations
+
+from perfprobe import native
+from perfprobe.collect.base import Collector
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from perfprobe.collect.base import Facts
+    from perfprobe.native import PerfCounters
+    from perfprobe.support.errors import EnvironmentLack
+
+INTERVAL_NS = 5_000_000
+
+
+class CounterCollector(Collector):
+    """Has the recorder's writer read the counters from start to stop."""
+
+    name = "counters"
+
+    def __init__(self, facts: Facts, *, interval_ns: int = INTERVAL_NS, root: str = "/") -> None:
+        self._facts = facts
+        self._interval_ns = interval_ns
+        self._root = root
+        self._counters: PerfCounters | None = None
+
+    def available(self) -> EnvironmentLack | None:
+        """Returns None: what is not allowed is left out and said."""
+        return None
+
+    def start(self) -> None:
+        """Starts counting, and writes down what is counted and what is not."""
+        core = native.core()
+        counters = core.PerfCounters(self._facts.recorder.capsule(), self._interval_ns, self._root)
+        self._say_what_is_refused(core.counter_events_allowed())
+        counters.start()
+        traffic = counters.traffic_refused()
+        if traffic is not None:
+            self._facts.loss(self.name, f"not counted: {traffic[0]}", 1, traffic[1])
+        self._counters = counters
+
+    def stop(self) -> None:
+        """Writes the last counts, and what reading them cost."""
+        if self._counters is None:
+            return
+        figures = self._counters.stop()
+        self._facts.extend("counters", **figures)
+        if figures["unread_threads"]:
+            reason = "threads without counters: beyond 64, or too many open files"
+            self._facts.loss(self.name, reason, figures["unread_threads"], "ulimit -n 65536")
+
+    def _say_what_is_refused(self, events: list[tuple[str, bool, tuple[str, str] | None]]) -> None:
+        """Writes all events as facts. Those refused for one reason are one loss."""
+        facts, losses = [], {}
+        for name, user_only, refused in events:
+            reason, remedy = refused or ("", "")
+            facts.append({"name": name, "in_kernel": not user_only, "reason": reason, "remedy": remedy})
+            if refused is not None:
+                losses.setdefault((reason.removeprefix(f"{name} "), remedy), []).append(name)
+        self._facts.extend("counters", events=facts)
+        for (reason, remedy), names in losses.items():
+            self._facts.loss(self.name, f"not counted: {', '.join(names)}: {reason}", len(names), remedy)

@@ -1,0 +1,156 @@
+"""Rows of counters: of threads and of operators, scaled for groups that took turns, with VTune's CPI."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from perfprobe.report.rows.processors import thread_title
+from perfprobe.report.rows.row import inline, measured, place, values, word
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.counters import GROUPS, SOFTWARE, CounterFindings, EventState
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line, Phase
+
+# VTune calls a CPI above 1 high; 0.5 and less is what dense kernels reach.
+_GOOD_CPI, _HIGH_CPI = 0.5, 1.0
+_MISPREDICTED = 0.02  # of branches
+_MISSES = 5.0  # of the last level of cache, in 1000 instructions
+_STALLED = 0.3  # of the cycles
+
+
+@frozen(kw_only=True)
+class CountsRow:
+    """Counts of a thread or of an operator, None for what was not counted.
+
+    counts: as in the table, those of the processor scaled to all of the time. counted: by group, the part of
+    the time in which it counted. cpi: cycles for an instruction. reading: what that means.
+    """
+
+    line: Line | None = place()
+    thread: str | None = None
+    operator: str | None = None
+    signature: str | None = None
+    phase: str | None = None
+    looks: int | None = None
+    cpu_ns: int
+    counts: Mapping[str, int | None] = inline()
+    counted: Mapping[str, float | None] = inline()
+    cpi: float | None
+    reading: str
+
+
+@frozen(kw_only=True)
+class EventRow:
+    """An event: whether it was counted, also in the kernel, else why not and what would allow it."""
+
+    event: str
+    is_counted: bool
+    in_kernel: bool
+    reason: str
+    remedy: str
+
+
+def event_rows(findings: Findings) -> list[EventRow]:
+    """All events that were asked for."""
+    found = findings.get(CounterFindings)
+    return [] if found is None else [_event(event) for event in found.events]
+
+
+def _event(event: EventState) -> EventRow:
+    return EventRow(
+        event=event.name,
+        is_counted=not event.reason,
+        in_kernel=event.in_kernel and not event.reason,
+        reason=event.reason,
+        remedy=event.remedy,
+    )
+
+
+def thread_rows(findings: Findings) -> list[CountsRow]:
+    """Threads, most CPU time first."""
+    found = findings.get(CounterFindings)
+    if found is None:
+        return []
+    recording = findings.trace.recording
+    return [
+        _row(value, line=None, thread=thread_title(recording, value["thread"]))
+        for value in values(found.threads)
+    ]
+
+
+def operator_rows(findings: Findings) -> list[CountsRow]:
+    """Operators that filled enough readings, most CPU time first."""
+    found, trace = findings.get(CounterFindings), findings.trace
+    if found is None:
+        return []
+    return [
+        _row(
+            value,
+            operator=trace.recording[Strings][value["name"]],
+            signature=trace.signature(value["signature"]),
+            line=trace.line(value["frame"]),
+            phase=word(Phase, value["phase"]),
+            looks=value["looks"],
+        )
+        for value in values(found.operators)
+    ]
+
+
+def _row(value: dict[str, Any], **named: Any) -> CountsRow:
+    counts = {name: measured(value[name]) for name in SOFTWARE}
+    counts |= {name: scaled(value[name], value["enabled_ns"], value[group]) for name, group in GROUPS.items()}
+    counted = {
+        f"{group.removesuffix('_ns')}_counted": part(value[group], value["enabled_ns"])
+        for group in dict.fromkeys(GROUPS.values())
+    }
+    cycles, instructions = counts["cycles"], counts["instructions"]
+    cpi = cycles / instructions if cycles is not None and instructions else None
+    return CountsRow(
+        **named, cpu_ns=value["cpu_ns"], counts=counts, counted=counted, cpi=cpi, reading=reading(cpi, counts)
+    )
+
+
+def scaled(count: int, enabled_ns: int, counted_ns: int) -> int | None:
+    """A count for all of the time, from the part in which its group counted; None if that is none."""
+    if count < 0 or counted_ns <= 0:
+        return None
+    return round(count * (enabled_ns / counted_ns)) if enabled_ns > counted_ns else count
+
+
+def part(counted_ns: int, enabled_ns: int) -> float | None:
+    """The part of the time in which a group counted; None if it was never to count."""
+    return counted_ns / enabled_ns if enabled_ns > 0 and counted_ns >= 0 else None
+
+
+def reading(cpi: float | None, counts: Mapping[str, int | None]) -> str:
+    """What cycles for an instruction mean, as VTune reads them, and what explains a high number."""
+    if cpi is None:
+        return ""
+    if cpi <= _GOOD_CPI:
+        return "good"
+    causes = ", ".join(_causes(counts))
+    if cpi <= _HIGH_CPI:
+        return f"fair: {causes}" if causes else "fair"
+    return f"high: {causes or 'slow instructions, such as divisions, or long chains of them'}"
+
+
+def _causes(counts: Mapping[str, int | None]) -> list[str]:
+    """What keeps instructions from completing, as far as it was counted."""
+    found = []
+    if _ratio(counts, "cache_misses", "instructions") * 1000 >= _MISSES:
+        found.append("it waits for memory")
+    if _ratio(counts, "branch_misses", "branches") >= _MISPREDICTED:
+        found.append("branches are predicted wrongly")
+    if _ratio(counts, "frontend_stalls", "cycles") >= _STALLED:
+        found.append("instructions come too slowly")
+    if not found and _ratio(counts, "backend_stalls", "cycles") >= _STALLED:
+        found.append("it waits for data or for units of the processor")
+    return found
+
+
+def _ratio(counts: Mapping[str, int | None], name: str, of: str) -> float:
+    """0 where one of both was not counted."""
+    number, whole = counts[name], counts[of]
+    return number / whole if number is not None and whole else 0.0

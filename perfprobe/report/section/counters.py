@@ -1,0 +1,127 @@
+"""Counters: cycles, instructions, misses, page faults and switches of threads and operators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perfprobe.report import shorten
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.counters import CountsRow, EventRow, event_rows, operator_rows, thread_rows
+from perfprobe.report.rows.row import Values
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.counters import CounterFindings
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.trace import shown_name
+
+TOP = 8
+_WHOLE = 0.995  # a group that counted so much of the time did not take turns
+_SHOWN = {
+    "page_faults": "faults",
+    "context_switches": "switches",
+    "migrations": "migrations",
+    "instructions": "instructions",
+    "branch_misses": "branch misses",
+    "cache_misses": "cache misses",
+    "l1_misses": "L1 misses",
+    "frontend_stalls": "front stalls",
+    "backend_stalls": "back stalls",
+}
+
+
+def counter_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`counter_events`, `thread_counts`, `operator_counts` and `memory_bandwidth`."""
+    found = findings.get(CounterFindings)
+    traffic = []
+    if found is not None and found.read_bytes is not None:
+        names = ("read_bytes", "written_bytes", "traffic_ns")
+        traffic = [Values({name: getattr(found, name) for name in names})]
+    return {
+        "counter_events": event_rows(findings),
+        "thread_counts": thread_rows(findings),
+        "operator_counts": operator_rows(findings),
+        "memory_bandwidth": traffic,
+    }
+
+
+def counters(findings: Findings, choice: Choice) -> Iterator[Block]:
+    """What is counted, threads, operators, memory bandwidth, and what is not counted and why."""
+    most = choice.most(TOP) or None
+    events, threads, operators = event_rows(findings), thread_rows(findings), operator_rows(findings)
+    counted = sum(event.is_counted for event in events)
+    yield Heading("Counters", f"{counted} of {len(events)} events are counted here")
+    if threads:
+        yield Table(_columns(threads[:most], [_thread(row) for row in threads[:most]], "thread"))
+    if operators:
+        yield Table(_operator_columns(operators[:most]))
+    yield from _bandwidth(findings[CounterFindings])
+    for note in [*_notes(threads, operators), *_refused(events)]:
+        yield Paragraph(note, "dim")
+
+
+def _columns(rows: Sequence[CountsRow], names: Sequence[str], title: str) -> list[Column]:
+    has_cpi = any(row.cpi is not None for row in rows)
+    shown = {name: head for name, head in _SHOWN.items() if any(row.counts[name] is not None for row in rows)}
+    cpi = figures("CPI", (_decimal(row.cpi) for row in rows), style="bold")
+    return [
+        figures("CPU", (units.duration(row.cpu_ns) for row in rows)),
+        *([cpi] if has_cpi else []),
+        *(
+            figures(head, (units.amount(row.counts[name]) for row in rows), 2 + at)
+            for at, (name, head) in enumerate(shown.items())
+        ),
+        *([Column("reading", [row.reading for row in rows], 1, least=12, wish=24)] if has_cpi else []),
+        Column(title, list(names), least=12),
+    ]
+
+
+def _operator_columns(rows: Sequence[CountsRow]) -> list[Column]:
+    lines = [units.ABSENT if row.line is None else shorten.place(row.line) for row in rows]
+    signatures = [printable(shorten.signature(row.signature or "")) for row in rows]
+    return [
+        *_columns(rows, [printable(shown_name(row.operator or "", narrow=True)) for row in rows], "operator"),
+        Column("signature", signatures, 12, least=10, wish=20),
+        Column("line", [printable(line) for line in lines], 1),
+    ]
+
+
+def _thread(row: CountsRow) -> str:
+    return printable(row.thread or units.ABSENT)
+
+
+def _decimal(value: float | None) -> str:
+    return units.ABSENT if value is None else f"{value:.2f}"
+
+
+def _bandwidth(found: CounterFindings) -> Iterator[Block]:
+    if found.read_bytes is None or found.written_bytes is None or found.traffic_ns <= 0:
+        return
+    seconds = found.traffic_ns / 1e9
+    read, written = (units.size(each / seconds) for each in (found.read_bytes, found.written_bytes))
+    yield Paragraph(f"Memory: {read}/s read, {written}/s written, by all processes of the machine.")
+
+
+def _notes(threads: Sequence[CountsRow], operators: Sequence[CountsRow]) -> Iterator[str]:
+    """Which groups took turns."""
+    parts = [part for row in (*threads, *operators) for part in row.counted.values() if part is not None]
+    if parts and min(parts) < _WHOLE:
+        yield (
+            "The processor could not count all events at once: groups counted "
+            f"{units.percent(min(parts))} of the time at least, and are scaled to all of it."
+        )
+    if threads and not operators:
+        yield "No operator filled the time between two readings (5 ms): counts are of threads alone."
+
+
+def _refused(events: Sequence[EventRow]) -> Iterator[str]:
+    """Events that are not counted, one line for each reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for event in events:
+        if event.reason:
+            key = event.reason.removeprefix(f"{event.event} "), event.remedy
+            reasons.setdefault(key, []).append(event.event)
+    for (reason, remedy), names in reasons.items():
+        yield printable(f"Not counted: {', '.join(names)}: {reason}. To change: {remedy}.")
