@@ -20,14 +20,14 @@ std::string bytes_of(const BlockEncoder& encoder) {
 }
 
 // The check value of CRC-32/ISO-HDLC, which zlib uses, over the ASCII digits 1 to 9.
-void checksum_is_zlibs() {
+void checksum_equals_that_of_zlib() {
   const std::string digits = "123456789";
   CHECK_EQUAL(perfprobe::crc32(reinterpret_cast<const uint8_t*>(digits.data()), digits.size()),
               0xCBF43926U);
   CHECK_EQUAL(perfprobe::crc32(nullptr, 0), 0U);
 }
 
-void equal_values_are_one_constant() {
+void equal_values_are_encoded_as_one_constant() {
   BlockEncoder encoder;
   const std::vector<int64_t> values(1000, -1);
   encoder.begin("t", values.size(), 1);
@@ -38,7 +38,7 @@ void equal_values_are_one_constant() {
               "c\x00\x01\x01"s);
 }
 
-void runs_and_plain_values() {
+void runs_and_plain_values_are_decoded_again() {
   BlockEncoder encoder;
   encoder.begin("t", 8, 2);
   encoder.add_ids("r", std::vector<int64_t>{3, 3, 3, 3, 3, 3, 3, 4});
@@ -49,7 +49,7 @@ void runs_and_plain_values() {
               "\x01p\x01\x09\x02\x04\x06\x08\x0a\x0c\x0e\xd8\x04"s);
 }
 
-void differences_and_relative_values() {
+void differences_and_relative_values_are_decoded_again() {
   BlockEncoder encoder;
   const std::vector<int64_t> start{100, 90};
   const std::vector<int64_t> end{101, 95};
@@ -74,7 +74,7 @@ void extreme_differences_wrap() {
   CHECK_EQUAL(encoder.payload().size(), size_t{4 + 2 + 2 + 10 + 1});
 }
 
-void text_has_lengths_before_bytes() {
+void text_is_encoded_as_lengths_then_bytes() {
   BlockEncoder encoder;
   encoder.begin("t", 2, 1);
   encoder.add_text("x", std::vector<std::string_view>{"ab", ""});
@@ -86,11 +86,11 @@ void text_has_lengths_before_bytes() {
 }  // namespace
 
 int main() {
-  checksum_is_zlibs();
-  equal_values_are_one_constant();
-  runs_and_plain_values();
-  differences_and_relative_values();
+  checksum_equals_that_of_zlib();
+  equal_values_are_encoded_as_one_constant();
+  runs_and_plain_values_are_decoded_again();
+  differences_and_relative_values_are_decoded_again();
   extreme_differences_wrap();
-  text_has_lengths_before_bytes();
+  text_is_encoded_as_lengths_then_bytes();
   return perfprobe::test::report();
 }

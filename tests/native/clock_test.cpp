@@ -28,7 +28,7 @@ void ticks_become_monotonic_nanoseconds() {
 }
 
 // With pairs microseconds apart the rate would be a random walk.
-void many_pairs_do_not_spoil_the_rate() {
+void the_rate_stays_exact_after_many_pairs() {
   perfprobe::TickConverter converter;
   const int64_t ns = perfprobe::monotonic_ns();
   const int64_t ticks = perfprobe::read_ticks();
@@ -56,7 +56,7 @@ void converted_time_never_runs_backwards() {
 
 int main() {
   ticks_become_monotonic_nanoseconds();
-  many_pairs_do_not_spoil_the_rate();
+  the_rate_stays_exact_after_many_pairs();
   converted_time_never_runs_backwards();
   return perfprobe::test::report();
 }

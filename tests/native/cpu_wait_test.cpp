@@ -47,14 +47,14 @@ bool waited(const std::function<bool(CpuWait&)>& wait, const std::function<void(
   return result;
 }
 
-void it_ends_at_its_time() {
+void a_wait_ends_at_its_time() {
   const int64_t due_ns = monotonic_ns() + 20'000'000;
   CHECK(waited([=](CpuWait& wait) { return wait.wait_until(due_ns); }, [] {}));
   CHECK(monotonic_ns() >= due_ns);
 }
 
 // The process uses its allowance repeatedly. Without `watch` nothing happens.
-void it_ends_when_the_process_works() {
+void a_wait_ends_when_the_process_uses_cpu_time() {
   const auto watched = [](CpuWait& wait) {
     CHECK(wait.watch(5'000'000));
     return wait.wait_until(monotonic_ns() + kLongNs);
@@ -68,7 +68,7 @@ void it_ends_when_the_process_works() {
   CHECK(waited(unwatched, [] { use_cpu(50'000'000); }));
 }
 
-void it_ends_when_it_is_woken() {
+void a_wait_ends_when_it_is_woken() {
   NativeThread* self = nullptr;
   CpuWait wait;
   NativeThread thread(
@@ -85,7 +85,7 @@ void it_ends_when_it_is_woken() {
 }
 
 // No other thread may get the signal: its default action would end the process.
-void no_other_thread_is_disturbed() {
+void a_wait_interrupts_no_other_thread() {
   sigset_t pending;
   CHECK_EQUAL(sigpending(&pending), 0);
   CHECK_EQUAL(sigismember(&pending, CpuWait::signal()), 0);
@@ -94,9 +94,9 @@ void no_other_thread_is_disturbed() {
 }  // namespace
 
 int main() {
-  it_ends_at_its_time();
-  it_ends_when_the_process_works();
-  it_ends_when_it_is_woken();
-  no_other_thread_is_disturbed();
+  a_wait_ends_at_its_time();
+  a_wait_ends_when_the_process_uses_cpu_time();
+  a_wait_ends_when_it_is_woken();
+  a_wait_interrupts_no_other_thread();
   return perfprobe::test::report();
 }

@@ -14,7 +14,7 @@ namespace {
 
 using perfprobe::CuptiBuffers;
 
-void no_more_than_the_limit() {
+void no_more_buffers_than_the_limit_are_given() {
   CuptiBuffers buffers;
   buffers.limit(3);
   buffers.keep_spares();
@@ -34,7 +34,7 @@ void no_more_than_the_limit() {
   CHECK_EQUAL(buffers.figures().most_used, 3);
 }
 
-void in_the_order_of_completion_and_zeroed() {
+void buffers_come_in_the_order_of_completion_and_zeroed() {
   CuptiBuffers buffers;
   uint8_t* first = buffers.request();
   uint8_t* second = buffers.request();
@@ -50,7 +50,7 @@ void in_the_order_of_completion_and_zeroed() {
   CHECK(std::all_of(second, second + CuptiBuffers::kBytes, [](uint8_t byte) { return byte == 0; }));
 }
 
-void what_is_not_ours_is_left_alone() {
+void foreign_buffers_are_refused() {
   CuptiBuffers buffers;
   std::vector<uint8_t> foreign(100);
   buffers.complete(foreign.data(), 100);
@@ -66,7 +66,7 @@ void what_is_not_ours_is_left_alone() {
 }
 
 // Every written byte arrives once.
-void threads_share_them() {
+void threads_share_buffers() {
   constexpr int kThreads = 4;
   constexpr int kEach = 300;
   CuptiBuffers buffers;
@@ -106,9 +106,9 @@ void threads_share_them() {
 }  // namespace
 
 int main() {
-  no_more_than_the_limit();
-  in_the_order_of_completion_and_zeroed();
-  what_is_not_ours_is_left_alone();
-  threads_share_them();
+  no_more_buffers_than_the_limit_are_given();
+  buffers_come_in_the_order_of_completion_and_zeroed();
+  foreign_buffers_are_refused();
+  threads_share_buffers();
   return perfprobe::test::report();
 }

@@ -67,7 +67,7 @@ void calls_and_waits_are_decoded(const Layout& layout) {
 }
 
 // CUPTI writes 0 if it has no time, and an end of 0 for work that has not ended.
-void what_has_no_times_is_not_timed(const Layout& layout) {
+void records_without_times_have_no_duration(const Layout& layout) {
   const uint64_t never[][2] = {{0, 0}, {5000, 0}, {0, 5000}, {5001, 5000}, {~uint64_t{0}, 5000}};
   for (const auto& [start, end] : never) {
     const auto row =
@@ -82,7 +82,7 @@ void what_has_no_times_is_not_timed(const Layout& layout) {
 
 // Cut after each byte, in memory of exactly that size, so that the sanitizer notices reads beyond
 // it.
-void a_short_record_only_misses_fields() {
+void fields_beyond_a_short_record_are_unknown() {
   const Layout& layout = test::kLayouts[0];
   const Bytes whole = test::kernel(layout, nullptr, 5000, 5250);
   for (size_t size = 0; size <= whole.bytes().size(); ++size) {
@@ -99,7 +99,7 @@ void a_short_record_only_misses_fields() {
   }
 }
 
-void strides_are_asked_from_the_library() {
+void strides_are_read_from_the_library() {
   for (const Layout& layout : test::kLayouts) {
     test::current_strides() = layout.strides();
     CHECK(perfprobe::probe_strides(test::next_by_strides).bytes == layout.strides().bytes);
@@ -124,9 +124,9 @@ int main() {
     kernels_are_decoded(layout);
     copies_are_decoded(layout);
     calls_and_waits_are_decoded(layout);
-    what_has_no_times_is_not_timed(layout);
+    records_without_times_have_no_duration(layout);
   }
-  a_short_record_only_misses_fields();
-  strides_are_asked_from_the_library();
+  fields_beyond_a_short_record_are_unknown();
+  strides_are_read_from_the_library();
   return perfprobe::test::report();
 }

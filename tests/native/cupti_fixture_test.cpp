@@ -58,7 +58,7 @@ const char* name_at(const std::vector<uint8_t>& buffer, size_t record) {
   return name;
 }
 
-void what_was_taken_is_read_again() {
+void a_fixture_is_read_as_it_was_written() {
   const auto fixture = test::CuptiFixtureReader(write_fixture()).fixture;
   CHECK_EQUAL(fixture.origin, "synthetic, by cupti_fixture_test");
   CHECK_EQUAL(fixture.cupti_version, 130'001U);
@@ -77,7 +77,7 @@ void what_was_taken_is_read_again() {
   CHECK_EQUAL(fixture.calls.at({1, 307}), "cuLaunchKernel");
 }
 
-void a_fixture_cut_off_has_what_was_before() {
+void a_truncated_fixture_has_everything_before_the_cut() {
   const std::string path = write_fixture();
   std::ifstream file(path, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(file), {}};
@@ -105,7 +105,7 @@ void a_fixture_stays_small() {
   CHECK_EQUAL(test::CuptiFixtureReader(path).fixture.left_out, 2U);
 }
 
-void no_place_is_an_error() {
+void a_missing_folder_is_an_error() {
   bool refused = false;
   try {
     CuptiFixtureWriter("/nowhere/a.cupti", "synthetic", 1, test::next_by_strides, callback_name);
@@ -118,9 +118,9 @@ void no_place_is_an_error() {
 }  // namespace
 
 int main() {
-  what_was_taken_is_read_again();
-  a_fixture_cut_off_has_what_was_before();
+  a_fixture_is_read_as_it_was_written();
+  a_truncated_fixture_has_everything_before_the_cut();
   a_fixture_stays_small();
-  no_place_is_an_error();
+  a_missing_folder_is_an_error();
   return test::report();
 }

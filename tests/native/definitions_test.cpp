@@ -25,7 +25,7 @@ void strings_are_interned_by_content() {
   CHECK(definitions.take_new().empty());
 }
 
-void refused_definitions_come_again_first() {
+void refused_definitions_are_offered_again_first() {
   Definitions definitions;
   definitions.intern("a");
   NewDefinitions refused = definitions.take_new();
@@ -74,7 +74,7 @@ void names_beyond_the_limit_are_one() {
   CHECK(definitions.intern_name("aten::sin", true).id != other);
 }
 
-void roots_of_one_type_are_bounded() {
+void models_of_one_type_are_limited() {
   Definitions definitions;
   const int32_t type = definitions.intern("CrossEntropyLoss").id;
   int32_t last = kNone;
@@ -84,7 +84,7 @@ void roots_of_one_type_are_bounded() {
   CHECK_EQUAL(definitions.take_new().modules.size(), Definitions::kRootsOfAType);
 }
 
-void the_table_finds_what_was_put_in() {
+void the_table_finds_every_entry() {
   perfprobe::InternTable table;
   constexpr int32_t kCount = 10'000;
   for (int32_t i = 0; i < kCount; ++i)
@@ -97,7 +97,7 @@ void the_table_finds_what_was_put_in() {
 }
 
 // Words with another order, length or place have another hash.
-void hashes_tell_order_and_length() {
+void hashes_depend_on_order_and_length() {
   const auto hash = [](std::initializer_list<uint64_t> words) {
     perfprobe::Hasher hasher;
     for (const uint64_t word : words)
@@ -113,12 +113,12 @@ void hashes_tell_order_and_length() {
 
 int main() {
   strings_are_interned_by_content();
-  refused_definitions_come_again_first();
+  refused_definitions_are_offered_again_first();
   signatures_beyond_the_limit_are_one_row();
   values_are_kept_until_they_take_too_much_room();
   names_beyond_the_limit_are_one();
-  roots_of_one_type_are_bounded();
-  the_table_finds_what_was_put_in();
-  hashes_tell_order_and_length();
+  models_of_one_type_are_limited();
+  the_table_finds_every_entry();
+  hashes_depend_on_order_and_length();
   return perfprobe::test::report();
 }

@@ -22,7 +22,7 @@ double exact(const std::string& kind, double x) {
 
 // The element after the last one must not change.
 template <class Real>
-void results_are_those_of_the_library(const perfprobe::ElementKernel& kernel, double error) {
+void results_equal_those_of_the_library(const perfprobe::ElementKernel& kernel, double error) {
   for (const int64_t count : {0, 1, 3, 8, 15, 16, 17, 33, 1001}) {
     std::vector<Real> left;
     std::vector<Real> right;
@@ -40,7 +40,7 @@ void results_are_those_of_the_library(const perfprobe::ElementKernel& kernel, do
   }
 }
 
-void every_kernel_that_runs_here() {
+void every_kernel_of_this_processor_is_tested() {
   int run = 0;
   for (const perfprobe::ElementKernel& kernel : perfprobe::element_kernels()) {
     const std::string missing = kernel.missing();
@@ -50,14 +50,14 @@ void every_kernel_that_runs_here() {
     }
     ++run;
     if (std::string(kernel.dtype) == "f32")
-      results_are_those_of_the_library<float>(kernel, 6e-7);
+      results_equal_those_of_the_library<float>(kernel, 6e-7);
     else
-      results_are_those_of_the_library<double>(kernel, 2e-15);
+      results_equal_those_of_the_library<double>(kernel, 2e-15);
   }
   std::fprintf(stderr, "%d kernels were run\n", run);
 }
 
-void runs_come_one_after_another() {
+void gathered_runs_are_contiguous() {
   std::vector<char> table(4096);
   for (size_t i = 0; i < table.size(); ++i)
     table[i] = static_cast<char>(i * 7);
@@ -77,7 +77,7 @@ void runs_come_one_after_another() {
 }  // namespace
 
 int main() {
-  every_kernel_that_runs_here();
-  runs_come_one_after_another();
+  every_kernel_of_this_processor_is_tested();
+  gathered_runs_are_contiguous();
   return perfprobe::test::report();
 }

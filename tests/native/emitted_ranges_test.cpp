@@ -37,7 +37,7 @@ class Listening {
   std::streamoff read_until_ = 0;
 };
 
-void an_itt_collector_hears_all(Listening& tool) {
+void an_itt_collector_receives_all_ranges(Listening& tool) {
   CHECK(itt::is_listening());
   const itt::Message work = itt::message("work");
   itt::push(work, 5);
@@ -51,7 +51,7 @@ void an_itt_collector_hears_all(Listening& tool) {
 }
 
 #ifdef NVTX_LISTENER
-void an_nvtx_tool_hears_all(Listening& tool) {
+void an_nvtx_tool_receives_all_ranges(Listening& tool) {
   CHECK(nvtx::is_listening());
   const nvtx::Message work = nvtx::message("work");
   nvtx::push(work, 5);
@@ -63,7 +63,7 @@ void an_nvtx_tool_hears_all(Listening& tool) {
               "mark work\n");
 }
 #else
-void nvtx_is_not_there() {
+void nvtx_is_missing() {
   CHECK(!nvtx::is_listening());
   CHECK_EQUAL(nvtx::start(nvtx::message("nobody")), uint64_t{0});
 }
@@ -82,15 +82,15 @@ int main() {
   char pattern[] = "/tmp/perfprobe-test-XXXXXX";
   const std::string folder = ::mkdtemp(pattern);
   Listening itt_tool("INTEL_LIBITTNOTIFY64", ITT_LISTENER, folder + "/itt");
-  an_itt_collector_hears_all(itt_tool);
+  an_itt_collector_receives_all_ranges(itt_tool);
 #ifdef NVTX_LISTENER
   Listening nvtx_tool("NVTX_INJECTION64_PATH", NVTX_LISTENER, folder + "/nvtx");
-  an_nvtx_tool_hears_all(nvtx_tool);
+  an_nvtx_tool_receives_all_ranges(nvtx_tool);
   set_own_ranges();
   CHECK_EQUAL(nvtx_tool.take_heard(),
               "text mine\npush mine\npayload 0\npop \npush mine\npayload 0\npop \n");
 #else
-  nvtx_is_not_there();
+  nvtx_is_missing();
   set_own_ranges();
 #endif
   CHECK_EQUAL(itt_tool.take_heard(), "push mine\npop \npush mine\npop \n");

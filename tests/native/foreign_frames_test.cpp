@@ -35,7 +35,7 @@ namespace {
 
 uint64_t number = 0;  // number of the image that is being read
 
-void say_which() {
+void print_image_number() {
   std::fprintf(stderr, "image %llu\n", static_cast<unsigned long long>(number));
 }
 
@@ -164,7 +164,7 @@ int main() {
   const uint64_t images = number_of("PERFPROBE_IMAGES", 30'000);
   const uint64_t first = number_of("PERFPROBE_FIRST_IMAGE", 0);
   if (__sanitizer_set_death_callback != nullptr)
-    __sanitizer_set_death_callback(say_which);
+    __sanitizer_set_death_callback(print_image_number);
   Reader reader;
   for (number = first; number < first + images; ++number) {
     Random random(number);
@@ -174,7 +174,7 @@ int main() {
     else
       reader.anything_may_be_wrong(random);
     if (perfprobe::test::failures > before) {
-      say_which();
+      print_image_number();
       return perfprobe::test::report();
     }
   }

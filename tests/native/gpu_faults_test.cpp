@@ -29,13 +29,13 @@ void a_clock_that_was_replaced_is_set_again() {
 }
 
 // Below 13.1 the clock is registered once, and ours stays registered until the process ends.
-void the_clock_is_left_as_the_version_allows() {
+void the_clock_is_reset_if_the_version_allows_it() {
   record([](Recorder&) { launch_many(1, 1); });
   const std::string layout = std::getenv("STANDIN_LAYOUT") ? std::getenv("STANDIN_LAYOUT") : "13.0";
   CHECK_EQUAL(has_default_clock(), layout == "13.1" || layout == "13.2" ? 1U : 0U);
 }
 
-void times_of_the_default_clock_are_made_ours() {
+void times_of_the_default_clock_are_converted() {
   const Setting setting("STANDIN_REALTIME", "4");
   const Result result = record([](Recorder&) { launch_many(100, 1); });
   CHECK_EQUAL(result.totals.kernels.calls, 100);
@@ -45,7 +45,7 @@ void times_of_the_default_clock_are_made_ours() {
   CHECK_EQUAL(result.figures.rows.untimed, 0);
 }
 
-void times_of_an_unknown_clock_are_none() {
+void times_of_an_unknown_clock_are_left_out() {
   const Setting setting("STANDIN_STRANGE", "4");
   const Result result = record([](Recorder&) { launch_many(100, 1); });
   CHECK_EQUAL(result.totals.kernels.calls, 100);
@@ -63,7 +63,7 @@ void a_late_buffer_is_waited_for() {
   CHECK_EQUAL(result.figures.buffers.lent(), 0);
 }
 
-void a_buffer_that_never_comes_is_counted() {
+void a_buffer_that_is_never_returned_is_counted() {
   const Setting setting("STANDIN_KEEP", "1");
   for (int i = 0; i < 2; ++i) {  // each recording counts its own
     const Result result = record([](Recorder&) { launch_many(50, 1); });
@@ -76,7 +76,7 @@ void a_buffer_that_never_comes_is_counted() {
 }
 
 // Fields that CUPTI leaves as promised zeros must not have old values.
-void buffers_come_back_clean() {
+void buffers_are_zeroed_before_reuse() {
   const Setting setting("STANDIN_SCRIBBLE", "300000");
   for (int i = 0; i < 3; ++i) {
     const Result result = record([](Recorder&) { launch_many(20, 1); });
@@ -95,11 +95,11 @@ void buffers_come_back_clean() {
 int main() {
   use_standin();
   a_clock_that_was_replaced_is_set_again();
-  the_clock_is_left_as_the_version_allows();
-  times_of_the_default_clock_are_made_ours();
-  times_of_an_unknown_clock_are_none();
+  the_clock_is_reset_if_the_version_allows_it();
+  times_of_the_default_clock_are_converted();
+  times_of_an_unknown_clock_are_left_out();
   a_late_buffer_is_waited_for();
-  a_buffer_that_never_comes_is_counted();
-  buffers_come_back_clean();
+  a_buffer_that_is_never_returned_is_counted();
+  buffers_are_zeroed_before_reuse();
   return report();
 }

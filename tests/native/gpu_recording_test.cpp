@@ -46,7 +46,7 @@ void everything_is_counted() {
 }
 
 // By their numbers in cupti_runtime_cbid.h and cupti_driver_cbid.h.
-void launches_are_traced_and_questions_are_not() {
+void launches_are_recorded_and_queries_are_not() {
   record([](Recorder&) {
     for (const uint32_t launch_call : {211U, 311U, 505U})
       CHECK_EQUAL(is_traced(2, launch_call), 1U);
@@ -78,7 +78,7 @@ void threads_and_forks_lose_nothing() {
 }
 
 // Each recording of a process counts its own.
-void recordings_follow_each_other() {
+void a_second_recording_has_only_its_own_records() {
   for (int count = 3; count <= 5; ++count) {
     const Result result = record([count](Recorder&) { launch_many(count, 1); });
     CHECK_EQUAL(result.totals.kernels.calls, count);
@@ -101,7 +101,7 @@ void many_small_buffers() {
 }
 
 // More requests at once than there may be buffers. Only newer versions tolerate a refusal.
-void what_is_refused_is_counted() {
+void refused_requests_are_counted() {
   const Setting setting("STANDIN_BUFFER", "300");
   const Setting kept("STANDIN_SLOW_FLUSH", "1");
   const Result result = record([](Recorder&) { launch_many(2000, 1); });
@@ -160,7 +160,7 @@ void refused(const char* name, const char* value, const char* reason) {
   check_left_clean();
 }
 
-void refusals_are_told_in_words() {
+void refusals_have_a_reason_in_words() {
   refused("STANDIN_CLIENT", "CUPTI for Kineto",
           "another tool uses CUPTI already: CUPTI for Kineto (");
   refused("STANDIN_FAIL", "cuptiSubscribe=15", "older than this CUPTI");
@@ -187,14 +187,14 @@ void a_kind_that_is_refused_is_left_out() {
   CHECK_EQUAL(result.totals.copies[1].calls, 0);
 }
 
-void a_library_that_is_none_is_refused() {
+void a_file_that_is_not_cupti_is_refused() {
   setenv("PERFPROBE_CUPTI", "/nowhere/libcupti.so.13", 1);
   refused("PERFPROBE_UNUSED", "", "driver");
   setenv("PERFPROBE_CUPTI", STANDIN, 1);
 }
 
 // The library that the program has mapped takes precedence over a named one.
-void the_mapped_library_comes_first() {
+void the_library_in_the_process_takes_precedence() {
   unsetenv("PERFPROBE_ASSUME_DRIVER");
   setenv("PERFPROBE_CUPTI", "/nowhere/libcupti.so.13", 1);
   const perfprobe::VendorLibrary library = perfprobe::find_cupti({13, {}});
@@ -210,18 +210,18 @@ void the_mapped_library_comes_first() {
 int main() {
   use_standin();
   everything_is_counted();
-  launches_are_traced_and_questions_are_not();
+  launches_are_recorded_and_queries_are_not();
   threads_and_forks_lose_nothing();
-  recordings_follow_each_other();
+  a_second_recording_has_only_its_own_records();
   many_small_buffers();
-  what_is_refused_is_counted();
+  refused_requests_are_counted();
   dropped_records_are_counted();
   kernels_without_times_are_counted();
   a_slow_flush_loses_nothing();
   another_client_that_takes_over_is_noticed();
-  refusals_are_told_in_words();
+  refusals_have_a_reason_in_words();
   a_kind_that_is_refused_is_left_out();
-  a_library_that_is_none_is_refused();
-  the_mapped_library_comes_first();
+  a_file_that_is_not_cupti_is_refused();
+  the_library_in_the_process_takes_precedence();
   return perfprobe::test::report();
 }

@@ -70,7 +70,7 @@ std::vector<uint8_t> one_of_each(const Layout& layout) {
                           test::external_id(3)});
 }
 
-void all_is_counted(const Layout& layout) {
+void every_record_is_counted(const Layout& layout) {
   Taken taken(layout);
   taken.take(one_of_each(layout));
   taken.take(test::buffer_of({test::kernel(layout, kName, 0, 0), test::copy(layout, 1, 0, 0)}));
@@ -90,7 +90,7 @@ void all_is_counted(const Layout& layout) {
 }
 
 // A cut buffer loses only the record that was cut.
-void a_buffer_is_cut_at_every_byte() {
+void a_buffer_may_end_at_any_byte() {
   const Layout& layout = test::kLayouts[3];
   const auto whole = one_of_each(layout);
   const size_t ends[] = {208, 296, 392, 480, 520, 560, 600, 640, 664, 688};
@@ -159,7 +159,7 @@ void without_strides_nothing_is_decoded() {
   CHECK_EQUAL(taken.totals.read().kernels.calls, 0);
 }
 
-void a_library_gone_astray_is_not_followed() {
+void invalid_sizes_from_the_library_are_refused() {
   static size_t step = 0;  // how far the library steps from the third record on
   const auto astray = [](uint8_t* buffer, size_t bytes, void** record) -> uint32_t {
     if (*record == nullptr || *record == buffer)
@@ -178,7 +178,7 @@ void a_library_gone_astray_is_not_followed() {
   }
 }
 
-void names_are_read_with_care() {
+void invalid_names_are_refused() {
   const Layout& layout = test::kLayouts[6];
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto* pages = static_cast<char*>(
@@ -212,7 +212,7 @@ void names_are_read_with_care() {
 }
 
 // More names, launches, functions and threads than are kept, and many blocks of rows.
-void all_is_bounded() {
+void tables_have_a_limit() {
   constexpr size_t kRecords = 300'000;
   const Layout& layout = test::kLayouts[6];
   std::vector<uint8_t> buffer;
@@ -243,7 +243,7 @@ void all_is_bounded() {
   CHECK_EQUAL(taken.recorder.dropped_rows(), 0);
 }
 
-void totals_are_read_meanwhile() {
+void totals_can_be_read_while_rows_are_added() {
   const Layout& layout = test::kLayouts[6];
   Taken taken(layout);
   std::atomic<bool> done{false};
@@ -267,14 +267,14 @@ void totals_are_read_meanwhile() {
 
 int main() {
   for (const Layout& layout : test::kLayouts)
-    all_is_counted(layout);
-  a_buffer_is_cut_at_every_byte();
+    every_record_is_counted(layout);
+  a_buffer_may_end_at_any_byte();
   unknown_kinds_are_counted();
   any_byte_may_be_wrong();
   without_strides_nothing_is_decoded();
-  a_library_gone_astray_is_not_followed();
-  names_are_read_with_care();
-  all_is_bounded();
-  totals_are_read_meanwhile();
+  invalid_sizes_from_the_library_are_refused();
+  invalid_names_are_refused();
+  tables_have_a_limit();
+  totals_can_be_read_while_rows_are_added();
   return test::report();
 }

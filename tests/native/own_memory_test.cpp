@@ -29,7 +29,7 @@ void many_pieces_are_copied_in_order(const OwnMemory& memory) {
   CHECK(memory.read({}));
 }
 
-void what_is_not_mapped_is_refused(const OwnMemory& memory) {
+void unmapped_memory_is_refused(const OwnMemory& memory) {
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   auto* pages = static_cast<char*>(
       mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
@@ -74,7 +74,7 @@ int main() {
   for (const auto way : {OwnMemory::Way::system_call, OwnMemory::Way::file}) {
     const OwnMemory memory(way);
     many_pieces_are_copied_in_order(memory);
-    what_is_not_mapped_is_refused(memory);
+    unmapped_memory_is_refused(memory);
     texts_are_read_to_their_end(memory);
   }
   const OwnMemory memory;

@@ -8,7 +8,7 @@
 
 namespace {
 
-void sums_hold_as_many_products_as_were_asked_for() {
+void sums_have_as_many_products_as_requested() {
   int run = 0;
   for (const perfprobe::PeakKernel& kernel : perfprobe::peak_kernels()) {
     const std::string missing = kernel.missing();
@@ -25,7 +25,7 @@ void sums_hold_as_many_products_as_were_asked_for() {
 
 // By the widths in Intel's manual: lanes x products in a lane, times a number of instructions that
 // hides latency.
-void a_round_is_whole_instructions() {
+void a_round_has_a_whole_number_of_instructions() {
   for (const perfprobe::PeakKernel& kernel : perfprobe::peak_kernels()) {
     const std::string name = kernel.name;
     const int64_t products = name == "f32 avx2"      ? 8
@@ -53,8 +53,8 @@ void names_are_unique() {
 }  // namespace
 
 int main() {
-  sums_hold_as_many_products_as_were_asked_for();
-  a_round_is_whole_instructions();
+  sums_have_as_many_products_as_requested();
+  a_round_has_a_whole_number_of_instructions();
   names_are_unique();
   return perfprobe::test::report();
 }

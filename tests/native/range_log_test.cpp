@@ -87,7 +87,7 @@ const RangeSink& sink() {
   return RangeLog::sink();
 }
 
-void ends_find_their_begins() {
+void ends_are_matched_with_their_begins() {
   const int32_t name = sink().name("a");
   const int32_t domain = sink().name("domain");
   const RangeFigures figures = record([&] {
@@ -108,7 +108,7 @@ void ends_find_their_begins() {
   CHECK_EQUAL(figures.lost + figures.too_many + figures.beyond, 0);
 }
 
-void nothing_is_kept_between_recordings() {
+void a_recording_has_no_ranges_of_the_one_before() {
   const int32_t name = sink().name("between");
   sink().push(kNvtx, -1, name);
   CHECK_EQUAL(sink().start(kNvtx, -1, name), 0);
@@ -120,7 +120,7 @@ void nothing_is_kept_between_recordings() {
   CHECK_EQUAL(sink().name("between"), name);           // valid until the process ends
 }
 
-void many_more_than_a_ring_holds() {
+void more_ranges_than_a_ring_holds_are_recorded() {
   constexpr int kMany = 100'000;
   const int32_t name = sink().name("many");
   const RangeFigures figures = record([&] {
@@ -132,7 +132,7 @@ void many_more_than_a_ring_holds() {
   CHECK_EQUAL(rows(figures, kNvtx), kMany);
 }
 
-void deeper_than_is_kept() {
+void ranges_nested_too_deep_are_counted() {
   constexpr int kDeep = 5000;
   const int32_t name = sink().name("deep");
   const RangeFigures figures = record([&] {
@@ -146,7 +146,7 @@ void deeper_than_is_kept() {
   CHECK_EQUAL(figures.unmatched + figures.open, 0);
 }
 
-void rough_names() {
+void long_missing_and_invalid_names() {
   const std::string text(5000, 'x');
   const std::string cut(sink().text(sink().name(text.c_str())));
   CHECK_EQUAL(cut.size(), RangeNames::kMostBytes);
@@ -164,7 +164,7 @@ void rough_names() {
 
 // Ranges left open by a thread end with it. A free range may end on another thread, whichever of
 // the two is processed first.
-void threads_that_come_and_go() {
+void threads_that_start_and_end() {
   constexpr int kThreads = 8;
   constexpr int kEach = 5000;
   std::atomic<int64_t> handed{0};
@@ -192,7 +192,7 @@ void threads_that_come_and_go() {
   CHECK_EQUAL(figures.unmatched + figures.lost, 0);
 }
 
-void recordings_begin_and_end_under_running_threads() {
+void recordings_begin_and_end_while_threads_run() {
   std::atomic<bool> is_done{false};
   std::vector<std::thread> threads;
   for (int number = 0; number < 3; ++number) {
@@ -231,7 +231,7 @@ void own_ranges_end_in_any_order() {
 #ifndef __SANITIZE_THREAD__  // which does not allow threads in a forked child
 
 // The child does not record but may start to. Another thread was using ranges during the fork.
-void a_forked_child_is_whole() {
+void a_forked_child_can_record() {
   std::atomic<bool> is_done{false};
   std::thread busy([&] {
     while (!is_done) {
@@ -275,7 +275,7 @@ void connect_injection() {
 
 // This client is the one by which perfprobe emits. Only in perfprobe's modules it is recognized as
 // our own.
-void an_itt_client_is_heard() {
+void ranges_of_an_itt_client_are_recorded() {
   const RangeFigures figures = record([] {
     const itt::Message name = itt::message("task");
     itt::push(name);
@@ -296,7 +296,7 @@ void an_itt_client_is_heard() {
 
 #ifdef NVTX_LISTENER
 
-void an_nvtx_client_is_heard() {
+void ranges_of_an_nvtx_client_are_recorded() {
   nvtxEventAttributes_t unnamed{};
   unnamed.version = NVTX_VERSION;
   unnamed.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -346,22 +346,22 @@ void names_beyond_the_limit_are_one() {
 }  // namespace
 
 int main() {
-  ends_find_their_begins();
-  nothing_is_kept_between_recordings();
-  many_more_than_a_ring_holds();
-  deeper_than_is_kept();
-  rough_names();
-  threads_that_come_and_go();
-  recordings_begin_and_end_under_running_threads();
+  ends_are_matched_with_their_begins();
+  a_recording_has_no_ranges_of_the_one_before();
+  more_ranges_than_a_ring_holds_are_recorded();
+  ranges_nested_too_deep_are_counted();
+  long_missing_and_invalid_names();
+  threads_that_start_and_end();
+  recordings_begin_and_end_while_threads_run();
   own_ranges_end_in_any_order();
   connect_injection();
-  an_itt_client_is_heard();
+  ranges_of_an_itt_client_are_recorded();
 #ifdef NVTX_LISTENER
-  an_nvtx_client_is_heard();
+  ranges_of_an_nvtx_client_are_recorded();
 #endif
   names_beyond_the_limit_are_one();
 #ifndef __SANITIZE_THREAD__
-  a_forked_child_is_whole();
+  a_forked_child_can_record();
 #endif
   std::filesystem::remove_all(folder());
   return perfprobe::test::report();

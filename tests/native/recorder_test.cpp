@@ -114,7 +114,7 @@ int descriptor_of(const std::string& path) {
 }
 
 // A daemon closes every descriptor and opens its own files under the same numbers.
-void a_stolen_descriptor_is_never_written_to() {
+void a_descriptor_that_was_closed_and_reused_is_never_written_to() {
   const std::string victim_path = temporary_path("victim");
   Recorder* recorder = make_recorder("stolen", int64_t{3'600'000'000'000});
   const int recording = descriptor_of(temporary_path("stolen"));
@@ -129,7 +129,7 @@ void a_stolen_descriptor_is_never_written_to() {
 }
 
 // The same after rows were written: making room for the losses must not truncate the other file.
-void a_stolen_descriptor_is_never_cut() {
+void a_descriptor_that_was_closed_and_reused_is_never_truncated() {
   const std::string victim_path = temporary_path("victim2");
   Recorder* recorder = make_recorder("stolen2");
   record_rows(*recorder, 10);
@@ -208,7 +208,7 @@ void rows_handed_over_whole_are_on_the_disk_at_once() {
 }
 
 // The later call replaces the earlier one, and a distant heartbeat does not delay it.
-void an_alarm_rings_once() {
+void an_alarm_fires_once() {
   Recorder* recorder = make_recorder("alarm", int64_t{3600} * 1'000'000'000);
   static std::atomic<int> never{0};
   static std::atomic<int> rung{0};
@@ -223,7 +223,7 @@ void an_alarm_rings_once() {
   CHECK_EQUAL(never.load(), 0);
 }
 
-void a_companion_steps_aside_with_the_writer() {
+void a_companion_pauses_with_the_writer() {
   Recorder* recorder = make_recorder("companion");
   std::atomic<int> running{0};
   std::atomic<int> starts{0};
@@ -263,14 +263,14 @@ int main() {
   no_row_is_lost_when_the_writer_lags();
   an_unfinished_chunk_reaches_the_disk();
   a_full_disk_drops_rows_and_keeps_whole_blocks();
-  a_stolen_descriptor_is_never_written_to();
-  a_stolen_descriptor_is_never_cut();
+  a_descriptor_that_was_closed_and_reused_is_never_written_to();
+  a_descriptor_that_was_closed_and_reused_is_never_truncated();
   overlapping_pauses_leave_one_writer();
   rows_survive_a_pause();
-  a_companion_steps_aside_with_the_writer();
+  a_companion_pauses_with_the_writer();
   a_busy_writer_still_writes_its_heartbeat();
   an_existing_file_is_refused();
   rows_handed_over_whole_are_on_the_disk_at_once();
-  an_alarm_rings_once();
+  an_alarm_fires_once();
   return perfprobe::test::report();
 }
