@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from perfprobe.bench.rebuild.recipe import Argument, DeviceRecipe, DtypeRecipe, NotRebuilt, TensorRecipe
 from perfprobe.bench.rebuild.schema import Parameter, Schema
 from perfprobe.models.dtypes import ITEM_BYTES, torch_name
-from perfprobe.models.signature import LONGEST_STRING, Item, List, Scalar, Tensor, Undefined
+from perfprobe.models.signature import LONGEST_STRING, UNKNOWN, Item, List, Scalar, Tensor, Undefined
 
 _INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)
 _FLOAT = re.compile(r"-?(?:\d{1,32}(?:\.\d{0,32})?(?:e[-+]?\d{1,4})?|inf|nan)", re.ASCII)
@@ -94,6 +94,8 @@ def _assign(parameters: Sequence[Parameter], items: Sequence[Item]) -> dict[str,
             if _accepts(parameter, item):
                 given[parameter.name] = item
                 break
+            if _is_unknown(item):
+                raise NotRebuilt(f"its {parameter.name} was not recorded")
             if not parameter.omittable:
                 raise Unfit(f"{parameter.name} is of another type")
         else:
@@ -111,7 +113,28 @@ def _accepts(parameter: Parameter, item: Item) -> bool:
         holds_tensors = any(isinstance(element, (Tensor, Undefined)) for element in item.items)
         is_list = parameter.kind.startswith("List[")
         return is_list and (not item.items or holds_tensors == ("Tensor" in parameter.kind))
+    if _is_unknown(item):
+        return "Tensor" not in parameter.kind
     return "Tensor" not in parameter.kind and _takes(parameter, item.value)
+
+
+def _is_unknown(item: Item) -> bool:
+    """Whether a trace says that there was an input, and not which."""
+    return isinstance(item, Scalar) and item.value == UNKNOWN
+
+
+def _chosen(parameter: Parameter, notes: list[str]) -> Argument:
+    """Returns what an input that was not recorded is taken as; its default where there is one."""
+    if parameter.has_default:
+        value = _plain(parameter.default)
+    elif parameter.kind == "bool":
+        value = False
+    elif parameter.kind in ("float", "number") and parameter.name in FLOATS:
+        value = FLOATS[parameter.name]
+    else:
+        raise NotRebuilt(f"its {parameter.name} was not recorded")
+    notes.append(f"{parameter.name} was not recorded: taken as {value}")
+    return value
 
 
 def _takes(parameter: Parameter, text: str) -> bool:
@@ -134,13 +157,19 @@ def _plain(default: object) -> Argument:
 def _argument(parameter: Parameter, item: Item, notes: list[str]) -> Argument:
     if isinstance(item, Undefined):
         return None
-    kind = parameter.kind
     if isinstance(item, Tensor):
-        if kind != "Tensor":
+        if parameter.kind != "Tensor":
             raise Unfit(f"{parameter.name} is no tensor")
         return tensor(item, parameter.written)
     if isinstance(item, List):
         return _list(parameter, item, notes)
+    return _plain_argument(parameter, item, notes)
+
+
+def _plain_argument(parameter: Parameter, item: Scalar, notes: list[str]) -> Argument:
+    kind = parameter.kind
+    if _is_unknown(item):
+        return _chosen(parameter, notes)
     if item.value == "Generator":
         notes.append("torch's default generator instead of the program's")
         return None

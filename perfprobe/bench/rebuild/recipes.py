@@ -31,6 +31,12 @@ _HIDDEN_WRITES = {
     "batch_norm_gather_stats_with_counts": None,
 }
 
+_OF_GPUS = (
+    "cudnn_",
+    "_cudnn_",
+    "miopen_",
+)  # traces do not say where tensors are: they are taken as the CPU's
+
 
 def recipe(wanted: Wanted, schemas: Sequence[Schema], limit_bytes: int = LIMIT_BYTES) -> CallRecipe:
     """Returns the call as plain data.
@@ -43,7 +49,9 @@ def recipe(wanted: Wanted, schemas: Sequence[Schema], limit_bytes: int = LIMIT_B
     Raises:
         NotRebuilt: the call cannot be rebuilt.
     """
-    split(wanted.operator)
+    name, _ = split(wanted.operator)
+    if name.removeprefix("aten::").startswith(_OF_GPUS) and "@cuda" not in wanted.signature:
+        raise NotRebuilt("for GPUs only (cuDNN, MIOpen), and it is measured on the CPU")
     if not schemas:
         raise NotRebuilt("this torch has no such operator")
     items = _items(wanted)

@@ -129,6 +129,42 @@ def test_floats_come_from_the_example_or_are_noted() -> None:
     assert other.arguments[1] == 0.5
 
 
+COPY_ = (
+    Schema(
+        "aten::copy_",
+        "",
+        (
+            Parameter("self", T, written=True),
+            Parameter("src", T),
+            Parameter("non_blocking", "bool", has_default=True, default=False),
+        ),
+    ),
+)
+CONVOLUTION = (
+    Schema(
+        "aten::cudnn_convolution",
+        "",
+        (Parameter("self", T), Parameter("weight", T), Parameter("padding", "List[int]")),
+    ),
+)
+
+
+def test_inputs_that_a_trace_names_without_a_value_are_the_default() -> None:
+    call = made(COPY_, "f32[4] f32[4] ?")
+    assert (call.arguments[2], call.notes) == (False, ("non_blocking was not recorded: taken as False",))
+    with pytest.raises(NotRebuilt, match="its dim was not recorded"):
+        made((Schema("aten::cumsum", "", (Parameter("self", T), Parameter("dim", "int"))),), "f32[4] ?")
+    with pytest.raises(NotRebuilt, match="its src was not recorded"):  # a tensor of a kind that is not told
+        made(COPY_, "f32[4] ?")
+
+
+def test_kernels_for_gpus_alone_say_so() -> None:
+    with pytest.raises(NotRebuilt, match="for GPUs only"):
+        made(CONVOLUTION, "f32[1,3,8,8] f32[4,3,3,3] (1,1)")
+    inputs = "f32[1,3,8,8]@cuda:0 f32[4,3,3,3]@cuda:0 (1,1)"
+    assert made(CONVOLUTION, inputs).arguments[2] == (1, 1)
+
+
 def test_written_operands_are_marked() -> None:
     assert [tensor.written for tensor in made(MUL_, "f32[8] f32[8]").tensors()] == [True, False]
     assert made(DIV, "f32[2] f32[2] f32[2]").keywords["out"] == TensorRecipe(

@@ -1,0 +1,101 @@
+"""Reports on mutated real traces: a report or one clear line, never another error. The tests run a few.
+
+python -m tests.read.mutated FOLDER_OF_TRACES [COUNT] [SEED]
+"""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import random
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from perfprobe.results import Results
+from perfprobe.support.errors import PerfprobeError
+from perfprobe.support.view import View
+
+BASES = ("mi300_triton_compile", "a100_event_sync", "a100_simple_add")
+_VALUES: tuple[Any, ...] = (
+    *(None, -1, 0, 1, 0.5, True, "", "x", "12", [], [1, 2, 3], [1e9, -1, "a"], {}, [[]]),
+    *(1 << 31, 1 << 40, 1 << 62, -(1 << 63), 1e300, -1e300, "ProfilerStep#99999999999999", "nccl:all_reduce"),
+    *("Optimizer.step#SGD.step", "nn.Module: Net_0", "kernel", "cpu_op", "python_function", "aten::zero_"),
+)
+_DEEP = 5_000  # brackets
+
+
+def bases(folder: Path) -> list[dict[str, Any]]:
+    """Returns the traces of the folder that are mutated."""
+    return [json.loads(gzip.decompress((folder / f"{name}.json.gz").read_bytes())) for name in BASES]
+
+
+def mutated(base: dict[str, Any], rng: random.Random) -> bytes:
+    """Returns the trace with entries changed, left out or nested deep, and bytes cut or overwritten."""
+    trace = copy.deepcopy(base)
+    for _ in range(rng.choice((1, 5, 40, 200))):
+        event = rng.choice(trace["traceEvents"])
+        facts = event.get("args")
+        target = facts if isinstance(facts, dict) and facts and rng.random() < 0.5 else event
+        if not target:
+            continue
+        key = rng.choice(list(target))
+        if rng.random() < 0.15:
+            del target[key]
+        else:
+            target[key] = rng.choice(_VALUES)
+    data = bytearray(json.dumps(trace).encode())
+    kind = rng.random()
+    if kind < 0.1:
+        data = data[: rng.randrange(len(data))]
+    elif kind < 0.3:
+        for _ in range(rng.choice((1, 10, 100))):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+    elif kind < 0.33:
+        at = rng.randrange(len(data))
+        data[at:at] = b"[" * _DEEP
+    whole = gzip.compress(data, 1) if kind > 0.8 else bytes(data)
+    return whole[: rng.randrange(len(whole))] if kind > 0.95 else whole
+
+
+def outcome(path: Path) -> str:
+    """Returns how a report ends: `report`, or the type of the error that is one line."""
+    try:
+        results = Results(str(path))
+        results.text(View())
+        results.document(View())
+    except PerfprobeError as error:
+        return "several lines" if "\n" in str(error) else type(error).__name__
+    return "report"
+
+
+def main() -> int:
+    """Count outcomes; 1 if any was another error."""
+    folder, count, seed = (
+        Path(sys.argv[1]),
+        int((sys.argv[2:] or ["3000"])[0]),
+        int((sys.argv[3:] or ["1"])[0]),
+    )
+    warnings.simplefilter("error")
+    rng, traces, seen = random.Random(seed), bases(folder), Counter[str]()
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "trace.json"
+        for number in range(count):
+            path.write_bytes(mutated(rng.choice(traces), rng))
+            try:
+                seen[outcome(path)] += 1
+            except Exception:  # what is searched for
+                seen["error"] += 1
+                print(number)
+                traceback.print_exc(limit=-4)
+    print(dict(seen))
+    return int(seen["error"] + seen["several lines"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
