@@ -53,7 +53,8 @@ def sequences(path: Path, operator: str) -> list[dict[str, Any]]:
 def main() -> None:
     """Print all tables as JSON."""
     logging.disable(logging.CRITICAL)
-    folder, found = Path(sys.argv[1]), {}
+    folder = Path(sys.argv[1])
+    found: dict[str, dict[str, Any]] = {}
     for name, operators in ASKED.items():
         for operator in operators:
             try:

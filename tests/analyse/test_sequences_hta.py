@@ -18,7 +18,7 @@ import pytest
 from perfprobe.analyse.idle.gaps import Work, work_of
 from perfprobe.merge import link
 from perfprobe.read import kineto
-from perfprobe.tables.gpu import ApiCalls, Copies, Kernels
+from perfprobe.tables.gpu import ApiCalls, Kernels
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.analyse.test_gpu_traces import folder
@@ -67,12 +67,10 @@ def below(trace: Trace, operator: str) -> dict[tuple[str, ...], Found]:
 
 
 def name(trace: Trace, work: Work, row: int) -> str:
-    """The name of a kernel; of a copy what all copies and fills begin with."""
+    """The name of a kernel; of copies and fills what all their names begin with."""
     kernels, strings = trace.recording[Kernels], trace.recording[Strings]
     at = int(work.row[row])
-    if at < len(kernels):
-        return str(strings[kernels.name[at]])
-    return "Memset" if trace.recording[Copies].kind[at - len(kernels)] == 0 else "Mem"
+    return str(strings[kernels.name[at]]) if at < len(kernels) else "Mem"
 
 
 def brief(kernel: str) -> str:
