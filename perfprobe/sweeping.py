@@ -50,7 +50,7 @@ def swept(
     """
     if settings[0].workers is not None and not any(program_sweep.WORKERS in word for word in words):
         remedy = "write it where the number belongs: --workers 0,2 -- train.py --num-workers {workers}"
-        raise UsageError("no word of the program is {workers}", "--workers", remedy)
+        raise UsageError("no argument of the program is {workers}", "--workers", remedy)
     runs: list[SweepRun] = []
     begun, stopped, whole = time.monotonic(), "", rounds * len(settings)
     with tempfile.TemporaryDirectory(prefix="perfprobe-") as folder:

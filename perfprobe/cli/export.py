@@ -108,7 +108,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     output = given.output if given.output in (None, "-") else writable(given.output)
     made = Results(path).export(given.format, given.times, given.steps)
     if output not in (None, "-") and os.path.exists(output) and os.path.samefile(output, path):
-        raise UsageError("this is the file to be read", output, "name another to write")
+        raise UsageError("this is the file that is read", output, "name another file to write")
     for note in made.notes:
         Stderr().tell(note)
     if output == "-":

@@ -205,7 +205,7 @@ def absolute(path: str) -> str:
     try:
         return os.path.abspath(path)
     except OSError as error:
-        raise EnvironmentLack("the current folder is gone", path, "give the file's whole path") from error
+        raise EnvironmentLack("the current folder was removed", path, "give an absolute path") from error
 
 
 def writable(path: str) -> str:

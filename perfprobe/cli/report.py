@@ -127,7 +127,7 @@ def _plot(paths: Sequence[str], output: str, *, of_memory: bool) -> Callable[[],
     from perfprobe.results import Results
 
     if len(paths) > 1:
-        raise UsageError("a picture is of one recording", "--plot", "name one")
+        raise UsageError("a picture shows one recording", "--plot", "name one")
     if os.path.splitext(output)[1] not in _PICTURES:
         raise UsageError("unknown picture format", output, f"use a name that ends in {', '.join(_PICTURES)}")
     path = writable(output)

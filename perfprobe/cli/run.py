@@ -163,7 +163,7 @@ def _program(words: Sequence[str]) -> Program:
     word = words[0] if words else ""
     if word.endswith(SUFFIX) and os.path.isfile(word):
         meant = f"perfprobe report {word}"
-        raise UsageError("this is a recording and no script", word, f"did you mean `{meant}`?")
+        raise UsageError("this is a recording, not a script", word, f"did you mean `{meant}`?")
     return Program(words)
 
 

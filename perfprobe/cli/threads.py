@@ -96,16 +96,16 @@ def _check(given: argparse.Namespace, program: Sequence[str]) -> None:
     if given.sweep is not None and given.commands:
         raise UsageError("--commands measures nothing", "--sweep", "leave one of them out")
     if runs and not program:
-        raise UsageError("there is no program to run", "", "put it behind --, as in `-- train.py --epochs 1`")
+        raise UsageError("there is no program to run", "", "write it after --: `-- train.py --epochs 1`")
     if program and not runs:
-        raise UsageError("what to do with the program?", program[0], "--sweep 1,2 or --commands")
+        raise UsageError("a program needs --sweep or --commands", program[0], "add --sweep 1,2 or --commands")
     if runs and (given.words or given.plot is not None):
         raise UsageError(
             "a recording is not read then", given.words[0] if given.words else "--plot", "leave it out"
         )
     for name in ("workers", "rounds", "time"):
         if given.sweep is None and getattr(given, name) is not None:
-            raise UsageError("this belongs to --sweep", f"--{name}", "leave it out")
+            raise UsageError("this option is only for --sweep", f"--{name}", "leave it out")
     if len(given.words) > 1:
         raise UsageError("one recording at a time", given.words[1], "name one")
 

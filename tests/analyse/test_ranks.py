@@ -126,7 +126,7 @@ def test_one_rank_says_that_others_are_missing(tmp_path: Path) -> None:
     (row,) = compared([rank(1)], tmp_path)["ranks"]
     assert (row["waited_ns"], row["lost_ns"], row["is_straggler"]) == (None, None, False)
     text = Results(str(tmp_path / "r0.perfprobe")).text(View(view="ranks"))
-    assert "1 of 2: waiting and clocks need the others" in text
+    assert "1 of 2: waiting and clocks need all of them" in text
 
 
 def test_equal_ranks_have_no_straggler(tmp_path: Path) -> None:

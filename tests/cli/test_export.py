@@ -79,7 +79,7 @@ def test_text_can_go_to_standard_output(folder: Path) -> None:
         (["run.perfprobe"], 2, "--format"),
         (["run.perfprobe", "--format", "png"], 2, "invalid choice"),
         (["run.perfprobe", "--format", "pstats", "-o", "-"], 2, "is binary: -o -; name a file"),
-        (["run.perfprobe", "--format", "pstats", "-o", "run.perfprobe"], 2, "this is the file to be read"),
+        (["run.perfprobe", "--format", "pstats", "-o", "run.perfprobe"], 2, "this is the file that is read"),
         (["run.perfprobe", "--format", "collapsed", "--times", "samples"], 2, "--times is for pstats only"),
         (["run.perfprobe", "--format", "pstats", "-o", "no/where"], 4, "folder to write into does not exist"),
         (["old.prof", "--format", "pstats", "--times", "samples"], 2, "no times by samples"),

@@ -153,7 +153,7 @@ def test_a_program_may_change_folder_and_environment(tmp_path: Path) -> None:
         (
             ["taken.perfprobe"],
             2,
-            "this is a recording and no script: taken.perfprobe; did you mean `perfprobe ",
+            "this is a recording, not a script: taken.perfprobe; did you mean `perfprobe ",
         ),
         (["report", "absent.perfprobe"], 3, "cannot read the recording: No such file or directory: absent"),
         (["report", "train.py"], 3, "neither a perfprobe recording, a trace nor a .pstats file: train.py"),

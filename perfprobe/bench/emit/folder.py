@@ -95,7 +95,7 @@ def _check(path: Path) -> None:
     with path.open("rb") as file:
         first = file.readline(200).strip().decode(errors="replace")
     if first not in (MARK, _README_MARK):
-        raise UsageError("nothing is written", f"{path} was not written by perfprobe", "name another folder")
+        raise UsageError("no file was written", f"{path} was not written by perfprobe", "name another folder")
 
 
 def _readme(made: list[tuple[Script, Candidate]], left_out: list[LeftOut]) -> str:

@@ -74,7 +74,9 @@ def _warning(machine: Machine) -> Iterator[Block]:
         return
     why = "Other programs ran here while this was measured" if busy else "This machine was noisy"
     effect = (
-        ": CPU times hold, but caches and memory were shared" if busy else ": the second digit is not sure"
+        ": CPU times are right, but caches and memory were shared"
+        if busy
+        else ": the second digit is not sure"
     )
     yield Paragraph(f"{why}{effect}. End them and run `perfprobe machine --again`.", "yellow")
 

@@ -37,12 +37,12 @@ def _said(found: Ranks) -> str:
     if found.world_size is None:
         return f"{given}: the recordings do not say how many there were"
     missing = found.world_size - given
-    return f"{given} of {found.world_size}" + (": waiting and clocks need the others" if missing > 0 else "")
+    return f"{given} of {found.world_size}" + (": waiting and clocks need all of them" if missing > 0 else "")
 
 
 def _straggler(found: Ranks, rows: Sequence[RankRow]) -> str:
     if len(rows) < 2:
-        return "One rank alone does not say for whom it waited: name the recordings of the others too."
+        return "One rank alone does not show for which rank it waited: name the recordings of all ranks."
     if found.straggler is None:
         return "No straggler: no rank was the last to begin collectives by over 1 % of the time."
     row = rows[found.straggler]

@@ -45,7 +45,7 @@ def steps(findings: Findings, _: Choice) -> Iterator[Block]:
     found = StepFindings(findings)
     if not found.loops:
         return
-    yield Heading("Steps", "of steady ones; start-up apart")
+    yield Heading("Steps", "only steady ones, without start-up")
     yield Table(_columns(found.loops))
     left_out = _left_out(found)
     if left_out:

@@ -49,10 +49,10 @@ def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> It
     if ignored:
         yield (
             f"The program sets its own number of threads, {rows[0].threads}: these settings do not reach it. "
-            "Let it take the number from its options, or remove torch.set_num_threads."
+            "Make the number an option of the program, or remove torch.set_num_threads."
         )
     elif best is None:
-        yield "As it is, is best: no setting is faster for certain."
+        yield "No setting is certainly faster than the program as it is."
     else:
         word = "Faster" if best.coverage >= _CERTAIN else "Seems faster"
         yield (

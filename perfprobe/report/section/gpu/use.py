@@ -16,8 +16,8 @@ from perfprobe.tables.gpu_use import GpuUse
 _NOTE = (
     "utilization: a kernel ran; busy: a kernel or a copy. SM efficiency and occupancy are estimates from "
     "grid, block, registers and shared memory, not measured. est. occupancy is Kineto's, which is 0 for "
-    "blocks with more than 48 KiB of shared memory; occupancy counts them. Tensor cores are told by kernels' "
-    "names."
+    "blocks with more than 48 KiB of shared memory; occupancy counts them. Tensor cores are found by names "
+    "of kernels."
 )
 _NO_SIZES = "Without sizes of launches, or facts about the GPU, there is no SM efficiency and no occupancy."
 

@@ -33,7 +33,7 @@ _MODEL_NOTE = (
     "a function is in Others. Optimization: optimizer.step() alone. `--view phases` has all of a step."
 )
 _NO_STEPS_NOTE = (
-    "Steps are found by optimizers, by DataLoaders and by calls of modules; perfprobe.step() tells them."
+    "Steps are found by optimizers, by DataLoaders and by calls of modules, or marked by perfprobe.step()."
 )
 _OPERATOR_NOTE = "Ratio: of all operators' time; of what ran within one, below it, of that one's."
 _DEVICE_NOTE = (

@@ -75,7 +75,7 @@ def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
     if share < _NOTEWORTHY and not lost and not children.recordings:
         return
     share_text = f"{whole_percent(share)} of CPU time in child processes; " if share >= _NOTEWORTHY else ""
-    recorded = f"{len(children.recordings):,} recorded apart" if children.recordings else ""
+    recorded = f"{len(children.recordings):,} with a recording" if children.recordings else ""
     unseen = f"{lost:,} not recorded" if lost else ""
     numbers = ", ".join(filter(None, [recorded, unseen])) or "none recorded"
     yield said("", f"{share_text}children: {numbers}", share=share, style="yellow" if share >= 0.5 else "")

@@ -36,7 +36,7 @@ def _alone(findings: Findings) -> Iterator[ScreenRow]:
     if size is not None and size > 1:
         number = rank_number(findings)
         which = "one rank" if number is None else f"rank {number}"
-        yield said("RANKS", f"{which} of {size}", ": report on the files of all to see who made them wait")
+        yield said("RANKS", f"{which} of {size}", ": report on all files to see which rank made others wait")
 
 
 def _straggler(rank: Rank) -> Iterator[ScreenRow]:

@@ -65,8 +65,7 @@ def _head(findings: Findings, times: StepTimes) -> ScreenRow:
         shown = line
         pieces = [f"{printable(library.function)}: {pieces[0]}"]
     pieces += [f", {text}" for text in _left_out(times)]
-    apart = _apart(times)
-    pieces += [f"; {text}" for text in apart]
+    pieces += [f"; {text}" for text in _not_in_steps(times)]
     label = program(trace)[:40] if shown is None else place(shown)
     return said(label, *pieces, style="bold", line=shown)
 
@@ -103,12 +102,13 @@ def _left_out(times: StepTimes) -> Iterator[str]:
         yield f"{' and '.join(found)} left out"
 
 
-def _apart(times: StepTimes) -> Iterator[str]:
+def _not_in_steps(times: StepTimes) -> Iterator[str]:
+    """Evaluations and start-up, which are not part of the steps."""
     evaluations = int((times.steps.kind == StepKind.EVALUATION).sum())
     if evaluations:
-        yield f"{_number(evaluations, 'evaluation')} apart"
+        yield f"{_number(evaluations, 'evaluation')} not counted"
     if times.start_up_ns is not None and times.start_up_ns >= _WORTH_SAYING_NS:
-        yield f"start-up {units.duration(times.start_up_ns)} apart"
+        yield f"start-up {units.duration(times.start_up_ns)}"
 
 
 def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
