@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from perfprobe.analyse.findings import Analysis
     from perfprobe.report.export.exported import Exported
     from perfprobe.support.graph_view import GraphView
-    from perfprobe.tables.children import ChildRecordings
     from perfprobe.tables.events import Losses
     from perfprobe.tables.findings import Findings, SourceRule
     from perfprobe.tables.measurements import Measurements
@@ -45,15 +44,11 @@ class Results:
         from perfprobe.analyse.findings import Analysis
         from perfprobe.merge import link
         from perfprobe.merge.children import children_ran
-
-        trace = link(_read(self._path))
-        return Analysis(replace(trace, children_ran=children_ran(trace.recording, self._child_recordings)))
-
-    @cached_property
-    def _child_recordings(self) -> ChildRecordings:
         from perfprobe.tables.children import ChildRecordings
 
-        return ChildRecordings()
+        self._child_recordings = ChildRecordings()
+        trace = link(_read(self._path))
+        return Analysis(replace(trace, children_ran=children_ran(trace.recording, self._child_recordings)))
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
         """Those of these findings that the recording has.
