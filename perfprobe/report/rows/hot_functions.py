@@ -99,7 +99,7 @@ def _import_row(time_ns: int, cpu_ns: int) -> FunctionRow:
 
 
 def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
-    """The functions that do more than run operators, and C functions that no caller's row includes.
+    """The functions with times or calls, without C functions that other tables or rows show better.
 
     With samples, torch's C functions are left out, because tables of operators have them. C functions that
     run Python are left out too: cProfile's times for them include imports of libraries and more.

@@ -34,9 +34,10 @@ class ImportRow:
 
 
 def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
-    """The imports that samples show, most time first; one row for each module and function that led to it.
+    """The imports that samples show, most time first.
 
-    If several lines of the program import a module, its row has the line with most of the time.
+    Imports of a module that a function led to are a row for each line that called it. A module that lines of
+    the program import themselves is one row, with the line that took longest.
     """
     rows: dict[tuple[str | None, str | None, Line | None], ImportRow] = {}
     for value in values(calling.imports):
