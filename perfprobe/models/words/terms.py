@@ -44,6 +44,8 @@ TERMS: dict[str, str] = {
     "one call of the model.",
     "evaluation": "Calls of modules in a training program that no optimizer step follows: validation, or "
     "rollouts of reinforcement learning. They are no part of a step.",
+    "leading loop": "The loop whose steps take most time in total. The first screen and shares of the step "
+    "are about its steady steps.",
     "undisturbed": "How long a step would be if its operators took their typical time. Used on a machine "
     "where threads waited long for processors: shares of operators and modules are then of this time.",
     "steady": "A step that counts in averages: no warm-up, no compiling, no outlier, not cut off.",
@@ -58,6 +60,10 @@ TERMS: dict[str, str] = {
     "busiest thread": "The thread with most time in operators.",
     "neighbours": "Other processes on the machine.",
     "waiting for a processor": "A thread is ready to run, but others have the cores it may use.",
+    "team": "The threads that work together on one parallel part of an operator, such as those of OpenMP.",
+    "critical path": "The longest chain of work in which each part had to wait for the one before.",
+    "straggler": "The rank for which the other ranks wait in collectives.",
+    "tick": "A moment at which the sampler reads where threads are and how much CPU time they used.",
     "sample": "A look at where a thread is, every few milliseconds, without stopping it.",
     "range": "A named part of the program: `record_function`, NVTX, ITT or `perfprobe.range`.",
     "window": "A stretch of operators that the autograd profiler records before its events are read.",
