@@ -194,12 +194,20 @@ class Session:
         else:
             told = (operators.hand_on_ids, operators.watch_gpu, operators.profiler_reads_gpu)
             chosen.append(GpuCollector(self._facts, self._options, *told))
-        if self._options.python in ("both", "sample"):
-            interval_ns = INTERVAL_NS if self._parents is None else FORKED_INTERVAL_NS
-            chosen.append(SamplerCollector(self._facts, interval_ns=interval_ns))
+        chosen += self._sampler()
         if self._options.python in ("both", "cprofile"):
             chosen += self._call_counter()
         return [*chosen, *self._of_kernel()]
+
+    def _sampler(self) -> list[Collector]:
+        """The sampler. Without it a loss: nothing else tells how many threads run in operators."""
+        if self._options.python in ("both", "sample"):
+            interval_ns = INTERVAL_NS if self._parents is None else FORKED_INTERVAL_NS
+            return [SamplerCollector(self._facts, interval_ns=interval_ns)]
+        if self._options.operators != "off" and not self._options.has_windows:
+            reason = f"switched off with --python {self._options.python}: threads in operators are not known"
+            self._facts.loss("samples", reason, 1, "--python both or sample")
+        return []
 
     def _of_kernel(self) -> list[Collector]:
         """What the kernel's perf records."""

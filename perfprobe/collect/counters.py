@@ -52,7 +52,8 @@ class CounterCollector(Collector):
 
     def _say_what_is_refused(self, events: list[tuple[str, bool, tuple[str, str] | None]]) -> None:
         """Writes all events as facts. Those refused for one reason are one loss."""
-        facts, losses = [], {}
+        facts: list[dict[str, object]] = []
+        losses: dict[tuple[str, str], list[str]] = {}
         for name, user_only, refused in events:
             reason, remedy = refused or ("", "")
             facts.append({"name": name, "in_kernel": not user_only, "reason": reason, "remedy": remedy})
