@@ -37,6 +37,7 @@ def test_a_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     options = {"operators": "observer", "cpu_time": "outermost", "buffer_bytes": 8 << 20, "memory": False}
     gpu = {"gpu": "auto", "gpu_links": "time", "ranges": True, "emit": None, "keep_argv": False}
     windows = {"steps": None, "repeat": 1, "duration": None, "exit_after": False, "wait": False}
+    gpu |= {"native": False, "counters": False}
     steps = {**windows, "benchmark": False, "warmup": 10, "every_step_line": None}
     assert recording.fact("recording") == {**options, "python": "both", "detail": None, **gpu, **steps}
     assert recording.fact("program", "pid") == os.getpid()

@@ -50,7 +50,7 @@ def test_everything_works_here(tmp_path: Path) -> None:
         drawn = text.render([Part(**part) for part in parts.values()], width=width, color=False).splitlines()
         assert max(len(line) for line in drawn if "`" not in line and "/" not in line) <= width
         assert drawn[-1] == "Operators can be recorded here."
-        assert sum(line.startswith(("ok ", "note ")) for line in drawn) == len(parts) == 23
+        assert sum(line.startswith(("ok ", "note ")) for line in drawn) == len(parts) == 25
 
 
 def test_missing_torch_is_reported(tmp_path: Path) -> None:

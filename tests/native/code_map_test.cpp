@@ -114,10 +114,10 @@ void a_stripped_library_names_what_is_around() {
   const Mapping mapping = mapping_of(address);
   std::ifstream file(mapping.path, std::ios::binary);
   std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const size_t note = bytes.find(std::string("GNU\0", 4));
+  const size_t note = bytes.find(std::string("\3\0\0\0GNU\0", 8));  // of type NT_GNU_BUILD_ID
   if (note == std::string::npos || bytes.find(".symtab") != std::string::npos)
     return;  // it is not stripped
-  bytes[note + 4] = static_cast<char>(~bytes[note + 4]);
+  bytes[note + 8] = static_cast<char>(~bytes[note + 8]);
   char path[] = "/tmp/perfprobe-libc-XXXXXX";
   ::close(::mkstemp(path));
   std::ofstream(path, std::ios::binary)
