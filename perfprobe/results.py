@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from perfprobe.report.export.exported import Exported
     from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.events import Losses
-    from perfprobe.tables.findings import Findings, SourceRule
+    from perfprobe.tables.findings import Findings
+    from perfprobe.tables.kept import KeptRun
     from perfprobe.tables.measurements import Measurements
     from perfprobe.tables.ranks import Ranks
     from perfprobe.tables.recording import Recording
@@ -63,8 +64,10 @@ class Results:
         """
         from perfprobe.analyse.findings import Asked
         from perfprobe.tables.children import Children
+        from perfprobe.tables.kept import KeptRun
         from perfprobe.tables.measurements import Measurements
         from perfprobe.tables.ranks import Ranks
+        from perfprobe.tables.source_rule import source_rule
         from perfprobe.tables.workers import Feeding
 
         wanted = tuple(kinds)
@@ -75,6 +78,8 @@ class Results:
             beside = (*beside, *self._feeding)
         if Ranks in wanted and (view.view == "ranks" or self._others):
             beside = (*beside, self._ranks)
+        if KeptRun in wanted and self.is_kept:
+            beside = (*beside, self._kept)
         return found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
@@ -90,6 +95,9 @@ class Results:
         if view.is_screen and not self._is_profile and self._is_benchmark and not view.brief:
             found = self.findings(view, kinds_of(chosen("benchmark")))
             return text.render(found, width=width, color=color, view="benchmark")
+        if view.is_screen and not self._is_profile and self.is_kept:
+            found = self.findings(view, kinds_of(chosen("slow-steps")))
+            return text.render(found, width=width, top=view.top, color=color, view="slow-steps")
         if view.is_screen and not self._is_profile:
             screen = self._screen(view)
             if view.brief:
@@ -113,7 +121,8 @@ class Results:
         from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 
         found = self.findings(view, kinds_of((*SECTIONS, *PEER_SECTIONS)), work=True)
-        screen = None if self._is_profile else self._screen(view)
+        has_screen = not self._is_profile and not self.is_kept  # its steps would be the slow ones alone
+        screen = self._screen(view) if has_screen else None
         return json.document(found, top=view.top, sort=view.sort, screen=screen)
 
     @property
@@ -125,6 +134,22 @@ class Results:
     def _is_benchmark(self) -> bool:
         """Whether nothing but steps was recorded."""
         return bool(self._analysis.trace.recording.fact("recording", "benchmark"))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether only slow steps were recorded."""
+        return self._analysis.trace.recording.text("recording", "keep") == "slow"
+
+    @cached_property
+    def _kept(self) -> KeptRun:
+        """What is known of all steps, in this recording and in the others of its run."""
+        from perfprobe.analyse.kept.joined import joined
+        from perfprobe.tables.kept import KeptPart
+        from perfprobe.tables.storage import rotated
+
+        others = self._others or [Results(path) for path in rotated(self._path)]
+        found = [results._analysis.find((KeptPart,)).get(KeptPart) for results in (self, *others)]
+        return joined([part for part in found if part is not None])
 
     def _screen(self, view: View) -> Findings:
         """The findings for the first screen, independent of the view."""
@@ -188,15 +213,21 @@ class Results:
         render(drawing(found, calling, graph, view), output)
 
     def plot(self, output: str) -> None:
-        """Draw steps and their phases. output: its ending is the format: .png, .svg or .pdf.
+        """Draw steps and their phases; of a run with --keep slow how long steps took over time.
+
+        output: its ending is the format: .png, .svg or .pdf.
 
         Raises:
             InputError: no steps were found.
             EnvironmentLack: the file cannot be written, or matplotlib is missing.
         """
-        from perfprobe.report.picture import steps
+        from perfprobe.report.picture import course, steps
+        from perfprobe.tables.kept import KeptRun
         from perfprobe.tables.steps import StepTimes
 
+        if self.is_kept:
+            course.draw(self.findings(View(), (KeptRun,)), output)
+            return
         steps.draw(self.findings(View(), (StepTimes,)), output)
 
     def plot_memory(self, output: str) -> None:
@@ -261,14 +292,15 @@ class Results:
     def _files_beside(self) -> tuple[object, ...]:
         """Findings from other files: measurements, children, and losses there."""
         from perfprobe.merge.children import lost_children
+        from perfprobe.merge.measured import measurements
         from perfprobe.tables.children import children
 
         recording = self._analysis.trace.recording
         if recording.is_profile:
             return ()
-        measurements, lost = _measurements(recording)
+        found, lost = measurements(recording)
         started = children(recording)
-        return measurements, started, *lost, *lost_children(started)
+        return found, started, *lost, *lost_children(started)
 
     @cached_property
     def _ranks(self) -> Ranks:
@@ -340,41 +372,6 @@ def _are_ranks(opened: Sequence[Results]) -> bool:
         ranks.add(rank)
         sizes.add(size)
     return len(ranks) == len(opened) > 1 == len(sizes)
-
-
-def source_rule(recording: Recording, source: str | None) -> SourceRule:
-    """Which files a report on this recording may quote.
-
-    An untrusted recording may name any file on the reader's machine, and the reader may send the report back.
-    """
-    from perfprobe.tables.findings import ANY_SOURCE, SourceRule
-
-    if source is not None:
-        return SourceRule(source, True, "" if source else "not shown: --no-source")
-    name = recording.text("host", "name")
-    if name != os.uname().nodename:
-        whose = "recorded on another host" if name else "recorded on an unknown host"
-    elif os.stat(recording.path).st_uid != os.geteuid():
-        whose = "another user's recording"
-    else:
-        return ANY_SOURCE
-    return SourceRule(os.getcwd(), False, f"not below this folder, and {whose}: --source DIR")
-
-
-def _measurements(recording: Recording) -> tuple[Measurements | None, list[Losses]]:
-    """The measurements that `perfprobe bench` wrote beside the recording, or why they cannot be used."""
-    from perfprobe.models.verdicts import KINDS
-    from perfprobe.support.errors import InputError
-    from perfprobe.tables import measured_file
-    from perfprobe.tables.events import Losses
-
-    path = measured_file.beside(recording.path)
-    if not os.path.exists(path):
-        return None, []
-    try:
-        return measured_file.read(path, measured_file.identity(recording), KINDS), []
-    except InputError as error:
-        return None, [Losses.one("bench", f"{error.what}: {error.where}", 1, error.remedy)]
 
 
 def _read(path: str) -> Recording:

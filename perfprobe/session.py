@@ -125,6 +125,8 @@ class Session:
             self._unstarted = iter((True,))
             del Session._active[getpid()]
             raise
+        if self._options.rotate:
+            recorder.rotate_at(self._options.rotate)
         self._facts = Facts(recorder, self._tell)
         self._parents = None if self._family is None else self._family.facts
         self._write_meta()
@@ -177,16 +179,13 @@ class Session:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.benchmark:
             return [*chosen, StepFinder(self._facts, self._options)]
-        if self._options.ranges:
-            chosen += [RangeCollector(self._facts, is_found=self._parents is not None), GarbageCollections()]
-        else:
-            self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
+        chosen += self._for_ranges()
         operators = OperatorCollector(self._facts, self._options, is_forked=self._parents is not None)
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
             chosen.append(operators)
-        if self._options.has_windows and self._parents is None:
+        if self._options.finds_steps and self._parents is None:
             # Last, so that it is notified of torch last: it switches an observer that must have started.
             chosen.append(StepFinder(self._facts, self._options))
         if self._options.gpu == "off":
@@ -213,6 +212,16 @@ class Session:
         """What the kernel's perf records."""
         native_code = [InstructionCollector(self._facts)] if self._options.native else []
         return [*native_code, *([CounterCollector(self._facts)] if self._options.counters else [])]
+
+    def _for_ranges(self) -> list[Collector]:
+        if self._options.ranges:
+            return [RangeCollector(self._facts, is_found=self._parents is not None), GarbageCollections()]
+        if self._options.keep == "slow" or self._options.rotate:
+            flag = "--keep slow" if self._options.keep == "slow" else "--rotate"
+            self._facts.loss("ranges", f"not recorded with {flag}", 1, f"record again without {flag}")
+            return [GarbageCollections()]  # how long they took is added up for each step
+        self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
+        return []
 
     def _call_counter(self) -> list[Collector]:
         if self._options.operators in ("autograd", "both"):

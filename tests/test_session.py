@@ -38,7 +38,8 @@ def test_a_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     gpu = {"gpu": "auto", "gpu_links": "time", "ranges": True, "emit": None, "keep_argv": False}
     windows = {"steps": None, "repeat": 1, "duration": None, "exit_after": False, "wait": False}
     gpu |= {"native": False, "counters": False}
-    steps = {**windows, "benchmark": False, "warmup": 10, "every_step_line": None}
+    long = {"baseline": 0, "keep": "all", "rotate": 0}
+    steps = {**windows, **long, "benchmark": False, "warmup": 10, "every_step_line": None}
     assert recording.fact("recording") == {**options, "python": "both", "detail": None, **gpu, **steps}
     assert recording.fact("program", "pid") == os.getpid()
     assert recording.fact("program", "argv") == sys.argv

@@ -12,6 +12,7 @@
 #include "bindings/range_type.h"
 #include "bindings/recorder_door.h"
 #include "core/clock.h"
+#include "core/watching.h"
 #include "gpu/itt_ranges.h"
 #include "gpu/nvtx_ranges.h"
 #include "gpu/own_ranges.h"
@@ -88,8 +89,11 @@ PyObject* garbage_collected(PyObject* /*self*/, PyObject* const* arguments, Py_s
     Py_RETURN_NONE;
   if (PyUnicode_CompareWithASCIIString(arguments[0], "start") == 0) {
     began_ns = monotonic_ns();
-  } else if (began_ns != 0 && monotonic_ns() - began_ns > kShortNs) {
-    RangeLog::instance().put_passed("garbage collection", began_ns);
+  } else if (began_ns != 0) {
+    const int64_t took_ns = monotonic_ns() - began_ns;
+    collected_ns += took_ns;
+    if (took_ns > kShortNs && is_watching)
+      RangeLog::instance().put_passed("garbage collection", began_ns);
   }
   Py_RETURN_NONE;
 }

@@ -53,6 +53,10 @@ class PyRecorder {
     if (is_ours())
       recorder().add_loss({source, reason, count, remedy});
   }
+  void rotate_at(int64_t size_bytes) {
+    const py::gil_scoped_release release;
+    recorder().rotate_at(size_bytes);
+  }
   // Releases the GIL: the writer may wait for a thread that needs it.
   void pause() {
     if (::syscall(SYS_gettid) == ::getpid())
@@ -274,6 +278,9 @@ void bind_recorder(py::module_& module) {
                              [](const PyRecorder& self) { return self.recorder().writer_cpu_ns(); })
       .def_property_readonly("written_bytes",
                              [](const PyRecorder& self) { return self.recorder().written_bytes(); })
+      .def_property_readonly("watched_rows",
+                             [](const PyRecorder& self) { return self.recorder().watched_rows(); })
+      .def("rotate_at", &PyRecorder::rotate_at, py::arg("size_bytes"))
       .def("capsule", &PyRecorder::capsule)
       .def("set_folders", &PyRecorder::set_folders, py::arg("folders"))
       .def("add_meta", &PyRecorder::add_meta, py::arg("key"), py::arg("value"))

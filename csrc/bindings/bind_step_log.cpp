@@ -28,6 +28,7 @@ StepSchedule schedule_of(const py::dict& given) {
   set("duration_ns", schedule.duration_ns);
   set("baseline", schedule.baseline);
   set("baseline_first", schedule.baseline_first);
+  schedule.keeps_slow = given.contains("keeps_slow");
   return schedule;
 }
 
@@ -68,6 +69,10 @@ class PyStepLog {
     py::dict named;
     named["steps"] = log_.steps();
     named["recorded"] = log_.recorded();
+    named["baseline"] = log_.baseline();
+    named["partial"] = log_.partial();
+    named["unkept"] = log_.unkept();
+    named["unlisted"] = log_.unlisted();
     named["foreign"] = log_.foreign();
     return named;
   }
@@ -81,6 +86,15 @@ class PyStepLog {
 
 // Moments as tests make them: (event, time_ns, site, samples, has_optimizer, thread).
 using Moment = std::tuple<int32_t, int64_t, uint64_t, int64_t, bool, int64_t>;
+
+// Which of these steps, in ns, are slow beside those before.
+std::vector<bool> slow_steps(const std::vector<int64_t>& times_ns) {
+  SlowSteps slow;
+  std::vector<bool> found;
+  for (const int64_t time_ns : times_ns)
+    found.push_back(slow.is_slow(time_ns));
+  return found;
+}
 
 std::vector<py::tuple> live_steps(const std::vector<Moment>& moments) {
   LiveSteps steps;
@@ -114,6 +128,7 @@ void bind_step_log(py::module_& module) {
       .def("stop", &PyStepLog::stop)
       .def("capsule", &PyStepLog::capsule);
   module.def("live_steps", &live_steps, py::arg("moments"));
+  module.def("slow_steps", &slow_steps, py::arg("times_ns"));
   module.def("mark_step", [] {
     if (StepLog::is_running())
       StepLog::mark(LoopEvent::mark);

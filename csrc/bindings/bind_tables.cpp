@@ -10,12 +10,15 @@
 #include "core/loss.h"
 #include "core/memory_encoder.h"
 #include "core/operator_encoder.h"
+#include "core/operator_sums.h"
 #include "core/processor_use.h"
+#include "core/step_sums.h"
 #include "core/thread_times.h"
 #include "core/whole_rows.h"
 #include "cpu/perf/instruction_samples.h"
 #include "cpu/perf/perf_counters.h"
 #include "cpu/sample_rows.h"
+#include "cpu/sample_sums.h"
 #include "cpu/thread_activity.h"
 #include "gpu/gpu_row_types.h"
 #include "gpu/range_matcher.h"
@@ -58,7 +61,8 @@ py::dict native_tables() {
              OperatorRecord, MemoryRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow,
              SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
              ExternalIdRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep,
-             NativeFunctionRow, NativeSampleRow, CounterRow, MemoryTrafficRow>();
+             NativeFunctionRow, NativeSampleRow, CounterRow, MemoryTrafficRow, StepSum, OperatorSum,
+             SampleSum>();
   add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
   add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;

@@ -12,7 +12,7 @@ bool write_table(MappedVector<Row>& rows, BlockEncoder& encoder, RecordingFile& 
   if (rows.empty())
     return true;
   encode_table(std::span<const Row>(rows), encoder);
-  if (!file.append(encoder.payload()))
+  if (!file.append_for_all(encoder.payload()))
     return false;
   rows.clear();
   return true;

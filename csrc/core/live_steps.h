@@ -31,17 +31,27 @@ struct LiveStep {
   int32_t thread;
   LiveSource source;
   bool is_evaluation;
-  bool is_recorded;  // with its operators
+  bool is_recorded;          // with its operators
+  bool is_baseline = false;  // not recorded, to see what recording adds
+  // With --keep slow and --baseline; -1 not measured.
+  bool is_slow = false;
+  bool is_partial = false;    // larger than the buffer: not all of its rows are kept
+  int64_t cpu_ns = -1;        // of the loop's thread
+  int64_t waited_ns = -1;     // for a processor
+  int64_t collected_ns = -1;  // in garbage collections
 
   static constexpr std::string_view kTable = "live_steps";
   static constexpr auto columns() {
     using Row = LiveStep;
     return std::array{
-        column<&Row::start_ns>("start_ns"),   column<&Row::end_ns>("end_ns"),
-        column<&Row::thread>("thread"),       column<&Row::number>("number"),
-        column<&Row::source>("source"),       column<&Row::is_evaluation>("is_evaluation"),
-        column<&Row::reader_ns>("reader_ns"), column<&Row::batches>("batches"),
-        column<&Row::samples>("samples"),     column<&Row::is_recorded>("is_recorded")};
+        column<&Row::start_ns>("start_ns"),       column<&Row::end_ns>("end_ns"),
+        column<&Row::thread>("thread"),           column<&Row::number>("number"),
+        column<&Row::source>("source"),           column<&Row::is_evaluation>("is_evaluation"),
+        column<&Row::reader_ns>("reader_ns"),     column<&Row::batches>("batches"),
+        column<&Row::samples>("samples"),         column<&Row::is_recorded>("is_recorded"),
+        column<&Row::is_baseline>("is_baseline"), column<&Row::is_slow>("is_slow"),
+        column<&Row::is_partial>("is_partial"),   column<&Row::cpu_ns>("cpu_ns"),
+        column<&Row::waited_ns>("waited_ns"),     column<&Row::collected_ns>("collected_ns")};
   }
 };
 

@@ -3,31 +3,16 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <system_error>
 #include <utility>
 
 #include "core/clock.h"
 #include "core/definition_encoder.h"
+#include "core/kept_spans.h"
 #include "core/row_block.h"
 #include "core/whole_rows.h"
 
 namespace perfprobe {
-namespace {
-
-struct DroppedText {
-  const char* reason;
-  const char* remedy;
-};
-
-constexpr std::array<DroppedText, kDroppedKinds> kDroppedTexts{{
-    {"operators whose end was not seen on their own thread", "an asynchronous end; nothing to do"},
-    {"ends of operators that had started on another thread or before recording", "nothing to do"},
-    {"operators dropped: out of memory", "use a smaller --buffer"},
-}};
-
-}  // namespace
-
 Recorder::Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
     : pool_(buffer_bytes), file_(path), flush_ns_(flush_ns) {
   const int error = writer_.start();
@@ -54,10 +39,10 @@ void Recorder::write_until_closed() {
       const std::chrono::nanoseconds rest(alarm_ns - monotonic_ns());
       wake_writer_.wait_for(lock, rest, [&] {
         const bool earlier = next_alarm_ns() < alarm_ns;
-        return writer_.leaving() || queue_.size() >= kManyChunks || earlier;
+        return writer_.leaving() || is_much_to_write() || earlier;
       });
       leaving = writer_.leaving();
-      only_rang = !leaving && queue_.size() < kManyChunks;
+      only_rang = !leaving && !is_much_to_write();
     }
     const bool is_due = monotonic_ns() >= due_ns;
     ring_alarms(is_due);
@@ -139,6 +124,7 @@ Chunk* Recorder::exchange_chunk(Chunk* full, int32_t thread, RowKind kind) {
     return_chunk(full);
   if (Chunk* chunk = take_chunk(thread, kind, false))
     return chunk;
+  give_up_held();
   write_pending(Extent::full_chunks);  // the writer is too slow: this thread writes the queue
   return take_chunk(thread, kind, true);
 }
@@ -149,6 +135,10 @@ void Recorder::return_chunk(Chunk* chunk) {
   if (closed_) {  // a thread outlived the recording
     pool_.give_back(chunk);
     pool_.discard_free();
+    return;
+  }
+  if (is_holding_) {
+    held_.hold(chunk);
     return;
   }
   queue_.push_back(chunk);
@@ -183,6 +173,14 @@ void Recorder::write_row(const Row& row) {
 // the definitions before the rows.
 void Recorder::write_pending(Extent extent) {
   const std::lock_guard file_lock(file_mutex_);
+  if (is_holding_) {
+    write_held();
+    if (extent == Extent::all) {
+      write_progress();
+      rotate_if_large();
+    }
+    return;
+  }
   std::vector<Chunk*> full;
   std::vector<Chunk*> chunks;
   std::vector<uint32_t> published;
@@ -202,8 +200,10 @@ void Recorder::write_pending(Extent extent) {
   const bool defined = write_new_definitions();
   for (size_t i = 0; i < chunks.size(); ++i)
     write_rows(*chunks[i], published[i], defined);
-  if (extent == Extent::all)
+  if (extent == Extent::all) {
     write_progress();
+    rotate_if_large();
+  }
   const std::lock_guard lock(pool_mutex_);
   for (Chunk* chunk : full)
     pool_.give_back(chunk);
@@ -229,15 +229,47 @@ void Recorder::write_rows(Chunk& chunk, uint32_t published, bool defined) {
   const uint32_t rows = published - chunk.flushed;
   if (rows == 0)
     return;
-  const int64_t start = file_.bytes();
-  const bool encoded = defined && encode_rows(chunk, rows);
+  if (chunk.kind == RowKind::memory)
+    write_span(std::span<const MemoryRecord>(chunk.memory_rows() + chunk.flushed, rows),
+               chunk.thread, defined);
+  else
+    write_span(std::span<const OperatorRecord>(chunk.rows + chunk.flushed, rows), chunk.thread,
+               defined);
   chunk.flushed = published;
+}
+
+void Recorder::write_span(std::span<const OperatorRecord> rows, int32_t thread, bool defined) {
+  write_encoded(RowKind::operators, rows.size(), [&] {
+    if (defined)
+      operator_encoder_.encode(rows, thread, clock_, encoder_);
+    return defined;
+  });
+}
+
+void Recorder::write_span(std::span<const MemoryRecord> rows, int32_t thread, bool defined) {
+  write_encoded(RowKind::memory, rows.size(), [&] {
+    if (defined)
+      memory_encoder_.encode(rows, thread, clock_, encoder_);
+    return defined;
+  });
+}
+
+template <class Encode>
+void Recorder::write_encoded(RowKind kind, size_t rows, const Encode& encode) {
+  const int64_t start = file_.bytes();
+  const auto count = static_cast<int64_t>(rows);
+  bool encoded = false;
+  try {
+    encoded = encode();
+  } catch (const std::bad_alloc&) {
+    file_.refuse(ENOMEM);
+  }
   if (!encoded || !file_.append(encoder_.payload())) {
-    count_rows(chunk.kind, 0, rows);
+    count_rows(kind, 0, count);
     return;
   }
-  last_rows_ = {start, rows, chunk.kind};
-  count_rows(chunk.kind, rows, 0);
+  last_rows_ = {start, count, kind};
+  count_rows(kind, count, 0);
 }
 
 void Recorder::count_rows(RowKind kind, int64_t written, int64_t dropped) {
@@ -249,18 +281,6 @@ void Recorder::count_rows(RowKind kind, int64_t written, int64_t dropped) {
   dropped_rows_ += dropped;
 }
 
-bool Recorder::encode_rows(const Chunk& chunk, uint32_t rows) try {
-  if (chunk.kind == RowKind::memory)
-    memory_encoder_.encode({chunk.memory_rows() + chunk.flushed, rows}, chunk.thread, clock_,
-                           encoder_);
-  else
-    operator_encoder_.encode({chunk.rows + chunk.flushed, rows}, chunk.thread, clock_, encoder_);
-  return true;
-} catch (const std::bad_alloc&) {
-  file_.refuse(ENOMEM);
-  return false;
-}
-
 void Recorder::write_progress() try {
   write_row(ProgressRow{.time_ns = monotonic_ns(), .cpu_ns = process_cpu_ns()});
 } catch (const std::bad_alloc&) {  // the next loss will say it
@@ -268,7 +288,9 @@ void Recorder::write_progress() try {
 
 void Recorder::add_meta(const std::string& key, const std::string& value) {
   const std::lock_guard lock(file_mutex_);
-  write_row(MetaRow{.key = key, .value = value});
+  const MetaRow row{.key = key, .value = value};
+  encode_table(std::span(&row, 1), encoder_);
+  file_.append_for_all(encoder_.payload());
 }
 
 void Recorder::add_loss(const Loss& loss) {
@@ -307,7 +329,11 @@ bool Recorder::add_rows(std::string_view table, std::span<const ColumnView> colu
 void Recorder::close() {
   if (!writer_.end())
     return;
+  decide(Fate::apart);
   write_pending(Extent::all);
+  if (is_holding_)
+    write_sums(monotonic_ns());
+  KeptSpans::instance().stop();
   const std::lock_guard file_lock(file_mutex_);
   write_end();
   file_.close();
@@ -343,41 +369,6 @@ void Recorder::write_end() {
     write_losses(collect_losses());
   }
   write_row(EndRow{.time_ns = monotonic_ns()});
-}
-
-std::vector<Loss> Recorder::collect_losses() {
-  const std::lock_guard lock(definitions_mutex_);
-  std::vector<Loss> losses = losses_;
-  // Source "recording": reports show it at the top, because every number is too small.
-  if (dropped_rows_ > 0) {
-    losses.push_back(
-        {"recording",
-         std::string("operators that could not be written: ") + std::strerror(file_.refusal()),
-         dropped_rows_, "free some space there, or choose another place with -o"});
-  }
-  if (dropped_memory_rows_ > 0) {
-    losses.push_back({"memory",
-                      std::string("allocations and frees that could not be written: ") +
-                          std::strerror(file_.refusal()),
-                      dropped_memory_rows_,
-                      "free some space there, or choose another place with -o"});
-  }
-  const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
-    if (count > 0)
-      losses.push_back({"operators", reason, count, remedy});
-  };
-  add("events beyond " + std::to_string(Definitions::kLimit) +
-          " different stacks, shown as one stack",
-      definitions_->other_stacks(), "record a shorter part of the program");
-  add("events beyond " + std::to_string(Definitions::kLimit) +
-          " different signatures (or 16 MB of them), shown as (other)",
-      definitions_->other_signatures(), "record a shorter part of the program");
-  add("events beyond " + std::to_string(Definitions::kLimit) + " different names, shown as (other)",
-      definitions_->other_names(), "give ranges one name, without a number that changes");
-  for (size_t i = 0; i < dropped_.size(); ++i) {
-    add(kDroppedTexts[i].reason, dropped_[i], kDroppedTexts[i].remedy);
-  }
-  return losses;
 }
 
 bool Recorder::write_losses(const std::vector<Loss>& losses) {

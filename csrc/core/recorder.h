@@ -24,10 +24,12 @@
 #include "core/clock.h"
 #include "core/definitions.h"
 #include "core/event_buffer.h"
+#include "core/held_rows.h"
 #include "core/loss.h"
 #include "core/memory_encoder.h"
 #include "core/native_thread.h"
 #include "core/operator_encoder.h"
+#include "core/operator_sums.h"
 #include "core/recording_file.h"
 
 namespace perfprobe {
@@ -71,6 +73,15 @@ class Recorder {
   // Writes a block of rows at once, with the definitions they refer to. Returns false if the disk
   // refuses. All columns have the same length, at least 1.
   bool add_rows(std::string_view table, std::span<const ColumnView> columns);
+  // From now on rows of operators are only added up, and written where `decide` says so.
+  void hold_rows();
+  // The fate of all rows since the last time: a step has ended. Returns whether some were given up
+  // before, because it was larger than the buffer.
+  bool decide(Fate fate);
+  // Writes the sums of operators since the last time. Called by the writer.
+  void write_sums(int64_t until_ns);
+  // Goes on in another file when this one has so many bytes.
+  void rotate_at(int64_t bytes);
   // The writer calls `ring(argument)` once, when the monotonic clock reaches `due_ns`. A later call
   // with the same `ring` replaces the earlier one. The writer holds no recorder lock during the
   // call.
@@ -94,6 +105,11 @@ class Recorder {
   [[nodiscard]] bool is_writer(int64_t os_thread) const { return writer_.os_thread() == os_thread; }
   [[nodiscard]] int64_t operator_rows() const { return written_rows_; }
   [[nodiscard]] int64_t dropped_rows() const { return dropped_rows_; }
+  // Rows of operators that were added up.
+  [[nodiscard]] int64_t watched_rows() const { return watched_rows_; }
+  [[nodiscard]] int64_t sums_bytes() const { return sums_bytes_; }
+  // Whether one more slow step may be written: a day of them must stay small.
+  [[nodiscard]] bool may_keep() const;
   [[nodiscard]] int64_t writer_cpu_ns() const { return writer_cpu_ns_; }
   [[nodiscard]] int64_t written_bytes() const { return file_.bytes(); }
 
@@ -111,7 +127,17 @@ class Recorder {
   void write_pending(Extent extent);
   bool write_new_definitions();
   void write_rows(Chunk& chunk, uint32_t published, bool defined);
-  bool encode_rows(const Chunk& chunk, uint32_t rows);
+  void write_span(std::span<const OperatorRecord> rows, int32_t thread, bool defined);
+  void write_span(std::span<const MemoryRecord> rows, int32_t thread, bool defined);
+  template <class Encode>
+  void write_encoded(RowKind kind, size_t rows, const Encode& encode);
+  void give_up_held();
+  void write_held();
+  void write_part(const HeldPart& part, bool defined);
+  void rotate_if_large();
+  [[nodiscard]] bool is_much_to_write() const {
+    return (is_holding_ ? held_.ready() : queue_.size()) >= kManyChunks;
+  }
   template <class Row>
   void write_row(const Row& row);
   void write_progress();
@@ -153,12 +179,21 @@ class Recorder {
   };
   std::vector<Alarm> alarms_;
   std::atomic<bool> closed_{false};
+  std::atomic<bool> is_holding_{false};
+  HeldRows held_;  // guarded by pool_mutex_
 
   std::mutex definitions_mutex_;
   std::unique_ptr<Definitions> definitions_ = std::make_unique<Definitions>();
   std::vector<Loss> losses_;
   std::atomic<bool> definitions_broken_{false};
 
+  OperatorSums sums_;  // guarded by file_mutex_
+  int64_t rotate_bytes_ = 0;
+  int64_t for_all_bytes_ = 0;
+  int64_t started_ns_ = monotonic_ns();
+  std::atomic<int64_t> watched_rows_{0};
+  std::atomic<int64_t> sums_bytes_{0};
+  std::atomic<int64_t> kept_bytes_{0};
   std::atomic<int64_t> written_rows_{0};
   std::atomic<int64_t> dropped_rows_{0};
   std::atomic<int64_t> dropped_memory_rows_{0};

@@ -8,6 +8,8 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "core/mapped_memory.h"
+
 namespace perfprobe {
 
 constexpr uint16_t kFormatVersion = 1;
@@ -21,6 +23,13 @@ class RecordingFile {
   // Returns false if the disk refuses. The file then ends with the previous block; `refusal` says
   // why.
   bool append(const std::vector<uint8_t>& payload);
+  // The same for what every file of the recording needs, once it rotates: definitions and facts.
+  bool append_for_all(const std::vector<uint8_t>& payload);
+  // From now on `append_for_all` keeps what it writes.
+  void may_rotate() { may_rotate_ = true; }
+  // Goes on in a new file beside this one, `run.2.perfprobe` behind `run.perfprobe`, with what was
+  // kept. Returns false if it cannot be made; the old one then goes on.
+  bool rotate();
 
   // Shortens the file to `bytes`, to make room on a full disk for something more important. Returns
   // false if the descriptor now belongs to the program.
@@ -35,15 +44,20 @@ class RecordingFile {
   [[nodiscard]] int refusal() const { return refusal_; }
 
  private:
+  bool open(const std::string& path);
   void move_descriptor();
   [[nodiscard]] bool is_ours() const;
   bool write_all(const uint8_t* from, size_t count);
 
-  int descriptor_;
+  const std::string path_;
+  int descriptor_ = -1;
   dev_t device_ = 0;
   ino_t inode_ = 0;
   std::atomic<int64_t> bytes_{0};  // read without the owner's lock
   int refusal_ = 0;                // errno of the first refused write
+  bool may_rotate_ = false;
+  int files_ = 1;
+  MappedVector<uint8_t> for_all_;  // whole blocks
 };
 
 }  // namespace perfprobe

@@ -1,5 +1,6 @@
 #include "core/step_log.h"
 
+#include <algorithm>
 #include <new>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -7,7 +8,9 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/kept_spans.h"
 #include "core/thread_name.h"
+#include "core/watching.h"
 
 namespace perfprobe {
 namespace {
@@ -17,6 +20,7 @@ std::atomic<StepLog*> current{nullptr};
 // A forked child has no recording, and a thread that it does not have may hold the lock.
 void forget_in_child() {
   current = nullptr;
+  is_watching = true;
 }
 
 }  // namespace
@@ -34,6 +38,11 @@ StepLog::StepLog(Recorder& recorder, const StepSchedule& schedule, int64_t every
 void StepLog::start() {
   const std::lock_guard lock(mutex_);
   runs_ = true;
+  started_ns_ = sums_ns_ = monotonic_ns();
+  if (schedule_.keeps_slow) {
+    recorder_.hold_rows();
+    KeptSpans::instance().start();
+  }
   follow_schedule(-1);
   line_.find_stderr();
   recorder_.set_heartbeat_alarm(&StepLog::ring, this);
@@ -46,9 +55,14 @@ void StepLog::stop() {
   if (!std::exchange(runs_, false))
     return;
   take(steps_.finish());
+  if (schedule_.keeps_slow) {
+    recorder_.decide(Fate::apart);
+    write_sums(monotonic_ns(), sums_.take());
+  }
   rows_.write(recorder_);
   rows_ = {};
   line_.print(std::exchange(text_, {}));
+  is_watching = true;
   turn_ = nullptr;
   over_ = nullptr;
 }
@@ -99,6 +113,7 @@ void StepLog::follow_schedule(int64_t time_ns) {
   if (wanted == is_on_)
     return;
   is_on_ = wanted;
+  is_watching = wanted;
   if (turn_ != nullptr)
     turn_(wanted);
 }
@@ -111,8 +126,15 @@ void StepLog::take(const std::vector<LiveStep>& ended) {
     }
     step.thread = thread_;
     step.is_recorded = is_on_;
-    recorded_ += is_on_ && !step.is_evaluation ? 1 : 0;
-    rows_.add(step);
+    step.is_baseline = !is_on_ && !step.is_evaluation && schedule_.is_baseline(step.number);
+    if (schedule_.keeps_slow || schedule_.baseline > 0)
+      measure(step);
+    if (schedule_.keeps_slow)
+      choose(step);
+    baseline_ += step.is_baseline ? 1 : 0;
+    recorded_ += step.is_recorded && !step.is_evaluation ? 1 : 0;
+    is_mixed_ = is_mixed_ && step.is_evaluation;
+    list(step);
     line_.add(step);
     if (every_ == 0 || step.is_evaluation || line_.steps() < every_)
       continue;
@@ -121,21 +143,102 @@ void StepLog::take(const std::vector<LiveStep>& ended) {
   }
 }
 
+// The end of an evaluation is only known with that of the step behind it: what the thread used in
+// both is not known apart.
+void StepLog::measure(LiveStep& step) {
+  if (step.is_evaluation) {
+    is_mixed_ = true;
+    return;
+  }
+  usage_.read(step);
+  if (is_mixed_)
+    step.cpu_ns = step.waited_ns = step.collected_ns = -1;
+}
+
+// Decides what becomes of the rows of a step that has ended, and of an evaluation before it.
+void StepLog::choose(LiveStep& step) {
+  if (step.is_evaluation) {
+    step.is_recorded = false;
+    KeptSpans::instance().add({step.start_ns, step.end_ns, Fate::apart});
+    return;
+  }
+  const bool is_mixed = is_mixed_;
+  const int64_t time_ns = step.end_ns - step.start_ns;
+  step.is_slow = !step.is_baseline && time_ns > 0 && slow_.is_slow(time_ns);
+  Fate fate = step.is_baseline ? Fate::apart : Fate::ordinary;
+  if (step.is_slow)
+    fate = recorder_.may_keep() ? Fate::slow : Fate::unkept;
+  step.is_recorded = fate == Fate::slow;
+  const bool is_cut = recorder_.decide(is_mixed && fate == Fate::ordinary ? Fate::apart : fate);
+  step.is_partial = is_cut && step.is_recorded;
+  unkept_ += fate == Fate::unkept ? 1 : 0;
+  partial_ += step.is_partial ? 1 : 0;
+  KeptSpans::instance().add({step.start_ns, step.end_ns, fate});
+  if (fate != Fate::apart)
+    sums_.add(step);
+}
+
+// Of a day of short steps not all have a row: sums of all are written beside them.
+void StepLog::list(const LiveStep& step) {
+  constexpr int64_t kMostListed = 100'000;
+  if (schedule_.keeps_slow && listed_ >= kMostListed && !step.is_slow) {
+    ++unlisted_;
+    return;
+  }
+  ++listed_;
+  rows_.add(step);
+}
+
+// The more seldom the longer the program runs: every second at first, and at least every minute.
+bool StepLog::are_sums_due(int64_t now_ns) const {
+  constexpr int64_t kSecondNs = 1'000'000'000;
+  const int64_t pause_ns =
+      std::clamp<int64_t>((now_ns - started_ns_) / 100, kSecondNs, 60 * kSecondNs);
+  return schedule_.keeps_slow && now_ns - sums_ns_ >= pause_ns;
+}
+
+// Sums of operators are written only as long as a day of them stays small. The recorder writes the
+// last ones when it closes.
+void StepLog::write_sums(int64_t now_ns, const StepSum& sum) {
+  constexpr int64_t kSecondNs = 1'000'000'000;
+  constexpr int64_t kBytes = int64_t{4} << 20;
+  constexpr int64_t kBytesEachSecond = 250;
+  if (sum.steps > 0) {
+    RowTable<StepSum> rows;
+    rows.add(sum);
+    rows.write(recorder_);
+  }
+  if (recorder_.sums_bytes() > kBytes + (now_ns - started_ns_) / kSecondNs * kBytesEachSecond)
+    return;
+  recorder_.write_sums(now_ns);
+  KeptSpans::instance().ask_for_sums();
+}
+
 void StepLog::ring(void* self) {
   static_cast<StepLog*>(self)->beat();
 }
 
 void StepLog::beat() {
   RowTable<LiveStep> rows;
+  StepSum sum{};
+  const int64_t now_ns = monotonic_ns();
+  bool are_due = false;
   {
     const std::lock_guard lock(mutex_);
     if (!runs_)
       return;
     std::swap(rows, rows_);
+    are_due = are_sums_due(now_ns);
+    if (are_due) {
+      sums_ns_ = now_ns;
+      sum = sums_.take();
+    }
     recorder_.set_heartbeat_alarm(&StepLog::ring, this);
   }
   try {
     rows.write(recorder_);
+    if (are_due)
+      write_sums(now_ns, sum);
   } catch (const std::bad_alloc&) {  // those of half a second are gone
   }
 }

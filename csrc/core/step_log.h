@@ -12,8 +12,11 @@
 #include "core/loop_port.h"
 #include "core/recorder.h"
 #include "core/row_table.h"
+#include "core/slow_steps.h"
 #include "core/step_line.h"
 #include "core/step_schedule.h"
+#include "core/step_sums.h"
+#include "core/step_usage.h"
 #include "core/thread_rows.h"
 
 namespace perfprobe {
@@ -43,12 +46,22 @@ class StepLog final : public LoopPort {
   [[nodiscard]] int64_t steps() const { return steps_.number(); }
   [[nodiscard]] int64_t foreign() const { return steps_.foreign(); }
   [[nodiscard]] int64_t recorded() const { return recorded_; }
+  // Slow steps with a part of their rows, and with none; steps without a row of their own.
+  [[nodiscard]] int64_t partial() const { return partial_; }
+  [[nodiscard]] int64_t unkept() const { return unkept_; }
+  [[nodiscard]] int64_t unlisted() const { return unlisted_; }
+  [[nodiscard]] int64_t baseline() const { return baseline_; }
 
  private:
   static void ring(void* self);
   static void ring_line(void* self);
   void beat();
   void take(const std::vector<LiveStep>& ended);
+  void measure(LiveStep& step);
+  void choose(LiveStep& step);
+  void list(const LiveStep& step);
+  [[nodiscard]] bool are_sums_due(int64_t now_ns) const;
+  void write_sums(int64_t now_ns, const StepSum& sum);
   void follow_schedule(int64_t time_ns);
   void write_line();
 
@@ -62,12 +75,24 @@ class StepLog final : public LoopPort {
   bool is_over_ = false;
   int64_t first_on_ns_ = -1;
   int64_t recorded_ = 0;  // steps
+  int64_t baseline_ = 0;  // those left out to see what recording adds
   void (*turn_)(bool) = nullptr;
   void (*over_)() = nullptr;
   LiveSteps steps_;
   int64_t os_thread_ = 0;
   int32_t thread_ = kNone;
   RowTable<LiveStep> rows_;
+  // With --keep slow.
+  SlowSteps slow_;
+  bool is_mixed_ = false;  // an evaluation ended with the step
+  StepUsage usage_;
+  StepSums sums_;
+  int64_t started_ns_ = 0;
+  int64_t sums_ns_ = 0;  // when sums were written last
+  int64_t listed_ = 0;   // steps with a row of their own
+  int64_t unlisted_ = 0;
+  int64_t partial_ = 0;
+  int64_t unkept_ = 0;
   StepLine line_;
   std::string text_;  // the line that the writer is to print
 };

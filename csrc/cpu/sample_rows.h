@@ -1,49 +1,37 @@
 // Collects rows of the table `samples` and writes them to the recording.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "core/row_table.h"
+#include "cpu/sample_row.h"
+#include "cpu/sample_sums.h"
 
 namespace perfprobe {
-
-enum class Look : int8_t { read = 0, no_python = 1, failed = 2 };
-
-struct SampleRow {
-  int64_t start_ns;
-  int64_t end_ns;
-  int64_t cpu_ns;  // -1 not known
-  int32_t thread;
-  int32_t stack;
-  int32_t looks;
-  Look look;
-
-  static constexpr std::string_view kTable = "samples";
-  static constexpr auto columns() {
-    return std::array{
-        column<&SampleRow::start_ns>("start_ns"), column<&SampleRow::end_ns>("end_ns"),
-        column<&SampleRow::thread>("thread"),     column<&SampleRow::stack>("stack"),
-        column<&SampleRow::look>("look"),         column<&SampleRow::looks>("looks"),
-        column<&SampleRow::cpu_ns>("cpu_ns")};
-  }
-};
 
 class SampleRows {
  public:
   explicit SampleRows(Recorder& recorder) : recorder_(recorder) {}
 
-  void add(const SampleRow& row) { rows_.add(row); }
-  void write() {
+  void add(const SampleRow& row) {
+    if (sums_.is_on())
+      sums_.hold(row);
+    else
+      rows_.add(row);
+  }
+  void write(bool is_last = false) {
+    if (sums_.is_on())
+      sums_.sort_out(rows_, is_last);
     written_ += static_cast<int64_t>(rows_.size());
     rows_.write(recorder_);
+    sums_.write(recorder_, is_last);
   }
   [[nodiscard]] int64_t written() const { return written_; }
 
  private:
   Recorder& recorder_;
   RowTable<SampleRow> rows_;
+  SampleSums sums_;
   int64_t written_ = 0;
 };
 

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/thread_clock.h"
+#include "core/watching.h"
 
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
@@ -33,6 +34,9 @@ constexpr int64_t kStillToRest = 4;
 constexpr int64_t kMostRestNs = 500'000'000;
 constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
+// While it is not to look, it asks this often whether it is again, after a few of the usual ticks.
+constexpr int64_t kSkipNs = 20'000'000;
+constexpr int64_t kFewSkips = 8;
 
 // CPU time of a tick as last measured in this process or inherited by a fork; 0 if not measured
 // yet. A child that lives for a second ends before it could measure its own.
@@ -95,7 +99,7 @@ void Sampler::stop() {
   if (!is_broken_)
     tick();  // write up to now
   threads_.close_old(static_cast<uint64_t>(figures_.ticks) + 1, 0);
-  rows_.write();
+  rows_.write(/*is_last=*/true);
   activity_.write();
   figures_.stopped_ns = tick_ns_;
 }
@@ -147,7 +151,7 @@ void Sampler::wait() {
 // Uniform between half and three halves of the interval, so that no loop of the program runs in
 // step with it.
 void Sampler::plan_next() {
-  int64_t mean_ns = interval_ns_;
+  int64_t mean_ns = skips_ > kFewSkips ? std::max(interval_ns_, kSkipNs) : interval_ns_;
   if (rest())
     mean_ns = std::max(mean_ns, std::min((tick_ns_ - still_since_ns_) / kStillToRest, kMostRestNs));
   std::uniform_int_distribution<int64_t> jitter(mean_ns / 2, mean_ns * 3 / 2);
@@ -181,7 +185,20 @@ bool Sampler::know_threads() {
   return !is_list_stale_;
 }
 
+// The samples end with the latest look, and the next ones begin here: the time between is nobody's.
+void Sampler::skip_tick() {
+  ++figures_.ticks;
+  ++skips_;
+  tick_ns_ = still_since_ns_ = monotonic_ns();
+  threads_.close_old(static_cast<uint64_t>(figures_.ticks), 0);
+}
+
 void Sampler::tick() {
+  if (!is_watching) {
+    skip_tick();
+    return;
+  }
+  skips_ = 0;
   const int64_t previous_ns = tick_ns_;
   if (!know_threads()) {
     ++figures_.failed_ticks;

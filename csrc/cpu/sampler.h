@@ -69,6 +69,7 @@ class Sampler {
   void wait();
   bool know_threads();
   void tick();
+  void skip_tick();
   void look_at(SeenThread& seen, int64_t previous_tick_ns);
   bool is_there_still(const SampledThread& thread, const Found& found, int64_t ran_ns) const;
   void move_on(SampledThread& thread, const Found& found, int64_t since_ns, int64_t start_ns);
@@ -109,6 +110,7 @@ class Sampler {
   CpuWait wait_;
   bool rests_ = false;          // no Python thread has run recently: looks are rare
   bool is_called_ = false;      // the kernel woke it from a rest
+  int64_t skips_ = 0;           // ticks one after the other at which it was not to look
   bool has_moved_ = false;      // a thread had run at this tick
   int64_t still_since_ns_ = 0;  // no thread has run since then
   int64_t watched_ns_ = 0;      // CPU time of the program's threads at the start of the rest

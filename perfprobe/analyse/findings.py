@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from perfprobe.analyse.baseline import baseline
 from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
@@ -17,6 +18,7 @@ from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, same_signatures
 from perfprobe.analyse.idle.blame import BlamedIdle
 from perfprobe.analyse.idle.summed import idle_times
+from perfprobe.analyse.kept.part import KeptWatch
 from perfprobe.analyse.launched import launch_times
 from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
@@ -43,8 +45,9 @@ from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, H
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse, StepMarks
 from perfprobe.tables.idle import IdleTimes
+from perfprobe.tables.kept import KeptPart
 from perfprobe.tables.launch_times import LaunchTimes
-from perfprobe.tables.live_steps import Benchmark
+from perfprobe.tables.live_steps import Baseline, Benchmark
 from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.native_code import NativeSplit
 from perfprobe.tables.peers import PeerTimes
@@ -166,6 +169,8 @@ PASSES: dict[type, Pass] = {
     CounterFindings: Pass(lambda trace, asked: CountWatch(trace), watches=True),
     NativeSplit: Pass(lambda trace, asked: NativeWatch(trace), watches=True),
     Benchmark: Pass(lambda trace, asked: benchmark(trace)),
+    Baseline: Pass(lambda trace, asked: baseline(trace)),
+    KeptPart: Pass(lambda trace, asked, times: KeptWatch(trace, times), needs=(StepTimes,), watches=True),
 }
 
 

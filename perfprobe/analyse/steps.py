@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from perfprobe.analyse.loop.start_up import by_time, one, start_up
 from perfprobe.analyse.loop.summed import Kept, event_rows, loop_row, phase_rows, step_phase_rows, step_rows
 from perfprobe.analyse.loop.timeline import Timeline
 from perfprobe.analyse.loop.training import Span
+from perfprobe.analyse.loop.unrecorded import Unrecorded
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.steps import (
     Loops,
@@ -52,7 +54,9 @@ class StepWatch:
     def result(self) -> StepTimes:
         """All loops and steps: the longest loop first, evaluations last."""
         tree, kept = StackTree(self._trace), []
-        for loop in loops(self._timeline, self._ranges, tree, self._regions.caller):
+        unrecorded = Unrecorded(self._trace)
+        for found_loop in loops(self._timeline, self._ranges, tree, self._regions.caller):
+            loop = replace(found_loop, spans=unrecorded.apart(found_loop.thread, found_loop.spans))
             found, line = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
             row = {**self._ranges.rows, **self._timeline.rows}[loop.thread]
             kept += _by_kind(loop, found, line, row)

@@ -35,6 +35,7 @@ examples:
   perfprobe report log/resnet18 --view ranks compare ranks, and find which made the others wait
   perfprobe report --brief                   Markdown for a ticket
   perfprobe report --plot steps.png          phases and times of the steps
+  perfprobe report runs/                     all recordings in a folder; of --keep slow one report
   perfprobe report --sort calls              the most frequent first
   perfprobe report --sort gpu                the most time on GPUs first
   perfprobe report --group op --columns autograd      the table torch prints
@@ -83,8 +84,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     paths = [path for given_path in given.files for path in files_of(given_path)] or [newest()]
     if given.plot is not None:
         return _plot(paths, given.plot, of_memory=wanted.view == "memory")
-    if wanted.view == "ranks":
-        return _ranks(paths, wanted, as_json=given.json)
+    if wanted.view == "ranks" or _is_one_run(paths):
+        return _together(paths, wanted, as_json=given.json)
     if given.json:
         documents = [_document(results, wanted, given.calls) for results in several(paths)]
         shown = documents if len(paths) > 1 else documents[0]
@@ -110,8 +111,15 @@ def files_of(path: str) -> list[str]:
     return found or traces_in(path)
 
 
-def _ranks(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[[], int]:
-    """Compare the ranks of one run."""
+def _is_one_run(paths: Sequence[str]) -> bool:
+    """Whether these are recordings of which only slow steps were kept: one report for all of them."""
+    from perfprobe.results import Results
+
+    return len(paths) > 1 and all(path.endswith(".perfprobe") for path in paths) and Results(paths[0]).is_kept
+
+
+def _together(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[[], int]:
+    """One report on several recordings: the ranks of a run beside each other, or the files of a long one."""
     from perfprobe.results import Results
 
     results = Results(paths[0], paths[1:])
@@ -126,12 +134,12 @@ def _plot(paths: Sequence[str], output: str, *, of_memory: bool) -> Callable[[],
     """Draw the steps of one recording, or its memory."""
     from perfprobe.results import Results
 
-    if len(paths) > 1:
+    if len(paths) > 1 and not _is_one_run(paths):
         raise UsageError("a picture shows one recording", "--plot", "name one")
     if os.path.splitext(output)[1] not in _PICTURES:
         raise UsageError("unknown picture format", output, f"use a name that ends in {', '.join(_PICTURES)}")
     path = writable(output)
-    results = Results(paths[0])
+    results = Results(paths[0], paths[1:])
     (results.plot_memory if of_memory else results.plot)(path)
     return lambda: write(f"the picture is {printable(path)}\n")
 

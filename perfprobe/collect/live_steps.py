@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NEVER = {"first": (1 << 63) - 1}
 _SECOND_NS = 1_000_000_000
+_LEAST_BEFORE = 1  # steps recorded before the first one that is not
 
 
 class StepFinder(Collector):
@@ -66,16 +67,47 @@ class StepFinder(Collector):
         if self._log is None:
             return
         figures = self._log.stop()
+        figures["watched_rows"] = self._facts.recorder.watched_rows
         self._facts.meta("live_steps", figures)
-        outside = figures["steps"] - figures["recorded"]
-        if self._options.has_windows and outside > 0:
-            reason = f"operators of steps outside of the windows asked for ({_asked(self._options)})"
-            self._facts.loss(self.name, reason, outside, "nothing to do")
+        self._say_what_is_missing(figures)
         if "torch" not in sys.modules:
             self._facts.loss(self.name, "the program never imported torch")
         if figures["foreign"]:
             reason = "loaders, optimizers and marks of steps in other threads than the loop"
             self._facts.loss(self.name, reason, figures["foreign"], "run one loop at a time")
+
+    def _say_what_is_missing(self, figures: dict[str, int]) -> None:
+        outside = figures["steps"] - figures["recorded"] - figures["baseline"]
+        if self._options.keep == "slow":
+            self._say_what_was_not_kept(figures)
+        if self._options.has_windows and outside > 0:
+            reason = f"operators of steps outside of the windows asked for ({_asked(self._options)})"
+            self._facts.loss(self.name, reason, outside, "nothing to do")
+        short = self._options.baseline - figures["baseline"]
+        if short > 0:
+            reason = (
+                f"steps that --baseline was to leave unrecorded: the program had {figures['steps']:,} steps"
+            )
+            remedy = "run more steps, or give --warmup a smaller number"
+            self._facts.loss(self.name, reason, short, remedy)
+        if not self._options.has_windows and not self._options.benchmark:
+            flag = _flag(self._options)
+            reason = f"child processes and calls of Python functions: not recorded with {flag}"
+            self._facts.loss(self.name, reason, 1, f"record again without {flag}")
+
+    def _say_what_was_not_kept(self, figures: dict[str, int]) -> None:
+        ordinary = figures["steps"] - figures["recorded"] - figures["unkept"]
+        reason = "operators of ordinary steps are only in the sums (--keep slow)"
+        self._facts.loss(self.name, reason, ordinary, "nothing to do")
+        if figures["unkept"]:
+            reason = "slow steps that are only in the sums: a day of kept ones would take more than 200 MB"
+            self._facts.loss(self.name, reason, figures["unkept"], "nothing to do")
+        if figures["partial"]:
+            reason = "slow steps larger than the buffer: only their last operators are kept"
+            self._facts.loss(self.name, reason, figures["partial"], "give --buffer more")
+        if figures["unlisted"]:
+            reason = "steps beyond 100,000 that have no row of their own: they are in step_sums"
+            self._facts.loss(self.name, reason, figures["unlisted"], "nothing to do")
 
     def _listen(self) -> None:
         try:
@@ -111,6 +143,11 @@ def _schedule(options: Options) -> dict[str, int]:
         schedule["end"] = end
     if options.duration is not None:
         schedule["duration_ns"] = round(options.duration * _SECOND_NS)
+    if options.baseline:
+        schedule["baseline"] = options.baseline
+        schedule["baseline_first"] = max(options.warmup - first, _LEAST_BEFORE)
+    if options.keep == "slow":
+        schedule["keeps_slow"] = 1
     return schedule
 
 
@@ -119,3 +156,10 @@ def _asked(options: Options) -> str:
     if options.wait:
         return "--wait"
     return "--duration" if options.steps is None else f"--steps {options.steps}"
+
+
+def _flag(options: Options) -> str:
+    """The option because of which some sources are left out."""
+    if options.baseline:
+        return "--baseline"
+    return "--keep slow" if options.keep == "slow" else "--rotate"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 BUFFER_BYTES = 32 << 20
 SMALLEST_BUFFER_BYTES = 4 << 20
+SMALLEST_FILE_BYTES = 64 << 10
 _OF_STEPS = (COMMAND_LINE, PYTHON, RECORDING)  # of this process alone
 _OF_WINDOWS = (COMMAND_LINE, RECORDING)  # of a program as a whole
 
@@ -128,21 +129,42 @@ class Options(Chosen):
     wait: bool = option(
         False, "record no operators until `perfprobe trigger PID` asks for the next steps", places=_OF_WINDOWS
     )
+    baseline: int = option(
+        0,
+        "leave operators of N steps unrecorded, every second one behind the --warmup steps, to measure what "
+        "recording adds to a step",
+        kind="rows",
+        places=_OF_WINDOWS,
+    )
+    keep: str = option(
+        "all",
+        "slow: add operators up, and record only those of steps far longer than the steps before them "
+        "(beyond the 95th percentile of the last 200, and 1.2 times their median): for long jobs",
+        values=("all", "slow"),
+        called="choice of steps to keep",
+        places=_OF_WINDOWS,
+    )
+    rotate: int = option(
+        0,
+        "go on in a new file, run.2.perfprobe behind run.perfprobe, when one has this size",
+        kind="size",
+        places=_OF_WINDOWS,
+    )
     benchmark: bool = option(
         False,
-        "record nothing but when steps begin and end and how long they wait for data: the speed of the "
-        "program when nobody watches",
+        "record only when steps begin and end, and how long they wait for data: how fast the program is "
+        "when nothing else is recorded",
         places=_OF_STEPS,
     )
     warmup: int = option(
         10,
-        "steps that --benchmark leaves out at the beginning (default: %(default)s)",
+        "steps at the beginning that --benchmark leaves out, and --baseline records (default: %(default)s)",
         kind="rows",
         places=_OF_STEPS,
     )
     every_step_line: int | None = option(
         None,
-        "with --benchmark, print a line on standard error after every N steps",
+        "with --benchmark: print a line to standard error every N steps",
         kind="steps",
         places=_OF_STEPS,
     )
@@ -155,11 +177,20 @@ class Options(Chosen):
             self.memory = self.ranges = self.children = self.native = self.counters = False
         if self.has_windows:
             self.python, self.children = "off", False
+        if self.baseline or self.keep == "slow" or self.rotate:
+            self.python, self.children = "sample" if self.python == "both" else self.python, False
+        if self.keep == "slow" or self.rotate:
+            self.ranges = False
 
     @property
     def has_windows(self) -> bool:
         """Whether operators are recorded in some steps only."""
         return self.steps is not None or self.duration is not None or self.wait
+
+    @property
+    def finds_steps(self) -> bool:
+        """Whether steps are found while the program runs: some of them are not recorded."""
+        return self.has_windows or self.baseline > 0 or self.keep == "slow" or self.rotate > 0
 
     @property
     def window(self) -> tuple[int, int | None]:
@@ -212,6 +243,34 @@ class Options(Chosen):
         if self.has_windows and (self.benchmark or self.operators != "observer"):
             what = "windows of steps are recorded by the observer alone"
             raise UsageError(what, "", "leave out --benchmark and --operators")
+        self._check_baseline()
+
+    def _check_baseline(self) -> None:
+        """Options that treat some steps unlike others, or a recording in several files."""
+        given = [
+            ("--baseline", self.baseline),
+            ("--keep slow", self.keep == "slow"),
+            ("--rotate", self.rotate),
+        ]
+        for flag in (flag for flag, is_given in given if is_given):
+            if self.benchmark or self.operators != "observer":
+                what = f"only the observer can record with {flag}"
+                raise UsageError(what, "", "leave out --benchmark and --operators")
+            if self.python == "cprofile":
+                remedy = f"add --python sample, or leave out {flag}"
+                raise UsageError(f"cProfile cannot record with {flag}", "", remedy)
+            if self.wait:
+                raise UsageError(f"{flag} has no steps to choose from with --wait", "", "leave one out")
+        if self.keep == "slow" and self.has_windows:
+            raise UsageError("--keep slow watches all steps", "", "leave out --steps and --duration")
+        if (self.keep == "slow" or self.rotate) and (self.memory or self.native or self.counters):
+            flag = "--keep slow" if self.keep == "slow" else "--rotate"
+            what = f"memory, native code and counters are recorded whole, not with {flag}"
+            raise UsageError(what, "", f"leave out --memory, --native and --counters, or {flag}")
+        if 0 < self.rotate < SMALLEST_FILE_BYTES:
+            raise UsageError(
+                f"files of {self.rotate} bytes are too small", "--rotate", "give it 64 KiB or more"
+            )
 
     def _check_together(self) -> None:
         self._check_windows()

@@ -16,6 +16,7 @@ _MODULES = "operators called in nn.Modules (--operators off records none)"
 SECTION_VIEWS: Mapping[str, str] = {
     "summary": _OPERATORS,
     "benchmark": "--benchmark",
+    "slow-steps": "--keep slow",
     "operators": _OPERATORS,
     "efficiency": "measurements: `perfprobe bench` makes them",
     "lines": _OPERATORS,

@@ -35,6 +35,7 @@ from perfprobe.tables.gpu import (
     KinetoLaunches,
     Launches,
 )
+from perfprobe.tables.kept import OperatorSums, SampleSums, StepSums
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.memory import MemoryRows
 from perfprobe.tables.meta import End, Meta
@@ -58,6 +59,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
     *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps, MemoryRows),
     *(NativeFunctions, NativeSamples, Counters, MemoryTraffic),
+    *(StepSums, OperatorSums, SampleSums),
 )
 STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)

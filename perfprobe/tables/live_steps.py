@@ -28,6 +28,45 @@ class LiveSteps(Table, name="live_steps", most_rows=MOST_EVENTS):
         optional=True,
     )
     is_recorded: Int8 = column("1 if operators were recorded during it")
+    is_baseline: Int8 = column("1 if `--baseline` left it out, to see what recording adds", optional=True)
+    is_slow: Int8 = column("1 if it was slow beside the steps before it (`--keep slow`)", optional=True)
+    is_partial: Int8 = column("1 if it was larger than the buffer, so that rows are missing", optional=True)
+    cpu_ns: Int64 = column("CPU time of its thread (`--keep slow`)", optional=True)
+    waited_ns: Int64 = column("time in which its thread waited for a processor", optional=True)
+    collected_ns: Int64 = column("time of Python's garbage collections", optional=True)
+
+
+@frozen
+class Added:
+    """A median over pairs, and its 95 % interval; None with fewer than six pairs."""
+
+    median: float
+    low: float | None
+    high: float | None
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval is at most ten points wide."""
+        return self.low is not None and self.high is not None and self.high - self.low <= 0.1
+
+
+@frozen
+class Baseline:
+    """Untraced steps beside the traced steps just before and behind them, in the same process.
+
+    Attributes:
+        steps: how many were left untraced; pairs: of them, those beside a traced one.
+        untraced_ns: median; traced_ns: median of the means of their neighbours.
+        added: median of what the neighbours take more, as a part of the untraced time.
+        added_cpu: the same of the CPU time of the loop's thread; None where it was not read.
+    """
+
+    steps: int
+    pairs: int
+    untraced_ns: int
+    traced_ns: int
+    added: Added
+    added_cpu: Added | None
 
 
 @frozen

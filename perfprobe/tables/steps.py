@@ -37,6 +37,7 @@ class StepMark(IntEnum):
     COMPILE = 2  # torch.compile was at work in it
     OUTLIER = 3  # far longer than the median
     CUT = 4  # the last one, which did not end with the recording
+    BASELINE = 5  # its operators were not recorded, to see what recording adds (`--baseline`)
 
 
 LEFT_OUT_TEXTS = {
@@ -44,6 +45,7 @@ LEFT_OUT_TEXTS = {
     StepMark.COMPILE: "with compiling",
     StepMark.OUTLIER: "outlier",
     StepMark.CUT: "cut off",
+    StepMark.BASELINE: "untraced",
 }
 
 
@@ -165,7 +167,8 @@ class StepEvents(Table):
 
 
 class StepPhases(Table):
-    """The parts of each step: a row for each phase with time. The rows of a step sum to its duration."""
+    """The parts of each step: a row for each phase with time. The rows of a traced step
+    sum to its duration; an untraced one has none."""
 
     step: Int32 = column("the step", Steps)
     phase: Int8 = column("a `StepPhase`")

@@ -123,6 +123,15 @@ def newest(folder: str | os.PathLike[str] = ".") -> str:
         raise InputError(f"no recording (*{SUFFIX})", os.fspath(folder), remedy) from error
 
 
+def rotated(path: str) -> list[str]:
+    """The further recordings of a run that rotates (`--rotate`), by the path of its first one."""
+    stem, ending = os.path.splitext(path)
+    found: list[str] = []
+    while os.path.exists(f"{stem}.{len(found) + 2}{ending}"):
+        found.append(f"{stem}.{len(found) + 2}{ending}")
+    return found
+
+
 def _check_head(file: BinaryIO, name: str) -> None:
     head = file.read(len(MAGIC) + _VERSION.size)
     if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:

@@ -27,6 +27,18 @@ PROGRAM = """
 import os, time, torch
 import perfprobe
 
+def write_sockets(name):
+    links = (f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd"))
+    found = [os.readlink(link) for link in links if os.path.lexists(link)]
+    with open(name, "w") as file:
+        file.write(" ".join(text for text in found if text.startswith("socket:")))
+
+write_sockets("parent")
+child = os.fork()
+if child == 0:
+    write_sockets("child")
+    os._exit(0)
+os.waitpid(child, 0)
 number = 0
 while not os.path.exists("end"):
     torch.ones(2, 2).mm(torch.ones(2, number + 1))
@@ -101,7 +113,9 @@ def test_steps_asked_for_twice_are_recorded_and_no_others(running: Running) -> N
         row.sizes[1][1] for row in recorded.rows(running.folder / "run.perfprobe") if row.name == "aten::mm"
     ]
     assert columns == [step + 1 for step in (*first, *both)]
-    assert recording[Losses].source.tolist() == ["steps"]
+    assert recording[Losses].source.tolist() == ["steps", "processes"]  # the other steps, and the child
+    assert (running.folder / "parent").read_text() != ""
+    assert (running.folder / "child").read_text() == ""  # a child that outlives the program does not listen
 
 
 def test_another_user_is_refused(running: Running) -> None:

@@ -117,6 +117,9 @@ def test_no_step_is_recorded_when_the_time_is_over(tmp_path: Path) -> None:
         ({"exit_after": True}, "no window after which"),
         ({"steps": "1:2", "operators": "both"}, "by the observer alone"),
         ({"steps": "1:2", "benchmark": True}, "by the observer alone"),
+        ({"baseline": 2, "operators": "both"}, "only the observer"),
+        ({"baseline": 2, "python": "cprofile"}, "cProfile cannot"),
+        ({"baseline": 2, "wait": True}, "with --wait"),
     ],
 )
 def test_windows_that_make_no_sense(given: dict[str, object], said: str) -> None:

@@ -33,6 +33,7 @@ _OF_FILE = {
     "function_columns": ("functions",),
     "agreement": ("sources",),
     "start_up": ("start-up",),
+    "kept": ("slow-steps",),
     "steps": ("steps", "phases"),
     "devices": ("gpus",),
     "use": ("gpu-use",),

@@ -2,6 +2,7 @@
 #include "core/recorder.h"
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
@@ -21,6 +22,7 @@
 #include "core/clock.h"
 
 using perfprobe::Chunk;
+using perfprobe::Fate;
 using perfprobe::Recorder;
 
 namespace {
@@ -257,6 +259,57 @@ void a_companion_pauses_with_the_writer() {
   recorder->close();
 }
 
+void put_rows(Chunk* chunk, uint32_t rows) {
+  for (uint32_t i = 0; i < rows; ++i) {
+    const uint32_t count = chunk->count.load();
+    chunk->rows[count] = {};
+    chunk->count.store(count + 1);
+  }
+}
+
+void held_rows_are_written_where_they_are_decided_to_be() {
+  auto* recorder = make_recorder("held");
+  recorder->hold_rows();
+  Chunk* chunk = recorder->exchange_chunk(nullptr, 0);
+  put_rows(chunk, 3);
+  CHECK(!recorder->decide(Fate::ordinary));
+  put_rows(chunk, 2);
+  CHECK(!recorder->decide(Fate::slow));
+  put_rows(chunk, 4);
+  recorder->close();
+  CHECK_EQUAL(recorder->operator_rows(), 2);
+  CHECK_EQUAL(recorder->watched_rows(), 9);
+}
+
+// The smallest buffer has two chunks.
+void of_a_step_larger_than_the_buffer_the_end_is_kept() {
+  auto* recorder = make_recorder("larger");
+  recorder->hold_rows();
+  record_rows(*recorder, 50'000);
+  CHECK(recorder->decide(Fate::slow));
+  recorder->close();
+  CHECK(recorder->operator_rows() > 0);
+  CHECK(recorder->operator_rows() < 50'000);
+  CHECK_EQUAL(recorder->watched_rows(), 50'000);
+}
+
+void a_recording_goes_on_in_files_that_have_all_definitions() {
+  auto* recorder = make_recorder("rotating.perfprobe");
+  recorder->rotate_at(4096);
+  recorder->add_meta("fact", "1");
+  const std::string second = temporary_path("rotating.2.perfprobe");
+  for (int i = 0; i < 1'000 && file_bytes(second) < 0; ++i) {
+    record_rows(*recorder, 2'000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  recorder->close();
+  std::ifstream file(second, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  CHECK(text.starts_with("PERFPROBE\n"));
+  CHECK(text.find("fact") != std::string::npos);
+  CHECK(text.find("threads") != std::string::npos);
+}
+
 }  // namespace
 
 int main() {
@@ -272,5 +325,8 @@ int main() {
   an_existing_file_is_refused();
   rows_handed_over_whole_are_on_the_disk_at_once();
   an_alarm_fires_once();
+  held_rows_are_written_where_they_are_decided_to_be();
+  of_a_step_larger_than_the_buffer_the_end_is_kept();
+  a_recording_goes_on_in_files_that_have_all_definitions();
   return perfprobe::test::report();
 }

@@ -91,10 +91,13 @@ def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
     recurring_ns = times_ns[:, list(_RECURRING)].sum(axis=1)
     start_ns, end_ns = (np.array([span[at] for span in spans], np.int64) for at in range(2))
     is_cut = np.array([span.is_cut for span in spans], np.bool_)
-    mark = marks(end_ns - start_ns, times_ns[:, StepPhase.COMPILE], recurring_ns, is_cut)
+    traced = np.array([not span.is_baseline for span in spans], np.bool_)
+    mark = np.full(len(spans), StepMark.BASELINE, np.int8)
+    duration_ns, compile_ns = end_ns - start_ns, times_ns[:, StepPhase.COMPILE]
+    mark[traced] = marks(duration_ns[traced], compile_ns[traced], recurring_ns[traced], is_cut[traced])
     if kept.kind is StepKind.EVALUATION:
         mark = np.zeros(len(spans), np.int8)
-    calls = [sum(event.kind is Kind.CALL for event in span.events) for span in spans]
+    calls = [-1 if span.is_baseline else sum(e.kind is Kind.CALL for e in span.events) for span in spans]
     return Steps(
         start_ns=start_ns,
         end_ns=end_ns,
@@ -112,7 +115,7 @@ def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
 def steady(steps: Steps) -> Mask:
     """Which steps count in averages: the steady ones, or all if none is steady."""
     found = steps.mark == StepMark.STEADY
-    return np.asarray(found if bool(found.any()) else np.ones(len(steps), np.bool_))
+    return np.asarray(found if bool(found.any()) else steps.mark != StepMark.BASELINE)
 
 
 def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
@@ -165,6 +168,7 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
 def step_phase_rows(kept: Kept, first: int) -> StepPhases:
     """The phases of each step. first: the row of the first step."""
     times_ns = kept.by_phase(kept.pieces.time_ns)
+    times_ns[[kept.spans[row].is_baseline for row in kept.rows]] = 0
     step, phase = np.nonzero(times_ns)
     return StepPhases(
         step=(step + first).astype(np.int32),

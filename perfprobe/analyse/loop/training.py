@@ -27,6 +27,7 @@ class Span(NamedTuple):
     is_evaluation: bool
     events: tuple[Event, ...]
     is_cut: bool = False
+    is_baseline: bool = False
 
 
 class Iteration(NamedTuple):

@@ -27,6 +27,7 @@ _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to the
 # By section. Columns of torch's own table and of `perfprobe machine` are in no section.
 COLUMNS: dict[str, dict[str, str]] = {
     "benchmark": other_columns.BENCHMARK,
+    "slow-steps": other_columns.SLOW_STEPS,
     "operators": operator_columns.OPERATORS,
     "torch's own table": operator_columns.AUTOGRAD,
     "lines": operator_columns.LINES,

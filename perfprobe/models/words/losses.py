@@ -27,6 +27,12 @@ SOURCES: dict[str, str] = {
 REASONS: dict[str, str] = {
     "operators of steps outside of the windows": "`--steps` or `--duration` asked for it: figures are of the "
     "recorded steps alone, wall and CPU time are of the whole program.",
+    "operators of ordinary steps are only in the sums": "`--keep slow` asked for it: tables of operators and "
+    "lines are of the slow steps alone. *Slow steps* compares them with all others.",
+    "slow steps that are only in the sums": "`--keep slow` writes at most 32 MB of slow steps at once and "
+    "400 bytes more each second. How long these steps took is known, but not because of which line.",
+    "slow steps larger than the buffer": "Operators wait in the buffer until their step ends. Of a larger "
+    "step the first ones are only in the sums.",
     "counting took more than 10 % of a second": "cProfile slows programs with many small calls, so it was "
     "switched off: **ncalls** covers the first part of the run (`1,234+`), times by samples cover all of "
     "it. `--python cprofile` counts to the end.",

@@ -15,6 +15,12 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "benchmark",
         "How long steps took while nothing was recorded except their times (`--benchmark`).",
     ),
+    "slow-steps": (
+        ("Slow steps", "Course"),
+        "windows",
+        "The slow steps of a long run, what each had more of than an ordinary one, and how step times "
+        "changed (`--keep slow`).",
+    ),
     "operators": (
         ("Hot operators",),
         "report",

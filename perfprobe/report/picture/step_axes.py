@@ -34,6 +34,7 @@ _MARKS = {
     StepMark.COMPILE: ("compiling", "s", "#777777"),
     StepMark.OUTLIER: ("outlier", "X", "#D55E00"),
     StepMark.CUT: ("cut short", "P", "#CC79A7"),
+    StepMark.BASELINE: ("untraced", "d", "#0072B2"),
 }
 _MOST_BARS = 200  # more are drawn as means of several
 _FEW_BARS = 60  # with more bars, edges would cover most of them

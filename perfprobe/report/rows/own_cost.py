@@ -53,12 +53,25 @@ def own_cost(findings: Findings, totals: Totals) -> OwnCost:
     return OwnCost(running_ns, _share(findings, running_ns, recording), fixed_ns)
 
 
+def watching_cost(findings: Findings) -> OwnCost | None:
+    """The cost of a recording that keeps slow steps only: operators are watched in all. None if not known."""
+    totals = findings.get(Totals)
+    return None if totals is None else own_cost(findings, totals)
+
+
+def _watched(recording: Recording, totals: Totals) -> int:
+    """Operators that were recorded, also if only their sums were kept."""
+    return max(totals.operators, int(_number(recording, "live_steps", "watched_rows")))
+
+
 def _operators_ns(recording: Recording, totals: Totals) -> float:
     timed_ns = recording.number("cost", "timed_event_ns")  # with system calls, if every operator has CPU time
     if timed_ns is not None:
         return timed_ns * totals.operators
     reads_ns = 2 * totals.cpu_timed * _number(recording, "cost", "cpu_read_ns")
-    return _number(recording, "cost", "event_ns") * _colder(recording) * totals.operators + reads_ns
+    return (
+        _number(recording, "cost", "event_ns") * _colder(recording) * _watched(recording, totals) + reads_ns
+    )
 
 
 def _colder(recording: Recording) -> float:

@@ -27,6 +27,7 @@ from perfprobe.report.section.gpu.waits import wait_tables, waits
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
 from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
+from perfprobe.report.section.kept import slow_step_tables, slow_steps
 from perfprobe.report.section.losses import losses
 from perfprobe.report.section.memory import memory, memory_tables
 from perfprobe.report.section.native import native, native_tables
@@ -43,12 +44,13 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.events import Losses
-from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots
+from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.idle import IdleTimes
+from perfprobe.tables.kept import KeptRun
 from perfprobe.tables.launch_times import LaunchTimes
-from perfprobe.tables.live_steps import Benchmark
+from perfprobe.tables.live_steps import Baseline, Benchmark
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.native_code import NativeSplit
@@ -65,11 +67,12 @@ from perfprobe.tables.workers import Feeding
 SECTIONS = (
     Section("summary", (), summary, totals_table, shows=(Hotspots, Calling, GpuFindings)),
     Section("benchmark", (Benchmark,), benchmark, benchmark_tables),
+    Section("slow-steps", (KeptRun,), slow_steps, slow_step_tables, shows=(Baseline, Totals)),
     Section("operators", (Hotspots,), hot_operators, operator_tables),
     Section("efficiency", (Measurements,), efficiency, measurement_tables),
     Section("lines", (Hotspots, HotLines), hot_lines, line_tables),
     Section("modules", (Hotspots, HotModules), hot_modules, module_tables),
-    Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings,)),
+    Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings, Baseline)),
     Section("phases", (StepTimes,), phases, phase_tables),
     Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("memory", (MemoryUse,), memory, memory_tables),

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perfprobe.report import shorten
+from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.steps import LoopRow, PhaseRow, StepFindings
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
@@ -30,9 +31,9 @@ _LEAST_SHARE = 0.005  # a phase gets a row from this share of the loop's time on
 
 
 def step_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`loops` and `steps`, all of them."""
-    found = StepFindings(findings)
-    return {"loops": found.loops, "steps": found.steps}
+    """`loops` and `steps`, all of them; with `--baseline` also `baseline`."""
+    found, untraced = StepFindings(findings), baseline_rows(findings)
+    return {"loops": found.loops, "steps": found.steps, **({"baseline": untraced} if untraced else {})}
 
 
 def phase_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
@@ -50,6 +51,11 @@ def steps(findings: Findings, _: Choice) -> Iterator[Block]:
     left_out = _left_out(found)
     if left_out:
         yield Paragraph(left_out, "dim")
+    for row in baseline_rows(findings):
+        yield Paragraph(
+            f"{untraced_text(row)[0].upper()}{untraced_text(row)[1:]}, the traced ones beside it "
+            f"{units.duration(row.traced_ns)}: recording added {added_text(row)}, by {row.pairs:,} pairs."
+        )
 
 
 def phases(findings: Findings, _: Choice) -> Iterator[Block]:

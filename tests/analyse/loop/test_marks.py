@@ -8,7 +8,7 @@ import pytest
 from perfprobe.analyse.loop.marks import marks, rank
 from perfprobe.tables.steps import StepMark
 
-STEADY, WARM_UP, COMPILE, OUTLIER, CUT = StepMark
+STEADY, WARM_UP, COMPILE, OUTLIER, CUT, _ = StepMark
 
 
 def found(durations: list[int], **more: list[int]) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfprobe.models.waiting import is_busy, waited_ns
+from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
 from perfprobe.report.rows.bottleneck import cores_allowed
 from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.rows.gpu.idle import most_idle_line
@@ -132,6 +133,8 @@ def trust_line(findings: Findings) -> ScreenRow:
 
 
 def _cost(findings: Findings) -> str:
+    for row in baseline_rows(findings):
+        return f"{untraced_text(row)}, recording {added_text(row)}"
     totals = findings.get(Totals)
     if totals is None or not totals.operators:
         return ""

@@ -27,6 +27,7 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.idle import IdleTimes
+from perfprobe.tables.live_steps import Baseline
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.processors import Processors
@@ -41,7 +42,8 @@ LINES = 12
 ALL = 24
 ROWS = 10
 _OF_MACHINE = (GpuFindings, IdleTimes, Processors, Teams)
-KINDS = (StepTimes, Hotspots, Calling, Measurements, Children, Feeding, MemoryUse, Ranks, *_OF_MACHINE)
+_OF_STEPS = (StepTimes, Baseline, Hotspots, Calling)
+KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, Ranks, *_OF_MACHINE)
 STEP_KINDS = (StepHotspots,)  # computed only if there are steps, because all operators are read once more
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, lines with these labels are dropped, in this order.

@@ -32,6 +32,7 @@ _LEFT_OUT = {
     StepMark.COMPILE: "compiling",
     StepMark.OUTLIER: "outlier",
     StepMark.CUT: "cut short",
+    StepMark.BASELINE: "untraced",
 }
 # The order of parts, as they occur in a step.
 _ORDER = (

@@ -1,0 +1,61 @@
+// What a recorder lost, and why, as the rows that reports print.
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "core/loss.h"
+#include "core/recorder.h"
+
+namespace perfprobe {
+namespace {
+
+struct DroppedText {
+  const char* reason;
+  const char* remedy;
+};
+
+constexpr std::array<DroppedText, kDroppedKinds> kDroppedTexts{{
+    {"operators whose end was not seen on their own thread", "an asynchronous end; nothing to do"},
+    {"ends of operators that had started on another thread or before recording", "nothing to do"},
+    {"operators dropped: out of memory", "use a smaller --buffer"},
+}};
+
+}  // namespace
+
+std::vector<Loss> Recorder::collect_losses() {
+  const std::lock_guard lock(definitions_mutex_);
+  std::vector<Loss> losses = losses_;
+  // Source "recording": reports show it at the top, because every number is too small.
+  if (dropped_rows_ > 0) {
+    losses.push_back(
+        {"recording",
+         std::string("operators that could not be written: ") + std::strerror(file_.refusal()),
+         dropped_rows_, "free some space there, or choose another place with -o"});
+  }
+  if (dropped_memory_rows_ > 0) {
+    losses.push_back({"memory",
+                      std::string("allocations and frees that could not be written: ") +
+                          std::strerror(file_.refusal()),
+                      dropped_memory_rows_,
+                      "free some space there, or choose another place with -o"});
+  }
+  const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
+    if (count > 0)
+      losses.push_back({"operators", reason, count, remedy});
+  };
+  add("events beyond " + std::to_string(Definitions::kLimit) +
+          " different stacks, shown as one stack",
+      definitions_->other_stacks(), "record a shorter part of the program");
+  add("events beyond " + std::to_string(Definitions::kLimit) +
+          " different signatures (or 16 MB of them), shown as (other)",
+      definitions_->other_signatures(), "record a shorter part of the program");
+  add("events beyond " + std::to_string(Definitions::kLimit) + " different names, shown as (other)",
+      definitions_->other_names(), "give ranges one name, without a number that changes");
+  for (size_t i = 0; i < dropped_.size(); ++i) {
+    add(kDroppedTexts[i].reason, dropped_[i], kDroppedTexts[i].remedy);
+  }
+  return losses;
+}
+
+}  // namespace perfprobe

@@ -1,0 +1,27 @@
+// What the loop's thread used and waited for in each step.
+#pragma once
+
+#include <cstdint>
+
+#include "core/live_steps.h"
+
+namespace perfprobe {
+
+// Called on the loop's thread.
+class StepUsage {
+ public:
+  // Sets what was used since the last time: `cpu_ns`, `waited_ns`, `collected_ns`.
+  void read(LiveStep& step);
+
+ private:
+  [[nodiscard]] int64_t waited_ns();
+
+  int64_t os_thread_ = 0;
+  int descriptor_ = -1;  // of the thread's schedstat
+  uint64_t inode_ = 0;
+  int64_t cpu_ns_ = -1;
+  int64_t waited_ns_ = -1;
+  int64_t collected_ns_ = 0;
+};
+
+}  // namespace perfprobe

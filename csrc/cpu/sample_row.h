@@ -1,0 +1,33 @@
+// A row of the table `samples`.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "core/row_column.h"
+
+namespace perfprobe {
+
+enum class Look : int8_t { read = 0, no_python = 1, failed = 2 };
+
+struct SampleRow {
+  int64_t start_ns;
+  int64_t end_ns;
+  int64_t cpu_ns;  // -1 not known
+  int32_t thread;
+  int32_t stack;
+  int32_t looks;
+  Look look;
+
+  static constexpr std::string_view kTable = "samples";
+  static constexpr auto columns() {
+    return std::array{
+        column<&SampleRow::start_ns>("start_ns"), column<&SampleRow::end_ns>("end_ns"),
+        column<&SampleRow::thread>("thread"),     column<&SampleRow::stack>("stack"),
+        column<&SampleRow::look>("look"),         column<&SampleRow::looks>("looks"),
+        column<&SampleRow::cpu_ns>("cpu_ns")};
+  }
+};
+
+}  // namespace perfprobe

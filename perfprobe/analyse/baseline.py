@@ -1,0 +1,74 @@
+"""What recording added to a step: untraced steps beside the traced ones before and behind them."""
+
+from __future__ import annotations
+
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse.loop.unrecorded import counted
+from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.live_steps import Added, Baseline, LiveSteps
+from perfprobe.tables.trace import Trace
+
+_FEWEST = 3  # pairs, for a median that means something
+_UNSURE = 0.05
+
+
+def baseline(trace: Trace) -> Baseline | None:
+    """The comparison; None where `--baseline` was not asked for, or too few steps were left out."""
+    rows = counted(trace.recording[LiveSteps])
+    rows = rows.take((rows.is_evaluation == 0) & (rows.end_ns > rows.start_ns))
+    is_kept = trace.recording.text("recording", "keep") == "slow"  # then all others were watched
+    is_traced = rows.is_baseline == 0 if is_kept else rows.is_recorded > 0
+    times_ns = (rows.end_ns - rows.start_ns).astype(np.float64)
+    cpu_ns = np.where(rows.cpu_ns > 0, rows.cpu_ns, np.nan)
+    beside_ns, beside_cpu_ns = _beside(rows, times_ns, is_traced), _beside(rows, cpu_ns, is_traced)
+    paired = (rows.is_baseline > 0) & ~np.isnan(beside_ns)
+    if np.count_nonzero(paired) < _FEWEST:
+        return None
+    with_cpu = paired & ~np.isnan(cpu_ns) & ~np.isnan(beside_cpu_ns)
+    has_cpu = np.count_nonzero(with_cpu) >= _FEWEST
+    return Baseline(
+        steps=int((rows.is_baseline > 0).sum()),
+        pairs=int(np.count_nonzero(paired)),
+        untraced_ns=int(np.median(times_ns[paired])),
+        traced_ns=int(np.median(beside_ns[paired])),
+        added=_added(beside_ns[paired] / times_ns[paired] - 1),
+        added_cpu=_added(beside_cpu_ns[with_cpu] / cpu_ns[with_cpu] - 1) if has_cpu else None,
+    )
+
+
+def _added(values: npt.NDArray[np.float64]) -> Added:
+    low, high = _interval(np.sort(values))
+    return Added(float(np.median(values)), low, high)
+
+
+def _beside(rows: LiveSteps, times_ns: npt.NDArray[np.float64], is_traced: Mask) -> npt.NDArray[np.float64]:
+    """The mean of the traced steps just before and just behind each step, NaN where neither was traced."""
+    number: Int64 = rows.number.astype(np.int64)
+    is_next = (np.diff(number) == 1) & (rows.thread[1:] == rows.thread[:-1])
+    traced_ns = np.where(is_traced, times_ns, np.nan)
+    before, behind = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+    before[1:] = np.where(is_next, traced_ns[:-1], np.nan)
+    behind[:-1] = np.where(is_next, traced_ns[1:], np.nan)
+    both = np.stack([before, behind])
+    known = (~np.isnan(both)).sum(axis=0)
+    return np.where(known > 0, np.nansum(both, axis=0) / np.maximum(known, 1), np.nan)
+
+
+def _interval(ordered: npt.NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """The 95 % interval of the median by order statistics; None with fewer than six values.
+
+    Of n values the k smallest and the k largest lie outside, for the largest k at which a binomial of n
+    halves is at most k - 1 with a probability of 2.5 % (Conover, Practical Nonparametric Statistics, 3.2).
+    """
+    number = len(ordered)
+    below, outside = 0, 0.0
+    while below < number // 2:
+        outside += comb(number, below) / 2**number
+        if outside > _UNSURE / 2:
+            break
+        below += 1
+    return (float(ordered[below - 1]), float(ordered[number - below])) if below else (None, None)

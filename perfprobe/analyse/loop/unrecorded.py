@@ -1,0 +1,52 @@
+"""Steps whose operators were left out: the steps beside them end where these begin.
+
+Only what found steps while the program ran (table `live_steps`) knows when they began and ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from perfprobe.analyse.loop.training import Span
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.live_steps import LiveSteps
+from perfprobe.tables.trace import Trace
+
+
+class Unrecorded:
+    """What was not recorded, by thread of the system."""
+
+    def __init__(self, trace: Trace) -> None:
+        rows = counted(trace.recording[LiveSteps])
+        self._rows = rows.take(rows.is_recorded == 0)
+        self._threads = trace.recording.os_threads()[self._rows.thread]
+
+    def apart(self, thread: int, spans: Sequence[Span]) -> Sequence[Span]:
+        """The steps of a thread without the time of those left out, and the steps of `--baseline` too."""
+        rows = self._rows.take(self._threads == thread)
+        if len(rows) == 0 or not spans:
+            return spans
+        found = [_without(span, rows.start_ns, rows.end_ns) for span in spans]
+        baseline = rows.take(rows.is_baseline > 0)
+        bounds = zip(baseline.start_ns.tolist(), baseline.end_ns.tolist(), strict=True)
+        found += [Span(start_ns, end_ns, False, (), is_baseline=True) for start_ns, end_ns in bounds]
+        return sorted(found, key=lambda span: span.start_ns)
+
+
+def counted(rows: LiveSteps) -> LiveSteps:
+    """The rows of the source of steps that counts: the lowest."""
+    return rows.take(rows.source == rows.source.min()) if len(rows) else rows
+
+
+def _without(span: Span, starts_ns: Int64, ends_ns: Int64) -> Span:
+    """The span without what is left out before its first event and behind its last one."""
+    if not span.events:
+        return span
+    first_ns = min(event.start_ns for event in span.events)
+    last_ns = max(event.end_ns for event in span.events)
+    before, behind = np.searchsorted(ends_ns, first_ns, "right") - 1, np.searchsorted(starts_ns, last_ns)
+    start_ns = max(span.start_ns, int(ends_ns[before])) if before >= 0 else span.start_ns
+    end_ns = min(span.end_ns, int(starts_ns[behind])) if behind < len(starts_ns) else span.end_ns
+    return span._replace(start_ns=start_ns, end_ns=max(end_ns, start_ns))

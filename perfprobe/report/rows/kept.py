@@ -1,0 +1,159 @@
+"""Rows of a run of which only slow steps were kept: these steps, the course of time, and how it drifted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from perfprobe.report.rows.row import place
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.kept import KeptRun, LineTime, SlowStep, Stretch
+from perfprobe.tables.trace import Line
+
+_WORTH = 0.1  # of what a step took longer
+
+
+@frozen(kw_only=True)
+class SlowStepRow:
+    """A slow step. more_ns: beyond the median of all steps; causes: what it had more of, with the difference.
+
+    line: with most more time, operator: with most of it there; line_ns: that difference.
+    """
+
+    step: int
+    start_s: float
+    time_ns: int
+    more_ns: int
+    is_kept: bool
+    is_partial: bool
+    causes: Sequence[tuple[str, int]]
+    phases: Sequence[tuple[str, int]]
+    line: Line | None = place()
+    line_ns: float | None
+    operator: str | None
+
+
+@frozen(kw_only=True)
+class CauseRow:
+    """Slow steps with the same line. more_ns: what they took longer, together."""
+
+    line: Line | None = place()
+    steps: int
+    more_ns: int
+
+
+@frozen(kw_only=True)
+class CourseRow:
+    """All steps in a stretch of time; start_s and end_s since the epoch."""
+
+    start_s: float
+    end_s: float
+    steps: int
+    slow: int
+    median_ns: int
+    p95_ns: int
+    max_ns: int
+
+
+@frozen(kw_only=True)
+class DriftRow:
+    """Medians of the first and last fifth of the time. change: a part of the first; noise: by chance.
+
+    lines: with the largest part of it, each with its difference in a step.
+    """
+
+    first_ns: int
+    last_ns: int
+    change: float
+    noise: float
+    is_clear: bool
+    lines: Sequence[tuple[str, int, float]]
+
+
+def slow_step_rows(findings: Findings) -> list[SlowStepRow]:
+    """All slow steps by time."""
+    run = findings[KeptRun]
+    return [_row(step, run.median_ns) for part in run.parts for step in part.slow]
+
+
+def _row(step: SlowStep, median_ns: int) -> SlowStepRow:
+    more_ns = step.time_ns - median_ns
+    first: LineTime | None = step.lines[0] if step.lines else None
+    parts = [(part.what, part.more_ns) for part in step.parts if part.more_ns > _WORTH * more_ns]
+    return SlowStepRow(
+        step=step.number,
+        start_s=step.start_s,
+        time_ns=step.time_ns,
+        more_ns=more_ns,
+        is_kept=step.is_kept,
+        is_partial=step.is_partial,
+        causes=parts,
+        phases=[each for each in step.phases if each[1] > _WORTH * more_ns],
+        line=None if first is None else first.line,
+        line_ns=None if first is None else first.time_ns,
+        operator=None if first is None else first.operator,
+    )
+
+
+def cause_rows(rows: Sequence[SlowStepRow]) -> list[CauseRow]:
+    """The lines of slow steps, most time first."""
+    steps: Counter[Line | None] = Counter(row.line for row in rows)
+    more_ns: Counter[Line | None] = Counter()
+    for row in rows:
+        more_ns[row.line] += row.more_ns
+    return [CauseRow(line=line, steps=steps[line], more_ns=ns) for line, ns in more_ns.most_common()]
+
+
+def course_rows(findings: Findings, most: int | None = None) -> list[CourseRow]:
+    """All stretches; most: so many of about the same length. Their percentiles are then medians of those of
+    shorter ones, weighted by their steps.
+    """
+    stretches = [each for part in findings[KeptRun].parts for each in part.stretches]
+    if most is None or len(stretches) <= most:
+        return [_course([each]) for each in stretches]
+    start_s, end_s = stretches[0].start_s, stretches[-1].end_s
+    groups: dict[int, list[Stretch]] = {}
+    for each in stretches:
+        at = int((each.start_s - start_s) / max(end_s - start_s, 1e-9) * most)
+        groups.setdefault(min(at, most - 1), []).append(each)
+    return [_course(group) for _, group in sorted(groups.items())]
+
+
+def _course(group: Sequence[Stretch]) -> CourseRow:
+    return CourseRow(
+        start_s=group[0].start_s,
+        end_s=group[-1].end_s,
+        steps=sum(each.steps for each in group),
+        slow=sum(each.slow for each in group),
+        median_ns=_weighted([(each.median_ns, each.steps) for each in group]),
+        p95_ns=_weighted([(each.p95_ns, each.steps) for each in group]),
+        max_ns=max(each.most_ns for each in group),
+    )
+
+
+def _weighted(values: Sequence[tuple[int, int]]) -> int:
+    ordered, half, seen = sorted(values), sum(steps for _, steps in values) / 2, 0
+    for value, steps in ordered:
+        seen += steps
+        if seen >= half:
+            return value
+    return 0
+
+
+def drift_rows(findings: Findings) -> list[DriftRow]:
+    """One row, or none after too short a time."""
+    found = findings[KeptRun].drift
+    if found is None:
+        return []
+    lines = [(each.line.file, each.line.line, each.time_ns) for each in found.lines]
+    return [
+        DriftRow(
+            first_ns=found.first_ns,
+            last_ns=found.last_ns,
+            change=found.change,
+            noise=found.noise,
+            is_clear=found.is_clear,
+            lines=lines,
+        )
+    ]

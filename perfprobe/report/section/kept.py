@@ -1,0 +1,152 @@
+"""The slow steps of a long run, each with its causes, and the course of step times."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
+from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.kept import (
+    CourseRow,
+    DriftRow,
+    SlowStepRow,
+    cause_rows,
+    course_rows,
+    drift_rows,
+    slow_step_rows,
+)
+from perfprobe.report.rows.own_cost import watching_cost
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.figures import figures
+from perfprobe.report.shorten import place
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.kept import KeptRun
+
+_COURSE = 12  # rows
+_MOST_SHOWN = 20
+_NO_STEPS = (
+    "No step was found: neither a DataLoader, nor an optimizer's step, nor perfprobe.step(). Operators are "
+    "in sums alone."
+)
+
+
+def slow_steps(findings: Findings, choice: Choice) -> Iterator[Block]:
+    """The slow steps with most time beyond the median, their lines, the course, and what watching cost."""
+    rows, run = slow_step_rows(findings), findings[KeptRun]
+    steps = sum(each.steps for part in run.parts for each in part.stretches)
+    kept = sum(row.is_kept for row in rows)
+    said = f"{kept:,} kept of {steps:,} steps; median of all {units.duration(run.median_ns)}"
+    yield Heading("Slow steps", said)
+    if not steps:
+        yield Paragraph(_NO_STEPS, "yellow")
+    elif not rows:
+        yield Paragraph("No step was slow beside the steps before it.")
+    else:
+        shown = sorted(rows, key=lambda row: -row.more_ns)[: choice.top or _MOST_SHOWN]
+        yield Table(_columns(shown))
+        yield from _left(rows, len(shown))
+    course = course_rows(findings, _COURSE)
+    if len(course) > 1:
+        yield Heading("Course", "of step times")
+        yield Table(_course_columns(course))
+    for drifted in drift_rows(findings):
+        yield Paragraph(_drift(drifted), "yellow" if drifted.is_clear and drifted.change > 0 else "")
+    yield from _cost(findings)
+
+
+def slow_step_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
+    """`slow_steps`, `slow_step_lines`, `step_course` and `step_drift`, all of them."""
+    rows = slow_step_rows(findings)
+    return {
+        "slow_steps": rows,
+        "slow_step_lines": cause_rows(rows),
+        "step_course": course_rows(findings),
+        "step_drift": drift_rows(findings),
+    }
+
+
+def _columns(rows: Sequence[SlowStepRow]) -> list[Column]:
+    return [
+        figures("step", (units.count(row.step) for row in rows), style="bold"),
+        Column("at", [_clock(row.start_s, seconds=True) for row in rows], 3),
+        figures("took", (units.duration(row.time_ns) for row in rows)),
+        figures("more", (units.duration(row.more_ns) for row in rows), 1),
+        Column("line with most of it", [_line(row) for row in rows], style="cyan"),
+        Column("more of", [_causes(row) for row in rows], 2),
+        Column("in phase", [_phases(row) for row in rows], 4),
+    ]
+
+
+def _line(row: SlowStepRow) -> str:
+    if row.line is None:
+        return units.ABSENT if row.is_kept else "not kept"
+    operator = f" {printable(row.operator.removeprefix('aten::'))}" if row.operator else ""
+    return f"{place(row.line)} {units.duration(row.line_ns)}{operator}"
+
+
+def _causes(row: SlowStepRow) -> str:
+    texts = [f"{what} {units.duration(more_ns)}" for what, more_ns in row.causes]
+    return ", ".join(texts + (["a part kept"] if row.is_partial else [])) or units.ABSENT
+
+
+def _phases(row: SlowStepRow) -> str:
+    return ", ".join(f"{what} {units.duration(more_ns)}" for what, more_ns in row.phases[:2]) or units.ABSENT
+
+
+def _left(rows: Sequence[SlowStepRow], shown: int) -> Iterator[Paragraph]:
+    """All slow steps by their line, if several have the same one."""
+    if len(rows) > shown:
+        yield Paragraph(f"{len(rows) - shown:,} more slow steps: --top, or --json.", "dim")
+    causes = [cause for cause in cause_rows(rows) if cause.line is not None and cause.steps > 1][:3]
+    if causes:
+        texts = [
+            f"{cause.steps:,} at {place(cause.line)}, {units.duration(cause.more_ns)} together"
+            for cause in causes
+            if cause.line is not None
+        ]
+        yield Paragraph(f"By line: {'; '.join(texts)}.")
+
+
+def _course_columns(rows: Sequence[CourseRow]) -> list[Column]:
+    is_short = rows[-1].end_s - rows[0].start_s < 600
+    return [
+        Column("from", [_clock(row.start_s, seconds=is_short) for row in rows]),
+        figures("steps", (units.count(row.steps) for row in rows)),
+        figures("median", (units.duration(row.median_ns) for row in rows), style="bold"),
+        figures("p95", (units.duration(row.p95_ns) for row in rows)),
+        figures("max", (units.duration(row.max_ns) for row in rows)),
+        figures("slow", (units.count(row.slow) for row in rows)),
+    ]
+
+
+def _clock(time_s: float, *, seconds: bool) -> str:
+    return time.strftime("%H:%M:%S" if seconds else "%d %b %H:%M", time.localtime(time_s))
+
+
+def _drift(row: DriftRow) -> str:
+    first, last = units.duration(row.first_ns), units.duration(row.last_ns)
+    change = f"{100 * row.change:+.1f} %"
+    if not row.is_clear:
+        return f"No drift: median {first} in the first fifth of the time, {last} in the last ({change})."
+    lines = [
+        f"{printable(file).rpartition('/')[2]}:{line} {'+' if ns > 0 else '-'}{units.duration(abs(ns))}"
+        for file, line, ns in row.lines
+    ]
+    by = f" By line: {', '.join(lines)} a step." if lines else ""
+    return f"Drift: median {first} in the first fifth of the time, {last} in the last ({change}).{by}"
+
+
+def _cost(findings: Findings) -> Iterator[Paragraph]:
+    for row in baseline_rows(findings):
+        text = f"{untraced_text(row)}; watching added {added_text(row)}, by {row.pairs:,} pairs."
+        yield Paragraph(f"{text[0].upper()}{text[1:]}")
+        return
+    cost = watching_cost(findings)
+    if cost is not None and cost.running_ns is not None:
+        share = "" if cost.share is None else f", {units.percent(cost.share)} of the program's CPU time"
+        text = f"Watching cost at least {units.duration(cost.running_ns)} CPU time{share} (estimate)."
+        yield Paragraph(f"{text} `--baseline 20` measures it.", "dim")

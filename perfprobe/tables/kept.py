@@ -1,0 +1,185 @@
+"""What is known of all steps where only the slow ones are kept (`--keep slow`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import MOST_EVENTS, Int8, Int32, Int64, Table, column
+from perfprobe.tables.events import Signatures, Threads
+from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line
+
+
+class Fate(IntEnum):
+    """What became of the rows of a step."""
+
+    ORDINARY = 0  # of a step that is not slow: only added up
+    SLOW = 1  # kept
+    APART = 2  # between steps, in evaluations and in steps of --baseline: only added up
+    BEYOND = 3  # of a step larger than the buffer, added up before it ended
+    UNKEPT = 4  # of a slow step that is not kept, as too many were
+
+
+class StepSums(Table, name="step_sums", most_rows=MOST_EVENTS):
+    """All steps in a stretch of time. A sum is -1 if it is not known of one of them."""
+
+    start_ns: Int64 = column("when the first one started")
+    end_ns: Int64 = column("when the last one ended")
+    steps: Int64 = column("number of steps")
+    slow: Int64 = column("number of slow ones")
+    total_ns: Int64 = column("their time")
+    least_ns: Int64 = column("the shortest")
+    median_ns: Int64 = column("median, by nearest rank, of at most 4,096 steps drawn by chance")
+    p95_ns: Int64 = column("95th percentile, the same")
+    most_ns: Int64 = column("the longest")
+    reader_ns: Int64 = column("time in the loader's `next`")
+    cpu_ns: Int64 = column("CPU time of the loop's thread", optional=True)
+    waited_ns: Int64 = column("time in which that thread waited for a processor", optional=True)
+    collected_ns: Int64 = column("time of garbage collections", optional=True)
+    samples: Int64 = column("samples of the batches", optional=True)
+
+
+class OperatorSums(Table, name="operator_sums", most_rows=MOST_EVENTS):
+    """Calls of an operator with the same inputs and stack, in steps of one fate, since the row before."""
+
+    until_ns: Int64 = column("when they were added up")
+    fate: Int8 = column("a `Fate`")
+    name: Int32 = column("the operator; -1 for all beyond 32,768 different rows", Strings)
+    overload: Int32 = column("its overload", Strings)
+    signature: Int32 = column("its inputs", Signatures)
+    stack: Int32 = column("the Python stack it was called from", Stacks)
+    calls: Int64 = column("number of calls")
+    total_ns: Int64 = column("their time")
+    self_ns: Int64 = column("their time without operators inside")
+    most_ns: Int64 = column("the longest call")
+    below_1us: Int64 = column("calls shorter than 1 us")
+    below_4us: Int64 = column("calls of 1 to 4 us")
+    below_16us: Int64 = column("calls of 4 to 16 us")
+    below_64us: Int64 = column("calls of 16 to 64 us")
+    below_256us: Int64 = column("calls of 64 to 256 us")
+    below_1ms: Int64 = column("calls of 0.256 to 1.024 ms")
+    below_4ms: Int64 = column("calls of 1 to 4 ms")
+    below_16ms: Int64 = column("calls of 4 to 16 ms")
+    below_64ms: Int64 = column("calls of 16 to 66 ms")
+    below_256ms: Int64 = column("calls of 66 to 262 ms")
+    below_1s: Int64 = column("calls of 0.26 to 1.05 s")
+    longer: Int64 = column("calls that took longer")
+
+
+class SampleSums(Table, name="sample_sums", most_rows=MOST_EVENTS):
+    """Samples of a thread with the same Python stack, in steps of one fate, since the row before."""
+
+    until_ns: Int64 = column("when they were added up")
+    fate: Int8 = column("a `Fate`")
+    thread: Int32 = column("the thread; -1 for all beyond 32,768 different rows", Threads)
+    stack: Int32 = column("its Python stack, -1 for none", Stacks)
+    looks: Int64 = column("number of looks")
+    time_ns: Int64 = column("the time they stand for")
+
+
+@frozen
+class More:
+    """Something that a slow step had more of than an ordinary one.
+
+    Attributes:
+        what: "waiting for data", "waiting for a processor", "garbage collection", "running", or "blocked"
+            (none of these).
+        usual_ns: mean of ordinary steps.
+    """
+
+    what: str
+    time_ns: int
+    usual_ns: int
+
+    @property
+    def more_ns(self) -> int:
+        """The difference."""
+        return self.time_ns - self.usual_ns
+
+
+@frozen
+class LineTime:
+    """Time of one line in a step, or a difference of it. operator: with most of it, None without."""
+
+    line: Line
+    time_ns: float
+    operator: str | None = None
+
+
+@frozen
+class SlowStep:
+    """A slow step. start_s: since the epoch.
+
+    Attributes:
+        parts: what it had more of, most first.
+        lines: the lines with more time than in an ordinary step, most first, with that difference; empty if
+            its rows were not kept.
+        phases: the same by the name of a phase.
+    """
+
+    number: int
+    start_s: float
+    time_ns: int
+    is_kept: bool
+    is_partial: bool
+    parts: Sequence[More]
+    lines: Sequence[LineTime]
+    phases: Sequence[tuple[str, int]]
+
+
+@frozen
+class Stretch:
+    """All steps in a stretch of time, as in `StepSums`. lines: time of lines in an ordinary step of it."""
+
+    start_s: float
+    end_s: float
+    steps: int
+    slow: int
+    total_ns: int
+    median_ns: int
+    p95_ns: int
+    most_ns: int
+
+
+@frozen
+class KeptPart:
+    """What one recording knows of its steps. lines: time by line since the epoch, in all ordinary steps."""
+
+    path: str
+    stretches: Sequence[Stretch]
+    slow: Sequence[SlowStep]
+    lines: Sequence[tuple[float, Line, int]]
+    ordinary: int
+    usual: Sequence[tuple[str, float]]
+
+
+@frozen
+class Drift:
+    """How step times changed from the first fifth of the time to the last one.
+
+    change: of the median, a part of it; noise: median deviation of stretches from their median, doubled.
+    lines: the lines with most more time in a step, with that difference.
+    """
+
+    first_ns: int
+    last_ns: int
+    change: float
+    noise: float
+    lines: Sequence[LineTime]
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether it is more than stretches differ anyway."""
+        return abs(self.change) > max(self.noise, 0.03)
+
+
+@frozen
+class KeptRun:
+    """A run of which only slow steps were kept, of one recording or of all it was rotated into."""
+
+    parts: Sequence[KeptPart]
+    median_ns: int
+    drift: Drift | None
