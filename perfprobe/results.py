@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 from functools import cached_property
 
 from perfprobe.support.view import View
@@ -16,10 +15,8 @@ if TYPE_CHECKING:
     from perfprobe.analyse.findings import Analysis
     from perfprobe.report.export.exported import Exported
     from perfprobe.support.graph_view import GraphView
-    from perfprobe.tables.events import Losses
     from perfprobe.tables.findings import Findings
     from perfprobe.tables.kept import KeptRun
-    from perfprobe.tables.measurements import Measurements
     from perfprobe.tables.ranks import Ranks
     from perfprobe.tables.recording import Recording
 
