@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,22 @@ def test_frozen_kernel_times_are_those_of_the_recording(tool: str) -> None:
     wanted = {"gemm": 2100.0, "gemm_backward": 2100.003, "fill_kernel": 2100.006}  # by hand: traced.py
     assert frozen()[tool]["kernel_us"] == wanted
     assert len(frozen()[tool]["steps"]) == STEPS
+
+
+def test_perfetto_reads_every_slice_arrow_and_counter(tmp_path: Path) -> None:
+    """What its trace processor said of this trace (perfetto_figures.py), against the trace itself."""
+    told = json.loads(SCRIPT.with_name("perfetto_figures.json").read_text())["made.json"]
+    events = json.loads(write(traced(), tmp_path).read_text())["traceEvents"]
+    slices = Counter(event["cat"] for event in events if event["ph"] in "Xbi")
+    assert {category: count for category, count, _ in told["slices"]} == slices
+    assert told["flows"] == [[sum(event["ph"] == "s" for event in events)]]
+    assert told["counters"] == [[sum(len(event["args"]) for event in events if event["ph"] == "C")]]
+    sums = Counter[str]()
+    for event in events:
+        if event["ph"] == "X" and event["cat"] == "kernel":
+            sums[event["name"]] += round(event["dur"] * 1000)
+    assert {name: total_ns for name, _, total_ns in told["kernels"]} == sums
+    assert told["errors"] == []
 
 
 def test_the_tools_still_say_what_is_frozen(tmp_path: Path) -> None:
