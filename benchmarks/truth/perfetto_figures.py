@@ -39,7 +39,7 @@ def message(name: str) -> Any:
     pool = import_module("google.protobuf.descriptor_pool").DescriptorPool()
     files = import_module("google.protobuf.descriptor_pb2").FileDescriptorSet()
     package = import_module("perfetto.trace_processor")
-    files.ParseFromString((Path(package.__file__).parent / "trace_processor.descriptor").read_bytes())
+    files.ParseFromString((Path(str(package.__file__)).parent / "trace_processor.descriptor").read_bytes())
     for file in files.file:
         pool.Add(file)
     kind = pool.FindMessageTypeByName(f"perfetto.protos.{name}")
