@@ -25,7 +25,6 @@ from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 from tests.analyse.test_gpu_traces import LINKED, WITHOUT_NAMES, folder
 from tests.kineto import converted
-from tests.read import mutated
 
 Event = dict[str, Any]
 
@@ -359,16 +358,6 @@ def test_mutated_traces_are_reported_or_refused_in_one_line(tmp_path: Path) -> N
             seen["two lines" if "\n" in str(error) else "line"] += 1
     assert seen["report"] > 100
     assert seen.keys() <= {"report", "line"}
-
-
-def test_a_few_mutated_real_traces(tmp_path: Path) -> None:
-    """The full reports of them; `python -m tests.read.mutated` tries 3,000."""
-    rng, traces, path = random.Random(3), mutated.bases(folder()), tmp_path / "trace.json"
-    seen = Counter[str]()
-    for _ in range(8):
-        path.write_bytes(mutated.mutated(rng.choice(traces), rng))
-        seen[mutated.outcome(path)] += 1
-    assert seen.keys() <= {"report", "InputError"}
 
 
 @pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
