@@ -43,7 +43,7 @@ FORMATS = {
 }
 
 _DESCRIPTION = """\
-Write what a recording, or a .pstats file of cProfile, holds as a file for other tools.
+Write a recording, or a .pstats file of cProfile, as a file for other tools.
 
   pstats      Python functions, as cProfile writes them
   speedscope  Python functions with operators as leaves, for flame graphs

@@ -28,8 +28,8 @@ examples:
   perfprobe graph --focus dropout --min-node 0.2
   perfprobe graph --library --depth 12       torch's own functions too
 
-Patterns are regular expressions. They are searched in `/path/file.py:12 function`
-and in `aten::bmm bmm f32[8,4,4] f32[8,4,4] backward`.
+Patterns are regular expressions. They are searched in
+`/path/file.py:12 function` and `aten::bmm bmm f32[8,4,4] f32[8,4,4] backward`.
 """
 
 

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Measure the most that this machine can do: the rate of matrix products and the
-peak of the processor's own instructions, memory bandwidth by footprint, elements
-a second where arithmetic is the limit, and the cost of the smallest call. It is
-measured through torch in fresh processes, in less than a minute, and kept in
-~/.cache/perfprobe until the processor, torch or the number of processors changes."""
+peak of the processor's own instructions, memory bandwidth by footprint,
+elements a second where arithmetic is the limit, and the cost of the smallest
+call. It is measured through torch in fresh processes, in less than a minute,
+and kept in ~/.cache/perfprobe until processor, torch or number of processors
+change."""
 _EXAMPLES = """\
 examples:
   perfprobe machine                          measure, or show what is kept

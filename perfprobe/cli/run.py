@@ -64,7 +64,7 @@ examples:
 
 `python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads
 the recording of a program that was killed.
-Exit code: the program's; 2 wrong usage, 3 bad input, 4 something is missing here.
+Exit code: the program's; 2 wrong usage, 3 bad input, 4 something is missing.
 """
 
 

@@ -26,9 +26,9 @@ _INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Say whether the number of a program's threads is a problem, at which line, and
-which setting solves it. With --sweep the whole program is run several times with
-each setting and without any, in random order. The gain is the median of all
-pairs, with its confidence interval. The program's output is not shown then."""
+which setting solves it. With --sweep the whole program is run several times
+with each setting and without any, in random order. The gain is the median of
+all pairs, with its confidence interval. The program's output is not shown."""
 _EXAMPLES = """\
 examples:
   perfprobe threads                            the newest recording in this folder
@@ -59,16 +59,16 @@ def parser() -> Parser:
     parser.add_argument(
         "--workers",
         metavar="LIST",
-        help="of --sweep: also these numbers, for {workers} in the program's words",
+        help="with --sweep: also these numbers of workers, for {workers} in its arguments",
     )
     parser.add_argument(
-        "--rounds", type=steps, metavar="N", help=f"of --sweep: runs with each setting (default: {ROUNDS})"
+        "--rounds", type=steps, metavar="N", help=f"with --sweep: runs with each setting (default: {ROUNDS})"
     )
     parser.add_argument(
         "--time",
         type=seconds,
         metavar="TIME",
-        help="of --sweep: begin no round after it (default: 10m, 0 none)",
+        help="with --sweep: no round begins after this time (default: 10m, 0 none)",
     )
     parser.add_argument(
         "--commands", action="store_true", help="print commands for VTune, Nsight Systems and perf instead"

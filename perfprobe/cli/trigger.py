@@ -25,7 +25,8 @@ examples:
   perfprobe trigger 4711                     20 steps from the next one on
   perfprobe trigger 4711 --steps 100
 
-Exit code: 0 if the program will record, 3 if it refuses, 4 if it does not listen.
+Exit code: 0 if the program will record, 3 if it refuses, 4 if it does not
+listen.
 """
 
 
