@@ -112,6 +112,8 @@ def test_options_set_what_is_recorded() -> None:
         "cpu_time": "off",
         "detail": None,
         "memory": False,
+        "native": False,
+        "counters": False,
         "gpu": "auto",
         "gpu_links": "time",
         "ranges": True,

@@ -148,6 +148,7 @@ void added_names_reach_to_the_next_one() {
 void names_are_shown_as_written_in_cpp() {
   CHECK_EQUAL(perfprobe::demangled("_ZN2at4_ops3add4callEv"), "at::_ops::add::call()");
   CHECK_EQUAL(perfprobe::demangled("malloc"), "malloc");
+  CHECK(perfprobe::demangled("_ZN2at5checkEv._omp_fn.0").starts_with("at::check()"));
   CHECK_EQUAL(perfprobe::demangled("_Znot a name"), "_Znot a name");
   CHECK_EQUAL(perfprobe::demangled("caf\xc3\xa9"), "caf??");
 }

@@ -28,6 +28,16 @@ struct Closed {
   void operator()(char* text) const { std::free(text); }
 };
 
+// Returns "" for a symbol that is no C++ name.
+std::string in_cpp(const std::string& symbol) {
+  if (!symbol.starts_with("_Z"))
+    return "";
+  int status = 0;
+  const std::unique_ptr<char, Closed> text(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
+  return status == 0 && text != nullptr ? text.get() : "";
+}
+
 }  // namespace
 
 // Reads a file without mapping it: it may be cut short while it is read.
@@ -279,14 +289,12 @@ std::string ElfFunctions::name_at(size_t place) const {
 }
 
 std::string demangled(const std::string& symbol) {
-  std::string name = symbol;
-  if (symbol.starts_with("_Z")) {
-    int status = 0;
-    const std::unique_ptr<char, Closed> text(
-        abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status));
-    if (status == 0 && text != nullptr)
-      name = text.get();
-  }
+  std::string name = in_cpp(symbol);
+  const size_t suffix = symbol.find('.');  // of the compiler: "._omp_fn.0", ".constprop.1"
+  if (name.empty() && suffix != std::string::npos)
+    name = in_cpp(symbol.substr(0, suffix));
+  if (name.empty())
+    name = symbol;
   if (name.size() > kShownBytes)
     name = name.substr(0, kShownBytes) + "...";
   for (char& letter : name)  // a damaged file may hold anything

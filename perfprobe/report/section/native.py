@@ -45,7 +45,7 @@ _RANKS = {
     NativePart.SYSTEM: 6,
     NativePart.PERFPROBE: 7,
 }
-_PLACES = {"outside": "(outside of operators)", "several": "(team members, several operators)"}
+_PLACES = {"outside": "(no operator)", "several": "(of several operators)"}
 
 
 def native_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
