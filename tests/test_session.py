@@ -188,7 +188,9 @@ def test_operators_can_be_left_out(tmp_path: Path) -> None:
     assert said == [("operators", "switched off with --operators off")]
 
 
-@pytest.mark.parametrize("options", [{"operators": "kineto"}, {"buffer_bytes": 1 << 20}, {"memory": True}])
+@pytest.mark.parametrize(
+    "options", [{"operators": "kineto"}, {"buffer_bytes": 1 << 20}, {"memory": True, "operators": "off"}]
+)
 def test_unknown_values_are_refused(options: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         perfprobe.profile("x", **options)  # type: ignore[arg-type]
