@@ -23,7 +23,10 @@ from perfprobe.tables.meta import End, Meta
 from perfprobe.tables.recording import OperatorSource, Recording
 
 SOURCE = "trace"
-_NOT_IN_IT = "counts of calls, values and reuse of operands, activity of threads: the trace has none"
+_NOT_IN_IT = (
+    "counts of calls, values and reuse of operands, activity of threads, memory, counters, native code, sums "
+    "of steps that were not kept: the trace has none"
+)
 _LARGEST = 1 << 62
 
 
