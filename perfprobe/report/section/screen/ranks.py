@@ -12,9 +12,10 @@ from perfprobe.report.section.screen.slow import LONG_TEXTS
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranks import Rank, Ranks
-from perfprobe.tables.steps import PHASE_TEXTS
+from perfprobe.tables.steps import PHASE_TEXTS, StepPhase
 
-_PHASES = {PHASE_TEXTS[phase]: text for phase, text in LONG_TEXTS.items()}
+_PHASES = {PHASE_TEXTS[phase]: f"in {text}" for phase, text in LONG_TEXTS.items()}
+_PHASES[PHASE_TEXTS[StepPhase.OTHER]] = "outside of model and loader"
 
 
 def ranks_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -41,7 +42,7 @@ def _alone(findings: Findings) -> Iterator[ScreenRow]:
 
 def _straggler(rank: Rank) -> Iterator[ScreenRow]:
     at = "" if rank.line is None else f" at {place_in(rank.line)}"
-    phase = f", in {_PHASES[rank.phase]}" if rank.phase else ""
+    phase = f", {_PHASES[rank.phase]}" if rank.phase else ""
     number = "?" if rank.rank is None else rank.rank
     share = rank.lost_ns / max(rank.parts.whole_ns, 1)
     facts: dict[str, Any] = {"time_ns": rank.lost_ns, "share": share, "line": rank.line}
