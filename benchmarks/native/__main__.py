@@ -45,7 +45,7 @@ def main() -> None:
     """Prints both tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=1.0, help="CPU time of each part")
-    parser.add_argument("--pairs", type=int, default=8, help="runs with and without --native")
+    parser.add_argument("--pairs", type=int, default=8, help="runs with and without --native, 0 for none")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder) / "known_parts.so"
@@ -53,7 +53,8 @@ def main() -> None:
         subprocess.run([*compiler, str(_HERE / "known_parts.c")], check=True)
         program = [str(_HERE / "known_parts.py"), str(library), str(given.seconds)]
         sys.stdout.write(_shares(program, Path(folder)) + "\n")
-        sys.stdout.write(_cost(program, Path(folder), given.pairs) + "\n")
+        if given.pairs > 1:
+            sys.stdout.write("\n" + _cost(Path(folder), given.pairs) + "\n")
 
 
 def _shares(program: list[str], folder: Path) -> str:
@@ -135,7 +136,7 @@ def _summed(times: Iterator[tuple[int, bool, int]], printed: dict[str, Any]) -> 
     return {part: number / whole for part, number in found.items()}
 
 
-def _cost(program: list[str], folder: Path, pairs: int) -> str:
+def _cost(folder: Path, pairs: int) -> str:
     """CPU time of a fixed piece of work with `--native` divided by that without."""
     ratios = []
     for at in range(pairs):
