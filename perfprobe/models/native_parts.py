@@ -46,7 +46,7 @@ _LOOPS = (
 _RULES = (
     _Rule(NativePart.PERFPROBE, r"^(_core|_observer|libperfprobe)"),
     _Rule(NativePart.WAIT, r"^lib(gomp|iomp|omp)"),
-    _Rule(NativePart.WAIT, "", r"^(__kmp|kmp_|gomp_|GOMP_)"),
+    _Rule(NativePart.WAIT, "", r"^(__kmp|kmp_|gomp_|GOMP_|blas_thread_server)"),
     _Rule(NativePart.MEMORY, "", _ALLOCATION),
     _Rule(NativePart.MEMORY, "", _MAPPING),
     _Rule(NativePart.COPY, "", _COPY),

@@ -35,6 +35,7 @@ _CASES = {
     ("/torch/lib/libc10.so", "c10::alloc_cpu(unsigned long)"): NativePart.MEMORY,
     ("/torch/lib/libgomp.so.1", "GOMP_critical_end..omp_get_level"): NativePart.WAIT,
     ("/torch/lib/libiomp5.so", "__kmp_fork_barrier"): NativePart.WAIT,
+    ("/numpy.libs/libscipy_openblas64_.so", "blas_thread_server"): NativePart.WAIT,
     (_TORCH, "at::_ops::add_Tensor::call(at::Tensor const&)"): NativePart.DISPATCH,
     ("/torch/lib/libtorch_python.so", "torch::autograd::THPVariable_add"): NativePart.DISPATCH,
     ("/torch/lib/libc10.so", "c10::TensorImpl::~TensorImpl()"): NativePart.DISPATCH,
