@@ -19,7 +19,9 @@ _LARGEST_BYTES = 1 << 46  # larger sizes are damaged, and a few of them would ma
 def tensor_memory(recording: Recording) -> tuple[TensorMemory | None, tuple[Losses, ...]]:
     """Returns the storages, and what was lost of them; None where no memory was recorded."""
     rows = recording[MemoryRows]
-    rows = rows.take((rows.size_bytes <= _LARGEST_BYTES) & (rows.time_ns >= 0))
+    is_sound = (rows.size_bytes <= _LARGEST_BYTES) & (rows.time_ns >= 0)
+    if not bool(is_sound.all()):  # the rows are millions, so they are copied only if they must be
+        rows = rows.take(is_sound)
     if len(rows) == 0:
         return None, ()
     rows = rows.take(np.lexsort((rows.time_ns, rows.storage)))

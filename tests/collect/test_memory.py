@@ -112,7 +112,9 @@ def test_older_parameters_are_told_apart(tmp_path: Path) -> None:
         for _ in range(3):
             model(torch.ones(8, 64)).sum().backward()
             model.zero_grad()
-    use = Results(str(path)).findings(View(), (MemoryUse,))[MemoryUse]
+    results = Results(str(path))
+    use = results.findings(View(), (MemoryUse,))[MemoryUse]
+    assert "Parameters and buffers of 8.12 KiB are older" in results.text(View(view="memory"))
     assert use.older_bytes == (64 * 32 + 32) * 4
     assert use.held_bytes == 0
 

@@ -166,7 +166,8 @@ MEMORY: dict[str, str] = {
     "for backward": "Bytes that it allocated in a step's forward and that were alive when the step's "
     "backward began, each storage once: mean of the steps that count.",
     "growth/step": "By how much what it holds grows from one step's end to the next: median of the slopes of "
-    "all pairs of steps. What grows without end is a leak.",
+    "all pairs of steps, empty for what does not grow in every quarter of the steps. What grows without end "
+    "is a leak.",
     "held": "Bytes that it allocated and that were still alive at the recording's end.",
     "allocated": "Sum of all its allocations.",
     "freed": "Bytes that were freed in it, whoever had allocated them. What Python frees between operators "

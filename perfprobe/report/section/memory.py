@@ -71,6 +71,7 @@ def memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     yield Table(_category_columns(category_rows(findings)))
     yield from _growing(findings)
     yield from _for_backward(use)
+    yield from _older(use)
     lines = use.lines.take(slice(choice.most(TOP) or None))
     yield from _part("Memory by line", "line", line_rows(findings, lines), len(use.lines), _places)
     if not choice.is_alone and choice.top is None:
@@ -109,6 +110,12 @@ def _growing(findings: Findings) -> Iterator[Block]:
 def _for_backward(use: MemoryUse) -> Iterator[Block]:
     if use.backward_bytes is not None:
         yield Paragraph(f"Forward leaves {units.size(use.backward_bytes)} alive for backward in a step.")
+
+
+def _older(use: MemoryUse) -> Iterator[Block]:
+    if use.older_bytes > 0:
+        text = f"Parameters and buffers of {units.size(use.older_bytes)} are older than the recording"
+        yield Paragraph(f"{text}: no figure here has them.", "yellow")
 
 
 def _part(
