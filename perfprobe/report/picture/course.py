@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from datetime import datetime, timezone
 from typing import Any
 
@@ -37,17 +38,17 @@ def draw(findings: Findings, path: str) -> None:
         raise InputError("there are no steps to draw", where, "run a program with steps")
     with drawn(path, 12, 5) as figure:
         axes = figure.add_subplot()
-        middle = [_time((row.start_s + row.end_s) / 2) for row in rows]
-        medians = [row.median_ns / _MS_NS for row in rows]
-        beyond = [row.p95_ns / _MS_NS for row in rows]
-        axes.fill_between(middle, medians, beyond, color="#56B4E9", alpha=0.4, lw=0, label="median to p95")
-        axes.plot(middle, medians, color="#0072B2", lw=1.5, label="median")
+        at = [_time(each) for row in rows for each in (row.start_s, row.end_s, row.end_s)]
+        medians = [each for row in rows for each in (row.median_ns / _MS_NS,) * 2 + (math.nan,)]
+        beyond = [each for row in rows for each in (row.p95_ns / _MS_NS,) * 2 + (math.nan,)]
+        axes.fill_between(at, medians, beyond, color="#56B4E9", alpha=0.4, lw=0, label="median to p95")
+        axes.plot(at, medians, color="#0072B2", lw=2, label="median")
         _slow(axes, slow_step_rows(findings))
         axes.set_ylabel("duration of a step, ms")
         axes.set_ylim(bottom=0)
         dates: Any = importlib.import_module("matplotlib.dates")
         axes.xaxis.set_major_formatter(dates.ConciseDateFormatter(axes.xaxis.get_major_locator()))
-        axes.legend(loc="upper left", fontsize=8, framealpha=0.9)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)
         axes.spines[["top", "right"]].set_visible(False)
         steps = sum(row.steps for row in rows)
         median = units.duration(findings[KeptRun].median_ns)

@@ -20,7 +20,7 @@ from perfprobe.report.rows.kept import (
 from perfprobe.report.rows.own_cost import watching_cost
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
-from perfprobe.report.shorten import place
+from perfprobe.report.shorten import cut, place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -28,6 +28,7 @@ from perfprobe.tables.kept import KeptRun
 
 _COURSE = 12  # rows
 _MOST_SHOWN = 20
+_LONGEST_NAME = 20
 _NO_STEPS = (
     "No step was found: neither a DataLoader, nor an optimizer's step, nor perfprobe.step(). Operators are "
     "in sums alone."
@@ -74,9 +75,9 @@ def _columns(rows: Sequence[SlowStepRow]) -> list[Column]:
         figures("step", (units.count(row.step) for row in rows), style="bold"),
         Column("at", [_clock(row.start_s, seconds=True) for row in rows], 3),
         figures("took", (units.duration(row.time_ns) for row in rows)),
-        figures("more", (units.duration(row.more_ns) for row in rows), 1),
+        figures("more", (units.duration(row.more_ns) for row in rows), 2),
         Column("line with most of it", [_line(row) for row in rows], style="cyan"),
-        Column("more of", [_causes(row) for row in rows], 2),
+        Column("most more of", [_causes(row) for row in rows], 1),
         Column("in phase", [_phases(row) for row in rows], 4),
     ]
 
@@ -84,12 +85,13 @@ def _columns(rows: Sequence[SlowStepRow]) -> list[Column]:
 def _line(row: SlowStepRow) -> str:
     if row.line is None:
         return units.ABSENT if row.is_kept else "not kept"
-    operator = f" {printable(row.operator.removeprefix('aten::'))}" if row.operator else ""
+    name = printable(row.operator or "").removeprefix("aten::")
+    operator = f" {cut(name, _LONGEST_NAME)}" if name else ""
     return f"{place(row.line)} {units.duration(row.line_ns)}{operator}"
 
 
 def _causes(row: SlowStepRow) -> str:
-    texts = [f"{what} {units.duration(more_ns)}" for what, more_ns in row.causes]
+    texts = [f"{what} {units.duration(more_ns)}" for what, more_ns in row.causes[:1]]
     return ", ".join(texts + (["a part kept"] if row.is_partial else [])) or units.ABSENT
 
 
