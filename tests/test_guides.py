@@ -38,6 +38,7 @@ _OF_OTHERS = {
     "--target",
     "--nproc-per-node",
     "--cache-control",
+    "--cap-add",
     "--site",
     "--token",
     "--out",
