@@ -24,6 +24,7 @@ from perfprobe.tables.gpu import (
     KinetoLaunches,
     Launches,
 )
+from perfprobe.tables.memory import MemoryEvent, MemoryRows
 from perfprobe.tables.native_code import NativeFunctions, NativeSamples
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.ranges import Ranges
@@ -307,6 +308,10 @@ class Program:
         given = {"most_ns": helpers_ns, "helpers": 1 if helpers_ns else 0, **fields}
         self.row("thread_activity", start_ns, end_ns, callers_ns, helpers_ns, *given.values(), anew=True)
 
+    def memory(self, event: MemoryEvent, time_ns: int, storage: int, size_bytes: int = -1) -> None:
+        """An allocation, a free, or a storage of a module, on thread 0 and in no stack."""
+        self.row("memory", time_ns, 0, int(event), storage, size_bytes, -1, anew=True)
+
     def native(self, time_ns: int, library: str, function: str, thread: int = 0, **fields: int) -> None:
         """A sample of the instruction address, for 1 ms of CPU time in the program's own code."""
         names = self.string(library), self.string(function) if function else -1
@@ -359,7 +364,7 @@ class Program:
         return dict(zip(TABLES[table], zip(*self._tables[table], strict=True), strict=True))
 
 
-RECORDED = (ThreadTimes, ProcessorTimes, ThreadActivity, NativeFunctions, NativeSamples, Counters)
+RECORDED = (ThreadTimes, ProcessorTimes, ThreadActivity, NativeFunctions, NativeSamples, Counters, MemoryRows)
 TABLES = {
     "strings": ("text",),
     "frames": ("file", "function", "first_line", "line"),

@@ -71,9 +71,9 @@ def test_each_pass_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     results.draw(str(tmp_path / "graph.dot"), GraphView())
 
     # Once steps are known: the critical path, the tables of other profilers, the operators of steps.
-    assert readings == [7, 1, 1, 1]
+    assert readings == [9, 1, 1, 1]
     results.findings(View(focus="mm"), KINDS)
-    assert readings == [7, 1, 1, 1, 2]  # passes that no focus changes are kept
+    assert readings == [9, 1, 1, 1, 2]  # passes that no focus changes are kept
 
 
 def test_unused_findings_are_not_computed(tmp_path: Path) -> None:

@@ -235,15 +235,20 @@ def test_forks_during_backward_on_threads_do_not_hang(tmp_path: Path) -> None:
         import multiprocessing, threading, torch
         context = multiprocessing.get_context("fork")
         going = True
+        def step(weight):
+            (weight @ weight).relu().sum().backward()
         def train():
             weight = torch.randn(32, 32, requires_grad=True)
             while going:
-                (weight @ weight).relu().sum().backward()
+                step(weight)
+        # Once before: torch chooses a kernel at its first call, under a lock that a fork may copy locked.
+        step(torch.ones(32, 32, requires_grad=True))
         threads = [threading.Thread(target=train) for _ in range(2)]
         for thread in threads: thread.start()
         codes = set()
         for number in range(40):
-            child = context.Process(target=torch.ones, args=(3,))
+            # Daemon: one that hangs is ended at exit.
+            child = context.Process(target=torch.ones, args=(3,), daemon=True)
             child.start(); child.join(60)
             codes.add(child.exitcode)
         going = False

@@ -85,7 +85,7 @@ def test_each_part_is_found_with_its_cpu_time(known: tuple[Recording, dict[str, 
     samples = of_part(recording, printed[name], is_wait=name == "wait")
     kinds = parts(recording, samples)
     found_ns = int(samples.cpu_ns[kinds == part].sum())
-    assert abs(found_ns / printed[name]["cpu_ns"] - 1) < 0.05, Counter(kinds.tolist())
+    assert abs(found_ns / printed[name]["cpu_ns"] - 1) < 0.1, Counter(kinds.tolist())
     functions, strings = recording[NativeFunctions], recording[Strings]
     names = Counter(strings[functions.name[each]] for each in samples.function[kinds == part].tolist())
     assert function in ("", names.most_common(1)[0][0])

@@ -152,7 +152,9 @@ def test_the_build_by_hand_links_every_source() -> None:
     by_target = byhand.linked(ROOT)
     assert set().union(*by_target.values()) == sources
     cmake = (ROOT / "csrc/CMakeLists.txt").read_text()
-    assert "target_link_libraries(_core PRIVATE perfprobe_python perfprobe_gpu perfprobe_peak" in cmake
+    assert (
+        "_core PRIVATE perfprobe_python perfprobe_gpu perfprobe_perf perfprobe_peak perfprobe_core" in cmake
+    )
     assert ROOT / "csrc/cpu/peak/peak.cpp" in by_target["_core"]
 
 

@@ -19,6 +19,7 @@ from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
 from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS, command, recorded_by
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.memory import MemoryEvent
 from tests.build import Program, op
 from tests.found import find
 from tests.read.test_kineto import operator, span, written
@@ -242,6 +243,7 @@ def test_every_table_fits_the_width_and_is_in_json(tmp_path: Path, view: str, gp
     program = trained(gpu=gpu)
     program.reading(0, {0: (0, 0)}, busy_ns=0)
     program.reading(200 * MS, {0: (1, 0)}, busy_ns=3)
+    program.memory(MemoryEvent.ALLOCATED, 15 * MS, 1, 4096)
     findings = found(program, tmp_path)
     for width in (80, 120, 200):
         text = render(findings, view=view, width=width)

@@ -36,6 +36,7 @@ _OF_GPUS = (
     "_cudnn_",
     "miopen_",
 )  # traces do not say where tensors are: they are taken as the CPU's
+_ON_CPU_TOO = ("cudnn_is_acceptable",)  # a question, which batch normalisation asks on CPUs too
 
 
 def recipe(wanted: Wanted, schemas: Sequence[Schema], limit_bytes: int = LIMIT_BYTES) -> CallRecipe:
@@ -50,7 +51,8 @@ def recipe(wanted: Wanted, schemas: Sequence[Schema], limit_bytes: int = LIMIT_B
         NotRebuilt: the call cannot be rebuilt.
     """
     name, _ = split(wanted.operator)
-    if name.removeprefix("aten::").startswith(_OF_GPUS) and "@cuda" not in wanted.signature:
+    bare = name.removeprefix("aten::")
+    if bare.startswith(_OF_GPUS) and bare not in _ON_CPU_TOO and "@cuda" not in wanted.signature:
         raise NotRebuilt("for GPUs only (cuDNN, MIOpen), and it is measured on the CPU")
     if not schemas:
         raise NotRebuilt("this torch has no such operator")

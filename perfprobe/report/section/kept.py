@@ -77,7 +77,7 @@ def _columns(rows: Sequence[SlowStepRow]) -> list[Column]:
         figures("took", (units.duration(row.time_ns) for row in rows)),
         figures("more", (units.duration(row.more_ns) for row in rows), 2),
         Column("line with most of it", [_line(row) for row in rows], style="cyan"),
-        Column("most more of", [_causes(row) for row in rows], 1),
+        Column("more of", [_causes(row) for row in rows], 1),
         Column("in phase", [_phases(row) for row in rows], 4),
     ]
 
