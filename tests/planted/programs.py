@@ -143,7 +143,8 @@ PLANTED = {
                 LOOP,
                 "        optimizer.step()",
                 "        optimizer.step()\n"
-                "        for row in range(3000): log.warning('loss %.3f', loss.item())  # planted",
+                "        value = loss.item()\n"
+                "        for row in range(6000): log.warning('loss %.3f', value)  # planted",
             ),
             head=HEAD + "import logging\nlog = logging.getLogger('train')\n",
         ),
