@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from perfprobe._core import ChildSheet as ChildSheet
     from perfprobe._core import GpuSession as GpuSession  # the names under which other modules use them
     from perfprobe._core import InstructionSamples as InstructionSamples
+    from perfprobe._core import OperatorBudget as OperatorBudget
     from perfprobe._core import PerfCounters as PerfCounters
     from perfprobe._core import RangeLog as RangeLog
     from perfprobe._core import Recorder as Recorder

@@ -180,7 +180,12 @@ class Session:
         if self._options.benchmark:
             return [*chosen, StepFinder(self._facts, self._options)]
         chosen += self._for_ranges()
-        operators = OperatorCollector(self._facts, self._options, is_forked=self._parents is not None)
+        operators = OperatorCollector(
+            self._facts,
+            self._options,
+            is_forked=self._parents is not None,
+            is_worker=self._parents is not None and self._family is not None and self._family.is_worker,
+        )
         if self._options.operators == "off":
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:

@@ -378,6 +378,7 @@ TABLES = {
     ),
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
     "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns"),
+    "operator_windows": ("start_ns", "end_ns"),
     **{name: tuple(kind.dtypes) for name, kind in GPU_TABLES.items()},
     **{kind.table_name: tuple(kind.dtypes) for kind in RECORDED},
 }

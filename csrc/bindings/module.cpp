@@ -16,6 +16,7 @@ void bind_peak(pybind11::module_& module);
 void bind_perf(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
 void bind_step_log(pybind11::module_& module);
+void bind_budget(pybind11::module_& module);
 void bind_thread_times(pybind11::module_& module);
 }  // namespace perfprobe
 
@@ -35,5 +36,6 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_perf(module);
   perfprobe::bind_tables(module);
   perfprobe::bind_step_log(module);
+  perfprobe::bind_budget(module);
   perfprobe::bind_thread_times(module);
 }

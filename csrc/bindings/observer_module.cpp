@@ -9,6 +9,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/capsule.h"
+#include "core/budget_port.h"
 #include "core/emission_port.h"
 #include "core/loop_port.h"
 #include "core/recorder_port.h"
@@ -58,7 +59,7 @@ CpuTime cpu_time_of(const std::string& name) {
 }
 
 void start(const py::capsule& recorder, const py::object& module_call, const std::string& cpu_time,
-           const py::object& ranges, const Folders& folders) {
+           const py::object& ranges, const Folders& folders, const py::object& budget) {
   auto& port = pointed_by<RecorderPort>(recorder, kRecorderCapsule);
   const CpuTime timed = cpu_time_of(cpu_time);
   Emitter* emitter = emitter_for(ranges, folders);
@@ -76,7 +77,8 @@ void start(const py::capsule& recorder, const py::object& module_call, const std
     timed_event_cost_ns = measure_event_cost_ns(/*cpu_timed=*/true);
     empty_cpu_ns = measure_empty_cpu_ns();
   }
-  start_observer(port, timed, Threads::all, emitter);
+  BudgetPort* limit = budget.is_none() ? nullptr : &pointed_by<BudgetPort>(budget, kBudgetCapsule);
+  start_observer(port, timed, Threads::all, emitter, limit);
 }
 
 py::dict reuse_columns() {
@@ -117,7 +119,8 @@ PYBIND11_MODULE(_observer, module) {
   module.doc() = "The operator observer of perfprobe, built for one version of torch.";
   module.attr("TORCH_VERSION") = PERFPROBE_TORCH_VERSION;
   module.def("start", &start, py::arg("recorder"), py::arg("module_call"), py::arg("cpu_time"),
-             py::arg("ranges") = py::none(), py::arg("folders") = Folders());
+             py::arg("ranges") = py::none(), py::arg("folders") = Folders(),
+             py::arg("budget") = py::none());
   module.def("hand_on_ids", &hand_on, py::arg("ids"));
   module.def("stop", [] {
     unwatch_memory();

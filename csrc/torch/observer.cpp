@@ -5,6 +5,7 @@
 #include <memory>
 #include <pthread.h>
 #include <stdexcept>
+#include <utility>
 
 #include <ATen/record_function.h>
 
@@ -27,6 +28,7 @@ namespace {
 std::atomic<uint32_t> current_generation{0};
 uint32_t last_generation = 0;
 RecorderPort* current_port = nullptr;
+BudgetPort* current_budget = nullptr;
 Emitter* current_emitter = nullptr;
 std::atomic<const ExternalIdPort*> current_ids{nullptr};
 size_t cpu_timed_levels = 0;  // operators with fewer open operators around them have CPU time
@@ -59,7 +61,7 @@ thread_local ThreadEnd thread_end;
     thread_state = new ThreadState();
     thread_end.armed = true;  // the first use registers its destructor
   }
-  thread_state->begin(current_port, current_emitter, generation);
+  thread_state->begin(current_port, current_budget, current_emitter, generation);
   return *thread_state;
 }
 
@@ -261,8 +263,11 @@ void forget_in_child() {
   reuse.forget_in_child();
   forget_memory_in_child();
   forget_emitters();
+  if (std::exchange(current_budget, nullptr) != nullptr)
+    is_switched_off = false;  // until its parent's budget lasts again
   if (thread_state == nullptr)
     return;
+  thread_state->budget = nullptr;
   // They belong to the parent's recorder, whose locks may be held for ever.
   thread_state->chunk = thread_state->memory_chunk = nullptr;
   thread_state->open.clear();  // its ranges belong to the parent too
@@ -271,7 +276,8 @@ void forget_in_child() {
 
 }  // namespace
 
-void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitter* emitter) {
+void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitter* emitter,
+                    BudgetPort* budget) {
   static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child);
   static_cast<void>(fork_handler);
   if (current_generation != 0)
@@ -283,6 +289,7 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitt
     reuse.clear();
   recorded_threads = threads;
   current_emitter = emitter;
+  current_budget = budget;
   ticks_are_tsc = port.takes_tsc();
   if (emitter != nullptr)
     emitter->training.start();
@@ -290,6 +297,8 @@ void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads, Emitt
   current_generation.store(++last_generation, std::memory_order_release);
   if (!is_switched_off)
     put_callbacks();
+  if (budget != nullptr)
+    budget->set_switch(&switch_observer);
 }
 
 void switch_observer(bool on) {
@@ -327,6 +336,8 @@ void hand_on_ids(const ExternalIdPort* ids) {
 void stop_observer() {
   if (current_generation == 0)
     return;
+  if (std::exchange(current_budget, nullptr) != nullptr)
+    is_switched_off = false;
   current_generation = 0;
   current_ids = nullptr;
   registration.remove();

@@ -6,6 +6,7 @@
 
 #include <ATen/record_function.h>
 
+#include "core/budget_port.h"
 #include "core/recorder_port.h"
 #include "torch/emitter.h"
 #include "torch/operand_reuse.h"
@@ -20,9 +21,10 @@ enum class Threads { all, this_one };
 enum class CpuTime : uint8_t { off, outermost, all };
 
 // Registers the callbacks. Only one recording at a time: throws std::runtime_error on a second.
-// emitter: sets operators as ranges; nullptr for none.
+// emitter: sets operators as ranges; nullptr for none. budget: limits what recording costs by
+// `switch_observer`; nullptr for no limit.
 void start_observer(RecorderPort& port, CpuTime cpu_time, Threads threads,
-                    Emitter* emitter = nullptr);
+                    Emitter* emitter = nullptr, BudgetPort* budget = nullptr);
 // From now on, and until the observer stops, each operator's start in ticks is pushed to this port
 // as an id. nullptr: no ids any more.
 void hand_on_ids(const ExternalIdPort* ids);

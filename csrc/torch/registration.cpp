@@ -1,5 +1,11 @@
 #include "torch/registration.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <utility>
+
+#include "core/native_thread.h"
+
 namespace perfprobe {
 namespace {
 
@@ -27,10 +33,38 @@ void Registration::put(at::RecordFunctionCallback made, const Scopes& scopes, Th
 }
 
 void Registration::remove() {
+  if (is_inherited_)
+    ask_for_lock();
   if (is_inherited_ || handle_ == at::INVALID_CALLBACK_HANDLE)
     return;
   at::removeCallback(handle_);
   handle_ = at::INVALID_CALLBACK_HANDLE;
+}
+
+void Registration::keep_in_child() {
+  is_inherited_ = handle_ != at::INVALID_CALLBACK_HANDLE;
+  has_asked_ = false;
+}
+
+// This takes the lock and changes nothing.
+void Registration::ask_for_lock() {
+  if (std::exchange(has_asked_, true))
+    return;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread{};
+  const auto ask = [](void* is_inherited) -> void* {
+    static_cast<void>(at::hasGlobalCallbacks());
+    *static_cast<std::atomic<bool>*>(is_inherited) = false;
+    return nullptr;
+  };
+  if (pthread_create(&thread, nullptr, ask, &is_inherited_) == 0) {
+    pthread_setname_np(thread, kOwnThreadName);
+    pthread_detach(thread);
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void add_null_callbacks(bool needs_inputs) {

@@ -1,6 +1,7 @@
 // Registers callbacks with torch.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <unordered_set>
 
@@ -20,21 +21,25 @@ inline const Scopes& observed_scopes() {
 }
 
 // The callbacks of one recording at a time. A forked child keeps the callbacks that its parent had
-// registered: removing or replacing them takes torch's locks, which another thread of the parent
-// may have held.
+// registered: removing or replacing them takes torch's lock, which another thread of the parent
+// may have held at the fork. When they are first to be removed there, a thread of its own asks for
+// the lock, as it may wait for ever; once it got it, they are removed and put like others.
 class Registration {
  public:
   // needs_outputs: whether the callbacks get what operators return.
   void put(at::RecordFunctionCallback made, const Scopes& scopes, Threads threads,
            bool needs_outputs);
   void remove();
-  void keep_in_child() { is_inherited_ = handle_ != at::INVALID_CALLBACK_HANDLE; }
+  void keep_in_child();
 
  private:
+  void ask_for_lock();
+
   at::CallbackHandle handle_ = at::INVALID_CALLBACK_HANDLE;
   Threads threads_ = Threads::all;
   bool needs_outputs_ = false;
-  bool is_inherited_ = false;
+  std::atomic<bool> is_inherited_{false};
+  bool has_asked_ = false;
 };
 
 }  // namespace perfprobe

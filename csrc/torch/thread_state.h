@@ -9,6 +9,7 @@
 #include <ATen/record_function.h>
 #include <Python.h>
 
+#include "core/budget_port.h"
 #include "core/intern_table.h"
 #include "core/recorder_port.h"
 #include "python/frames.h"
@@ -188,6 +189,7 @@ struct ThreadState {
   MappedVector<ParameterSlot> parameters;  // only used on threads that run backward
   FrameList frames;
   MappedVector<int32_t> frame_modules;
+  BudgetPort* budget = nullptr;         // told what full chunks cost
   Emitter* emitter = nullptr;           // sets operators as ranges
   const ExternalIdPort* ids = nullptr;  // the port that has the latest operator's id
   InternTable range_messages;
@@ -196,7 +198,8 @@ struct ThreadState {
   int32_t forward_id = 0;  // torch's number of this thread
 
   // Resets the state for another recording.
-  void begin(RecorderPort* new_port, Emitter* new_emitter, uint32_t new_generation);
+  void begin(RecorderPort* new_port, BudgetPort* new_budget, Emitter* new_emitter,
+             uint32_t new_generation);
   // Called when the thread ends: its rows go to the writer.
   void finish();
   // Returns the ticks at which recording an operator's start begins, if its cost is measured; else

@@ -19,7 +19,7 @@ import numpy as np
 from perfprobe.analyse.doing import SampledIntervals
 from perfprobe.analyse.grouping import first_of_each, group_by_keys, sort_by_keys
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table
-from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.events import LinkedOperators, OperatorWindows
 from perfprobe.tables.findings import Activities, Between, Intervals
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames, Stacks, nearest
@@ -61,6 +61,7 @@ class BetweenOperators:
         self._parts: list[_Groups] = []
         self._gathered = 0
         self._sampled = SampledIntervals(trace)
+        self._stopped_ns = np.sort(trace.recording[OperatorWindows].end_ns)
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
@@ -79,10 +80,12 @@ class BetweenOperators:
         last = self._threads.get(thread)
         if last is None:  # no interval ends at the thread's first operator
             last = self._threads[thread] = _Thread(int(stack[0]), int(start_ns[0]), int(start_ns[0]))
-            chosen = slice(1, None)
+            first = 1
         else:
-            chosen = slice(None)
+            first = 0
         left_ns = np.append(last.end_ns, end_ns[:-1])
+        chosen = self._without_pauses(left_ns, start_ns)
+        chosen = chosen[chosen >= first]
         time_ns = np.maximum(start_ns - left_ns, 0)[chosen]
         before = np.append(np.int32(last.stack), stack[:-1])[chosen]
         if len(time_ns):
@@ -95,6 +98,11 @@ class BetweenOperators:
             self._sampled.add(thread, left_ns[chosen], start_ns[chosen], before, stack[chosen])
         last.stack, last.end_ns = int(stack[-1]), int(end_ns[-1])
         last.busy_ns += int((end_ns - start_ns).sum())
+
+    def _without_pauses(self, left_ns: Int64, right_ns: Int64) -> Rows:
+        """The intervals in which operators were recorded all the time."""
+        before, after = (np.searchsorted(self._stopped_ns, time_ns) for time_ns in (left_ns, right_ns))
+        return np.flatnonzero(before >= after)
 
     def result(self) -> Between:
         """The intervals of the busiest thread."""

@@ -48,6 +48,7 @@ class Family:
         self._process = getpid()
         # Not read from the kernel, because the parent may have ended by then.
         self.parent: int = settings.get("parent", 0)
+        self.is_worker = False  # of a DataLoader
         self.facts: Facts | None = None  # of the recording of this process or its parent
         self._path = ""
         self._record: Callable[[str, int], Callable[[], None]] | None = None
@@ -176,7 +177,7 @@ class Family:
 
     def _describe(self, process: Any) -> None:
         if self._sheet is not None:
-            loader_worker.describe(self._sheet, self._row, process)
+            self.is_worker = loader_worker.describe(self._sheet, self._row, process)
 
     def _describe_once_read(self, context: Any) -> None:
         """Describes a spawned child when `multiprocessing` has read its task.

@@ -22,8 +22,10 @@ _WORKER = "torch.utils.data._utils.worker"
 _FETCHERS = ("_MapDatasetFetcher", "_IterableDatasetFetcher")
 
 
-def describe(sheet: ChildSheet, row: int, process: Any) -> None:
+def describe(sheet: ChildSheet, row: int, process: Any) -> bool:
     """Writes into the row what this process will do, and times the parts of a worker.
+
+    Returns whether it is a worker of a DataLoader.
 
     Args:
         process: the `multiprocessing.Process` that runs here.
@@ -33,7 +35,7 @@ def describe(sheet: ChildSheet, row: int, process: Any) -> None:
     sheet.set(row, "kind", _KINDS.get(module, PROCESS) if isinstance(module, str) else PROCESS)
     if module != _WORKER:
         sheet.set_name(row, _cut(_name(process, target)))
-        return
+        return False
     names = target.__code__.co_varnames[: target.__code__.co_argcount]
     given = dict(zip(names, process._args, strict=False))
     sheet.set_name(row, _cut(type(given["dataset"]).__name__))
@@ -46,6 +48,7 @@ def describe(sheet: ChildSheet, row: int, process: Any) -> None:
         kind.fetch = sheet.timed(vars(kind)["fetch"], row, "fetch_ns", "batches")
     for cell, name in (("worker", "worker_id"), ("workers", "num_workers"), ("kind", "")):
         sheet.set(row, cell, given[name] if name else LOADER)
+    return True
 
 
 def _time_queues(sheet: ChildSheet, row: int, indices: Any, batches: Any) -> None:

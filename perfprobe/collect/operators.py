@@ -32,6 +32,7 @@ _UNSEEN = (
     "not seen: memory from before `import torch` ended or the recorded block began, and what torch's "
     "allocator for the CPU does not hand out: scratch of MKL and oneDNN, shared memory, mapped files, numpy"
 )
+_WORKER_COST = 0.008  # of a worker's CPU time; sampler, start and end cost as much again
 
 
 class OperatorCollector(Collector):
@@ -39,14 +40,19 @@ class OperatorCollector(Collector):
 
     Args:
         is_forked: whether this is a forked process. Its parent's recording says how torch was built.
+        is_worker: whether it is a DataLoader's worker, which may run 150,000 operators a second. They are
+            recorded in windows of time then, that cost it little.
     """
 
     name = "operators"
 
-    def __init__(self, facts: Facts, options: Options, *, is_forked: bool = False) -> None:
+    def __init__(
+        self, facts: Facts, options: Options, *, is_forked: bool = False, is_worker: bool = False
+    ) -> None:
         self._facts = facts
         self._options = options
         self._is_forked = is_forked
+        self._is_worker = is_worker
         self._process = getpid()
         self._watch = ImportWatch("torch", self._torch_ready)
         self._torch: Any = None
@@ -57,6 +63,7 @@ class OperatorCollector(Collector):
         self._has_gpu = False
         self._launches: LaunchCalls | None = None
         self._profiler: AutogradProfiler | None = None
+        self._budget: native.OperatorBudget | None = None
 
     def available(self) -> EnvironmentLack | None:
         """Returns None: whether the observer fits is only known after the program has imported its torch."""
@@ -102,6 +109,8 @@ class OperatorCollector(Collector):
         for calls in (self._launches, self._compiled):
             if calls is not None:
                 self._facts.guarded(self.name, calls.stop)
+        if self._budget is not None:
+            self._budget.stop()
         if self._observer is not None:
             self._observer.stop()
             self._facts.guarded(self.name, self._write_operand_reuse)
@@ -155,13 +164,19 @@ class OperatorCollector(Collector):
             module_call = self._torch.nn.Module._wrapped_call_impl.__code__
             folders = emit.folders(self._facts.known("roots"))
             self._facts.recorder.set_folders(folders)
+            capsule = self._facts.recorder.capsule()
+            budget = native.core().OperatorBudget(capsule, _WORKER_COST) if self._is_worker else None
             observer.start(
-                self._facts.recorder.capsule(),
+                capsule,
                 module_call,
                 self._options.cpu_timed,
                 ranges=emit.listener(self._facts, self._options.emit),
                 folders=folders,
+                budget=None if budget is None else budget.capsule(),
             )
+            if budget is not None:
+                budget.start()
+                self._budget = budget
         except EnvironmentLack as missing:
             self._report_missing(missing)
             return

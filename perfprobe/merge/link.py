@@ -31,7 +31,7 @@ from perfprobe.merge.uncounted import uncounted
 from perfprobe.merge.user_lines import sites
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Int64, Rows
-from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, RecordedCall
+from perfprobe.tables.events import AutogradWindows, LinkedOperators, Losses, OperatorWindows, RecordedCall
 from perfprobe.tables.gpu import GPU_EVENTS
 from perfprobe.tables.memory import TensorMemory
 from perfprobe.tables.recording import Recording
@@ -143,6 +143,7 @@ class Linker:
         losses += _link_losses(self._recording, nesting, backwards)
         losses += uncounted(self._recording)
         losses += self.losses
+        losses += _limited(self._recording)
 
     def _with_figures(self, linked: LinkedOperators, places: Rows) -> LinkedOperators:
         figures = {} if self._matching is None else self._matching.figures(places)
@@ -166,6 +167,21 @@ def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list
         *((f"column {column}: invalid references", rows) for column, rows in recording.damaged.items()),
     )
     return [Losses.one("operators", reason, count) for reason, count in counts if count]
+
+
+def _limited(recording: Recording) -> list[Losses]:
+    """Returns a loss if a worker's operators were recorded for a part of its time only."""
+    windows = recording[OperatorWindows]
+    start_ns = recording.number("start", "monotonic_ns")
+    if len(windows) == 0 or start_ns is None:
+        return []
+    reason = (
+        f"operators of this worker were recorded for {duration(windows.recorded_ns())} of "
+        f"{duration(max(recording.last_ns - start_ns, 0))}, so that recording them costs it about 1 %: their "
+        "calls and times are of that part"
+    )
+    remedy = "with num_workers=0 the main process runs them, and records all"
+    return [Losses.one("operators", reason, -1, remedy)]
 
 
 def _incomplete(recording: Recording, last_ns: int) -> list[Losses]:

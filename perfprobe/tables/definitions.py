@@ -20,6 +20,7 @@ from perfprobe.tables.events import (
     Losses,
     OperandReuse,
     Operators,
+    OperatorWindows,
     Progress,
     Signatures,
     SignatureValues,
@@ -55,7 +56,7 @@ DEEPEST_META = 16
 
 IN_MEMORY: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
-    *(Losses, Progress, AutogradWindows, Functions, Calls, Samples),
+    *(Losses, Progress, AutogradWindows, OperatorWindows, Functions, Calls, Samples),
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
     *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps, MemoryRows),
     *(NativeFunctions, NativeSamples, Counters, MemoryTraffic),

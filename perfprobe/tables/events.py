@@ -143,6 +143,20 @@ class AutogradWindows(Table, name="autograd_windows"):
     rows: Int64 = column("number of operators recorded")
 
 
+class OperatorWindows(Table, name="operator_windows"):
+    """When operators were recorded, in a worker of a DataLoader where recording all would cost too much.
+
+    Without any row they were recorded all the time.
+    """
+
+    start_ns: Int64 = column("when recording began")
+    end_ns: Int64 = column("when it ended")
+
+    def recorded_ns(self) -> int:
+        """Returns how long operators were recorded."""
+        return int(np.maximum(self.end_ns - self.start_ns, 0).sum())
+
+
 class Losses(Table, name="losses"):
     """What was lost or not recorded."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Itself, Mask, Table, column
-from perfprobe.tables.events import Losses, Signatures
+from perfprobe.tables.events import Losses, OperatorWindows, Signatures
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.sources import Sources
 from perfprobe.tables.stacks import Frames, Modules, Stacks
@@ -393,6 +393,14 @@ class Findings:
         if not self.trace.recording.complete and last_ns is not None:
             end_ns = max(last_ns, last_ns if end_ns is None else end_ns)
         return None if start_ns is None or end_ns is None or end_ns < start_ns else end_ns - start_ns
+
+    @property
+    def operators_wall_ns(self) -> int | None:
+        """The part of `wall_ns` in which operators were recorded: see `OperatorWindows`."""
+        wall_ns, windows = self.wall_ns, self.trace.recording[OperatorWindows]
+        if wall_ns is None or len(windows) == 0:
+            return wall_ns
+        return min(windows.recorded_ns(), wall_ns)
 
 
 def _name(kind: type) -> str:

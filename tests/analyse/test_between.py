@@ -10,6 +10,7 @@ import pytest
 from perfprobe.analyse import between as module
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.merge import link
+from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Between
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks
@@ -246,3 +247,21 @@ def test_absurdly_deep_stacks_are_ignored(tmp_path: Path) -> None:
     before, after = np.array([3 * module.DEEPEST, 5], np.int32), np.array([-1, 4], np.int32)
     common, left, right = module._divergence(parent, before, after)
     assert (common.tolist(), left.tolist(), right.tolist()) == ([-1, 4], [-1, 5], [-1, -1])
+
+
+def test_time_in_which_operators_were_not_recorded_is_no_interval(tmp_path: Path) -> None:
+    """Two windows: 0 to 100 and 500 to 600. 10 + 20 ns lie between operators, 400 ns are not known."""
+    program = Program(start={"monotonic_ns": 0}, stop={"monotonic_ns": 1000})
+    program.thread(1)
+    stack = program.stack("a.py:9 <module>")
+    times = ((10, 40), (50, 90), (510, 530), (550, 590))
+    program.run(*(op("mm", start_ns, end_ns, stack=stack) for start_ns, end_ns in times))
+    for window in ((0, 100), (500, 600)):
+        program.row("operator_windows", *window)
+    program.end_ns = 1000
+    recording = program.recording(tmp_path)
+    _, found = run(recording)
+    assert (found.rows.count.tolist(), found.rows.total_ns.tolist()) == ([2], [30])
+    losses: list[Losses] = []
+    assert sum(len(batch) for batch in link(recording).operators(losses)) == 4
+    assert any("recorded for 200 ns of 1.00 us" in str(row.reason[0]) for row in losses), losses

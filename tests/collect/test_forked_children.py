@@ -9,8 +9,14 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
+import numpy as np
 import pytest
 
+from perfprobe.results import Results
+from perfprobe.support.view import View
+from perfprobe.tables import storage
+from perfprobe.tables.events import OperatorWindows
+from perfprobe.tables.strings import Strings
 from tests.collect.runs import both, finish, perfprobe, start
 from tests.collect.test_children import lost, report
 
@@ -309,3 +315,39 @@ def test_batches_of_persistent_workers_are_counted(tmp_path: Path) -> None:
     document = report(tmp_path, source)
     (loader,) = document["tables"]["loaders"]
     assert (loader["batches"], loader["processes"], loader["shares_waits"]) == (9, 1, False)
+
+
+def test_a_worker_of_many_small_operators_records_windows_of_them(tmp_path: Path) -> None:
+    """A worker runs 120,000 operators of a microsecond: they are recorded in windows, the rest is a loss."""
+    source = """
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+
+        class Many(Dataset):
+            def __len__(self):
+                return 60
+
+            def __getitem__(self, index):
+                value = torch.zeros(4)
+                for _ in range(2000):
+                    value += 1
+                return value
+
+        print(sum(batch.sum().item() for batch in DataLoader(Many(), batch_size=4, num_workers=1)))
+        """
+    document = report(tmp_path, source)
+    (worker,) = document["tables"]["workers"]
+    assert worker["is_whole"]
+    assert worker["batches"] == 15
+    recording = storage.read(tmp_path / "run-children" / f"{worker['process']}.perfprobe")
+    windows = recording[OperatorWindows]
+    is_add = recording[Strings].marks(lambda text: text == "aten::add_")
+    ended_ns = np.concatenate([each.end_ns[is_add[each.name]] for each in recording.operators()])
+    assert 1000 < len(ended_ns) < 60_000
+    assert len(windows)
+    assert (windows.start_ns[1:] > windows.end_ns[:-1]).all()
+    # One operator can end behind a window: in it the budget was spent.
+    behind = np.searchsorted(windows.start_ns, ended_ns, "right") - 1
+    assert int((ended_ns > windows.end_ns[behind]).sum()) <= len(windows)
+    losses = [row["reason"] for row in Results(recording.path).document(View())["losses"]]
+    assert any("operators of this worker were recorded for" in reason for reason in losses), losses

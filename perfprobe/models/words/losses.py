@@ -43,6 +43,9 @@ REASONS: dict[str, str] = {
     "operators that could not be written": "The disk was full: operators are missing.",
     "DataLoader workers were not recorded": "With `--children off` or a block of `perfprobe.profile`, the "
     "time of workers is not in the report.",
+    "operators of this worker were recorded for": "A DataLoader's worker that runs many small operators "
+    "records them in windows of time, so that recording costs it little. Shares hold, counts and sums are of "
+    "these windows.",
     "child processes were not recorded": "Programs started with `subprocess` or a launcher are not "
     "followed. The remedy names the command that records them.",
     "graphs compiled with cpp_wrapper": "C++ code calls these kernels without torch's dispatcher, so no "

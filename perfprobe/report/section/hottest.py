@@ -110,7 +110,7 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
     calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
     if calling is None or not wall_ns or has_few_samples(calling) or findings.focus is not None:
         return
-    operators_ns = 0 if hotspots is None else _computing_ns(hotspots)
+    operators_ns = 0.0 if hotspots is None else _computing_ns(findings, hotspots)
     if operators_ns > _MINOR * wall_ns:
         return
     others, waiting = [_busiest(findings, wall_ns)], _waiting(findings, wall_ns)
@@ -123,10 +123,14 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
             yield Paragraph(f"Hottest Python: {text}.", "bold")
 
 
-def _computing_ns(hotspots: Hotspots) -> int:
-    """Operator time of the busiest thread in ns, without operators that torch.compile traces."""
+def _computing_ns(findings: Findings, hotspots: Hotspots) -> float:
+    """Operator time of the busiest thread, without what torch.compile traces, at the rate at which it was
+    recorded.
+    """
+    wall_ns, recorded_ns = findings.wall_ns, findings.operators_wall_ns
+    rate = wall_ns / recorded_ns if wall_ns and recorded_ns else 1
     compile_ns = int(hotspots.ungrouped.self_ns[hotspots.ungrouped.phase == Phase.COMPILE].sum())
-    return max(hotspots.totals.busiest_ns - compile_ns, 0)
+    return max(hotspots.totals.busiest_ns - compile_ns, 0) * rate
 
 
 def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:

@@ -80,9 +80,9 @@ def _operator_share(findings: Findings, hotspots: Hotspots) -> str:
     """The busiest thread's share of the wall time in operators, so that it is never above 100 %."""
     if hotspots.whole_rows == 0:
         return _no_operators(findings, hotspots)
-    if not findings.wall_ns:
+    if not findings.operators_wall_ns:
         return f"operators {units.ABSENT}"
-    share = units.percent(hotspots.totals.busiest_ns / findings.wall_ns)
+    share = units.percent(hotspots.totals.busiest_ns / findings.operators_wall_ns)
     where = " on the busiest thread" if hotspots.totals.threads > 1 else ""
     kept = "" if findings.whole else " (of what was kept)"
     return f"operators {share} of wall{where}{kept}"

@@ -39,7 +39,7 @@ def script_lines(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _operators(findings: Findings) -> Iterator[ScreenRow]:
-    hotspots, wall_ns = findings.get(Hotspots), findings.wall_ns
+    hotspots, wall_ns = findings.get(Hotspots), findings.operators_wall_ns
     if hotspots is None or not wall_ns:
         return
     if hotspots.whole_rows == 0:
