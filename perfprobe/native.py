@@ -104,6 +104,13 @@ def observer_file() -> str:
     return str(getattr(sys.modules.get(_OBSERVER), "__file__", ""))
 
 
+def let_go_in_child() -> None:
+    """Takes the observer's callbacks off torch, in a forked child that records nothing."""
+    loaded = sys.modules.get(_OBSERVER)
+    if loaded is not None:
+        loaded.let_go_in_child()
+
+
 def installed_for() -> str | None:
     """The torch that the observer beside this package was built for; None where there is no observer."""
     found = importlib.util.find_spec(_OBSERVER)

@@ -9,6 +9,7 @@
 #include "core/live_steps.h"
 #include "core/loss.h"
 #include "core/memory_encoder.h"
+#include "core/operator_budget.h"
 #include "core/operator_encoder.h"
 #include "core/operator_sums.h"
 #include "core/processor_use.h"
@@ -61,8 +62,8 @@ py::dict native_tables() {
              OperatorRecord, MemoryRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow,
              SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
              ExternalIdRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep,
-             NativeFunctionRow, NativeSampleRow, CounterRow, MemoryTrafficRow, StepSum, OperatorSum,
-             SampleSum>();
+             OperatorWindow, NativeFunctionRow, NativeSampleRow, CounterRow, MemoryTrafficRow,
+             StepSum, OperatorSum, SampleSum>();
   add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
   add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;

@@ -126,6 +126,7 @@ PYBIND11_MODULE(_observer, module) {
     unwatch_memory();
     stop_observer();
   });
+  module.def("let_go_in_child", &let_go_in_child);
   module.def("watch_memory", &watch_memory);
   module.def(
       "watch_loop",

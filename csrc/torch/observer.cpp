@@ -347,6 +347,11 @@ void stop_observer() {
     current_emitter->training.stop();
 }
 
+void let_go_in_child() {
+  if (current_generation == 0)
+    registration.let_go_in_child();
+}
+
 OperandReuse::Rows operand_reuse() {
   return is_thorough ? reuse.rows() : OperandReuse::Rows();
 }

@@ -39,6 +39,8 @@ void end_adopted(const at::RecordFunction& function);
 void drop_open(const at::RecordFunction& function);
 // Removes the callbacks. Operators that end later are not recorded.
 void stop_observer();
+// In a forked child that records nothing: torch no longer calls the observer.
+void let_go_in_child();
 // Of the latest recording. Empty unless all operators had CPU time.
 [[nodiscard]] OperandReuse::Rows operand_reuse();
 // Whether the latest recording set operators as ranges and had too many different messages.

@@ -20,6 +20,7 @@ void null_end(const at::RecordFunction& /*function*/, at::ObserverContext* /*con
 
 void Registration::put(at::RecordFunctionCallback made, const Scopes& scopes, Threads threads,
                        bool needs_outputs) {
+  lets_go_ = false;
   if (is_inherited_ && threads_ == threads && needs_outputs_ == needs_outputs)
     return;
   is_inherited_ = false;
@@ -43,10 +44,26 @@ void Registration::remove() {
 
 void Registration::keep_in_child() {
   is_inherited_ = handle_ != at::INVALID_CALLBACK_HANDLE;
+  lets_go_ = false;
   has_asked_ = false;
 }
 
-// This takes the lock and changes nothing.
+void Registration::let_go_in_child() {
+  if (!is_inherited_)
+    return;
+  lets_go_ = true;
+  ask_for_lock();
+}
+
+void Registration::wait_for_lock() {
+  static_cast<void>(at::hasGlobalCallbacks());  // takes the lock and changes nothing
+  if (lets_go_) {
+    at::removeCallback(handle_);
+    handle_ = at::INVALID_CALLBACK_HANDLE;
+  }
+  is_inherited_ = false;
+}
+
 void Registration::ask_for_lock() {
   if (std::exchange(has_asked_, true))
     return;
@@ -55,12 +72,11 @@ void Registration::ask_for_lock() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread{};
-  const auto ask = [](void* is_inherited) -> void* {
-    static_cast<void>(at::hasGlobalCallbacks());
-    *static_cast<std::atomic<bool>*>(is_inherited) = false;
+  const auto wait = [](void* self) -> void* {
+    static_cast<Registration*>(self)->wait_for_lock();
     return nullptr;
   };
-  if (pthread_create(&thread, nullptr, ask, &is_inherited_) == 0) {
+  if (pthread_create(&thread, nullptr, wait, this) == 0) {
     pthread_setname_np(thread, kOwnThreadName);
     pthread_detach(thread);
   }

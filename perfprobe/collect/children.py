@@ -9,6 +9,7 @@ import sys
 from _thread import get_ident
 from os import getpid, register_at_fork, times
 
+from perfprobe import native
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.collect.started import Started
 
@@ -89,6 +90,8 @@ class Forks:
         self._under_way.clear()
         if row is not None and family is not None:
             family.enter_forked(row)
+        else:
+            native.let_go_in_child()
 
 
 def _kind(hook: FrameType) -> str:

@@ -173,6 +173,8 @@ class Family:
         path = self.path_of_detail() if self._record is not None else None
         if path is not None and self._record is not None:
             self.end_with(self._record(path, self.parent))
+        else:
+            native.let_go_in_child()
         self.begin()
 
     def _describe(self, process: Any) -> None:
