@@ -349,7 +349,7 @@ void stop_observer() {
 
 void let_go_in_child() {
   if (current_generation == 0)
-    registration.let_go_in_child();
+    registration.remove();
 }
 
 OperandReuse::Rows operand_reuse() {

@@ -1,6 +1,7 @@
 #include "torch/registration.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <utility>
 
@@ -20,10 +21,13 @@ void null_end(const at::RecordFunction& /*function*/, at::ObserverContext* /*con
 
 void Registration::put(at::RecordFunctionCallback made, const Scopes& scopes, Threads threads,
                        bool needs_outputs) {
-  lets_go_ = false;
-  if (is_inherited_ && threads_ == threads && needs_outputs_ == needs_outputs)
+  Held held = Held::unwanted;
+  held_.compare_exchange_strong(held, Held::inherited);  // wanted again
+  while (held_ == Held::going)
+    sched_yield();
+  if (held_ == Held::inherited && threads_ == threads && needs_outputs_ == needs_outputs)
     return;
-  is_inherited_ = false;
+  held_ = Held::own;
   remove();
   made.scopes(scopes);
   made.needsOutputs(needs_outputs);
@@ -34,34 +38,30 @@ void Registration::put(at::RecordFunctionCallback made, const Scopes& scopes, Th
 }
 
 void Registration::remove() {
-  if (is_inherited_)
+  Held held = Held::inherited;
+  if (held_.compare_exchange_strong(held, Held::unwanted))
     ask_for_lock();
-  if (is_inherited_ || handle_ == at::INVALID_CALLBACK_HANDLE)
+  if (held != Held::own || handle_ == at::INVALID_CALLBACK_HANDLE)
     return;
   at::removeCallback(handle_);
   handle_ = at::INVALID_CALLBACK_HANDLE;
 }
 
 void Registration::keep_in_child() {
-  is_inherited_ = handle_ != at::INVALID_CALLBACK_HANDLE;
-  lets_go_ = false;
+  held_ = handle_ == at::INVALID_CALLBACK_HANDLE ? Held::own : Held::inherited;
   has_asked_ = false;
-}
-
-void Registration::let_go_in_child() {
-  if (!is_inherited_)
-    return;
-  lets_go_ = true;
-  ask_for_lock();
 }
 
 void Registration::wait_for_lock() {
   static_cast<void>(at::hasGlobalCallbacks());  // takes the lock and changes nothing
-  if (lets_go_) {
-    at::removeCallback(handle_);
-    handle_ = at::INVALID_CALLBACK_HANDLE;
+  Held held = held_;
+  while (!held_.compare_exchange_weak(held, held == Held::unwanted ? Held::going : Held::own)) {
   }
-  is_inherited_ = false;
+  if (held != Held::unwanted)
+    return;
+  at::removeCallback(handle_);
+  handle_ = at::INVALID_CALLBACK_HANDLE;
+  held_ = Held::own;
 }
 
 void Registration::ask_for_lock() {
