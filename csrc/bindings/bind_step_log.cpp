@@ -87,7 +87,7 @@ class PyStepLog {
 // Moments as tests make them: (event, time_ns, site, samples, has_optimizer, thread).
 using Moment = std::tuple<int32_t, int64_t, uint64_t, int64_t, bool, int64_t>;
 
-// Which of these steps, in ns, are slow beside those before.
+// Returns for each of these step times whether it is slow compared with those before it.
 std::vector<bool> slow_steps(const std::vector<int64_t>& times_ns) {
   SlowSteps slow;
   std::vector<bool> found;

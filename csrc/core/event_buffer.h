@@ -24,7 +24,7 @@ struct Chunk {
   RowKind kind;
   OperatorRecord rows[1];  // really kCapacity rows: the chunk is a piece of mapped memory
 
-  // The same memory, if the chunk is of this kind.
+  // The chunk's memory as rows of `memory`, if it holds these.
   [[nodiscard]] MemoryRecord* memory_rows() { return reinterpret_cast<MemoryRecord*>(rows); }
   [[nodiscard]] const MemoryRecord* memory_rows() const {
     return reinterpret_cast<const MemoryRecord*>(rows);

@@ -1,4 +1,4 @@
-// The part of the recorder that holds rows back until their step has ended, and rotates files.
+// The parts of the recorder that hold rows back until their step has ended, and that rotate files.
 #include <new>
 #include <span>
 
@@ -10,7 +10,8 @@ namespace perfprobe {
 namespace {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
-// A day of kept steps and sums stays below 200 MB: so much at once, and so much more each second.
+// Kept steps may take this much at once, and this much more each second. With the sums, a day stays
+// below 200 MB.
 constexpr int64_t kKeptBytes = int64_t{32} << 20;
 constexpr int64_t kKeptBytesEachSecond = 400;
 
@@ -36,14 +37,15 @@ bool Recorder::may_keep() const {
   return kept_bytes_ < kKeptBytes + seconds * kKeptBytesEachSecond;
 }
 
-// The buffer is full: the step that runs is larger.
+// Called when the buffer is full. If no rows are decided, the running step is larger than the
+// buffer.
 void Recorder::give_up_held() {
   const std::lock_guard lock(pool_mutex_);
   if (is_holding_ && held_.ready() == 0)
     held_.give_up();
 }
 
-// As `write_pending`, which has the file's lock.
+// Called by `write_pending`, which holds the file's lock.
 void Recorder::write_held() {
   std::vector<HeldPart> parts;
   {
@@ -69,7 +71,7 @@ void Recorder::write_part(const HeldPart& part, bool defined) {
     return;
   try {
     sums_.add(rows, part.chunk->thread, part.fate, clock_);
-  } catch (const std::bad_alloc&) {  // these rows are in no sum
+  } catch (const std::bad_alloc&) {  // no sum has these rows
   }
   watched_rows_ = sums_.rows();
   if (part.fate != Fate::slow)
@@ -96,7 +98,8 @@ void Recorder::rotate_at(int64_t bytes) {
   file_.may_rotate();
 }
 
-// Each file ends as a recording does. What all of them hold does not count.
+// Ends the file as the end of a recording does, and continues in a new one. Definitions and facts,
+// which every file holds, do not count towards its size.
 void Recorder::rotate_if_large() {
   if (rotate_bytes_ == 0 || file_.bytes() - for_all_bytes_ < rotate_bytes_)
     return;
@@ -105,7 +108,7 @@ void Recorder::rotate_if_large() {
   file_.append(encoder_.payload());
   if (!file_.rotate()) {
     rotate_bytes_ = 0;
-    add_loss({"recording", "no further file could be made: the recording went on in one file", 1,
+    add_loss({"recording", "no further file could be made: the recording continued in one file", 1,
               "free some space there, or choose another place with -o"});
     return;
   }

@@ -20,7 +20,7 @@ void HeldRows::decide(Fate fate, std::span<Chunk* const> active) {
   }
 }
 
-// Short steps in a row with the same fate are one part.
+// Consecutive short steps with the same fate become one part.
 void HeldRows::add(const HeldPart& part) {
   constexpr size_t kNear = 8;
   ready_ += part.is_last ? 1 : 0;

@@ -1,4 +1,5 @@
-// Rows of operators that wait for the end of their step, which decides whether they are written.
+// Rows of operators that are held back until their step ends; only then is known whether to write
+// them.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +12,17 @@
 
 namespace perfprobe {
 
-// By the numbers of `Fate` in perfprobe/tables/kept.py.
+// What becomes of a row. Has the numbers of `Fate` in perfprobe/tables/kept.py.
 enum class Fate : int8_t {
-  ordinary = 0,  // of a step that is not kept
-  slow = 1,      // of one that is
-  apart = 2,     // between steps, and in evaluations
-  beyond = 3,    // of a step larger than the buffer, given up before its end
-  unkept = 4,    // of a slow step that is not kept, as too many were
+  ordinary = 0,  // its step is not slow: added up
+  slow = 1,      // its step is slow: written
+  apart = 2,     // between steps or in an evaluation: added up
+  beyond = 3,    // the step did not fit in the buffer: added up before it ended
+  unkept = 4,    // its step is slow, but too many slow steps were written before: added up
 };
 
-// Rows of a chunk whose fate is known. `is_last`: the chunk is full, and free after them.
+// Rows of a chunk whose fate is known. `is_last`: the last ones of a full chunk, which is then
+// free.
 struct HeldPart {
   Chunk* chunk;
   uint32_t from;
@@ -33,22 +35,22 @@ struct HeldPart {
 class HeldRows {
  public:
   void hold(Chunk* full) { full_.push_back(full); }
-  // The fate of all rows since the last time. active: chunks that threads still fill.
+  // Sets the fate of all rows added since the last call. active: chunks that threads still fill.
   void decide(Fate fate, std::span<Chunk* const> active);
-  // Gives up the full chunks of the step that runs.
+  // Gives up the full chunks of the running step: their rows are only added up.
   void give_up() {
     gave_up_ = gave_up_ || !full_.empty();
     decide(Fate::beyond, {});
   }
-  // Whether rows were given up since it was asked last.
+  // Returns whether rows were given up since the last call.
   bool take_gave_up();
   std::vector<HeldPart> take();
-  // Full chunks whose rows are all decided.
+  // Number of full chunks whose rows all have a fate.
   [[nodiscard]] size_t ready() const { return ready_; }
 
  private:
   void add(const HeldPart& part);
-  // Rows of a chunk that are decided, as one is taken and put back under the same address.
+  // How many rows of a chunk have a fate. By address: a chunk is reused at the same address.
   uint32_t& decided(Chunk* chunk) { return decided_[chunk]; }
 
   std::vector<Chunk*> full_;

@@ -1,5 +1,4 @@
-// What became of the steps, for those who record beside the operators: rows of kept steps are
-// written, others are added up.
+// Tells the sampler which steps are kept: it writes the rows of these, and adds up all others.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +9,7 @@
 
 namespace perfprobe {
 
-// One in the process, as one recording runs at a time.
+// There is one in the process, because one recording runs at a time.
 class KeptSpans {
  public:
   static KeptSpans& instance() {
@@ -24,7 +23,7 @@ class KeptSpans {
     Fate fate;
   };
   struct News {
-    std::vector<Span> spans;  // in their order
+    std::vector<Span> spans;  // ordered by time
     int64_t sums_due;         // how often sums were due so far
   };
 

@@ -32,7 +32,7 @@ struct LiveStep {
   LiveSource source;
   bool is_evaluation;
   bool is_recorded;          // with its operators
-  bool is_baseline = false;  // not recorded, to see what recording adds
+  bool is_baseline = false;  // not recorded, to measure what recording adds
   // With --keep slow and --baseline; -1 not measured.
   bool is_slow = false;
   bool is_partial = false;    // larger than the buffer: not all of its rows are kept

@@ -15,11 +15,11 @@ namespace perfprobe {
 
 class MemoryEncoder {
  public:
-  // Encodes one block: rows of one thread by time. The payload is in `encoder`.
+  // Encodes rows of one thread, ordered by time, as one block. The payload is in `encoder`.
   void encode(std::span<const MemoryRecord> rows, int32_t thread, const TickConverter& clock,
               BlockEncoder& encoder);
 
-  // In the order of a block.
+  // Columns that a block has before those of `MemoryRecord`.
   static constexpr std::array<std::string_view, 2> kOwnColumns = {"time_ns", "thread"};
 
  private:

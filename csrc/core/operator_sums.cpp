@@ -9,9 +9,9 @@ namespace perfprobe {
 namespace {
 
 constexpr int64_t kShortestNs = 1'000;
-constexpr size_t kThreads = 1'024;  // whose open operators are known
+constexpr size_t kThreads = 1'024;  // threads whose nested operators are followed
 
-// The place in `OperatorSum::below`: 1 us times a power of four.
+// Returns the place in `OperatorSum::below`. Its limits are 1 us times powers of four.
 size_t bin_of(int64_t time_ns, size_t bins) {
   const auto times = static_cast<uint64_t>(std::max<int64_t>(time_ns, 0) / kShortestNs);
   return std::min((static_cast<size_t>(std::bit_width(times)) + 1) / 2, bins - 1);

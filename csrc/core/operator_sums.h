@@ -1,5 +1,5 @@
-// Sums over operators, whether their rows are kept or not: calls and times of each operator with
-// the same inputs and the same Python stack.
+// Adds operators up, whether their rows are kept or not: calls and times of each operator with the
+// same inputs and the same Python stack.
 #pragma once
 
 #include <array>
@@ -22,9 +22,9 @@ struct OperatorSum {
   int32_t name, overload, signature, stack;
   int64_t calls;
   int64_t total_ns;
-  int64_t self_ns;  // without the operators inside
+  int64_t self_ns;  // without the operators that it called
   int64_t most_ns;
-  // Calls shorter than 1 us, 4 us, 16 us ... 1 s, and longer ones.
+  // Number of calls by duration: below 1 us, below 4 us, 16 us ... 1 s, and longer.
   std::array<int64_t, 12> below;
 
   static constexpr std::string_view kTable = "operator_sums";
@@ -76,13 +76,13 @@ struct OperatorSum {
 // Not thread-safe: the owner locks.
 class OperatorSums {
  public:
-  // Rows of one thread in the order in which they ended, without gaps between calls.
+  // Adds rows of one thread, in the order in which operators ended. Calls must not leave rows out.
   void add(std::span<const OperatorRecord> rows, int32_t thread, Fate fate,
            const TickConverter& clock);
-  // The sums since the last time.
+  // Returns the sums since the last call.
   MappedVector<OperatorSum> take(int64_t until_ns);
   [[nodiscard]] int64_t rows() const { return rows_; }
-  // Rows of operators beyond the limit, which are one row "(other)" without a name.
+  // Number of operators beyond the limit of different rows. They share one row without a name.
   [[nodiscard]] int64_t others() const { return others_; }
 
  private:

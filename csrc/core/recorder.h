@@ -73,14 +73,14 @@ class Recorder {
   // Writes a block of rows at once, with the definitions they refer to. Returns false if the disk
   // refuses. All columns have the same length, at least 1.
   bool add_rows(std::string_view table, std::span<const ColumnView> columns);
-  // From now on rows of operators are only added up, and written where `decide` says so.
+  // From now on rows of operators are added up, and written only where `decide` says so.
   void hold_rows();
-  // The fate of all rows since the last time: a step has ended. Returns whether some were given up
-  // before, because it was larger than the buffer.
+  // Called when a step has ended: sets the fate of all rows since the last call. Returns whether
+  // some of them were given up earlier, because the step did not fit in the buffer.
   bool decide(Fate fate);
-  // Writes the sums of operators since the last time. Called by the writer.
+  // Writes the sums of operators since the last call. Called by the writer.
   void write_sums(int64_t until_ns);
-  // Goes on in another file when this one has so many bytes.
+  // Continues in a new file whenever one has reached this size.
   void rotate_at(int64_t bytes);
   // The writer calls `ring(argument)` once, when the monotonic clock reaches `due_ns`. A later call
   // with the same `ring` replaces the earlier one. The writer holds no recorder lock during the
@@ -105,10 +105,10 @@ class Recorder {
   [[nodiscard]] bool is_writer(int64_t os_thread) const { return writer_.os_thread() == os_thread; }
   [[nodiscard]] int64_t operator_rows() const { return written_rows_; }
   [[nodiscard]] int64_t dropped_rows() const { return dropped_rows_; }
-  // Rows of operators that were added up.
+  // Number of operators that were added up.
   [[nodiscard]] int64_t watched_rows() const { return watched_rows_; }
   [[nodiscard]] int64_t sums_bytes() const { return sums_bytes_; }
-  // Whether one more slow step may be written: a day of them must stay small.
+  // Returns whether one more slow step may be written. This limits the size of a day's recording.
   [[nodiscard]] bool may_keep() const;
   [[nodiscard]] int64_t writer_cpu_ns() const { return writer_cpu_ns_; }
   [[nodiscard]] int64_t written_bytes() const { return file_.bytes(); }

@@ -62,8 +62,8 @@ class RecorderPort {
   [[nodiscard]] virtual uint32_t modules_named() const = 0;
   // Increases when known modules get new names: cached ModuleRefs are then stale.
   [[nodiscard]] virtual uint32_t module_generation() const = 0;
-  // Returns a new chunk for rows of this kind of `thread`, nullptr without memory. `full` (may be
-  // nullptr) goes to the writer.
+  // Returns a new chunk for rows of this kind of `thread`, nullptr if memory ran out. `full` (may
+  // be nullptr) goes to the writer.
   virtual Chunk* exchange_chunk(Chunk* full, int32_t thread, RowKind kind) = 0;
   // A thread ends: its unfinished chunk goes to the writer.
   virtual void return_chunk(Chunk* chunk) = 0;

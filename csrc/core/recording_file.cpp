@@ -38,7 +38,7 @@ RecordingFile::RecordingFile(const std::string& path) : path_(path) {
   }
 }
 
-// A new file with its head. On failure `refusal_` says why, and nothing is left.
+// Makes a new file and writes its head. On failure `refusal_` says why, and no file is left.
 bool RecordingFile::open(const std::string& path) {
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor_ < 0) {
@@ -75,7 +75,7 @@ bool RecordingFile::append_for_all(const std::vector<uint8_t>& payload) {
 }
 
 bool RecordingFile::rotate() {
-  constexpr int kTries = 100;  // names that exist
+  constexpr int kTries = 100;  // names that already exist are skipped
   constexpr std::string_view kEnding = ".perfprobe";
   const bool has_ending = path_.ends_with(kEnding);
   const std::string stem = path_.substr(0, path_.size() - (has_ending ? kEnding.size() : 0));

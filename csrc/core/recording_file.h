@@ -23,12 +23,13 @@ class RecordingFile {
   // Returns false if the disk refuses. The file then ends with the previous block; `refusal` says
   // why.
   bool append(const std::vector<uint8_t>& payload);
-  // The same for what every file of the recording needs, once it rotates: definitions and facts.
+  // Appends what every file of a rotating recording needs: definitions and facts.
   bool append_for_all(const std::vector<uint8_t>& payload);
   // From now on `append_for_all` keeps what it writes.
   void may_rotate() { may_rotate_ = true; }
-  // Goes on in a new file beside this one, `run.2.perfprobe` behind `run.perfprobe`, with what was
-  // kept. Returns false if it cannot be made; the old one then goes on.
+  // Continues in a new file in the same folder, `run.2.perfprobe` after `run.perfprobe`, and writes
+  // the kept definitions and facts there. Returns false if it cannot be made; the old file is then
+  // still in use.
   bool rotate();
 
   // Shortens the file to `bytes`, to make room on a full disk for something more important. Returns
@@ -57,7 +58,7 @@ class RecordingFile {
   int refusal_ = 0;                // errno of the first refused write
   bool may_rotate_ = false;
   int files_ = 1;
-  MappedVector<uint8_t> for_all_;  // whole blocks
+  MappedVector<uint8_t> for_all_;  // whole blocks that every file begins with
 };
 
 }  // namespace perfprobe

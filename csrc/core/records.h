@@ -63,20 +63,19 @@ static_assert(std::is_trivially_copyable_v<OperatorRecord>);
 
 enum class MemoryEvent : int32_t { allocated = 0, freed = 1, parameter = 2, buffer = 3 };
 
-// What happened to the memory of a tensor's storage. A thread's rows are in the order of their
-// times.
+// What happened to the memory of a tensor's storage. The rows of a thread are ordered by time.
 struct MemoryRecord {
-  // Distinct for memory that exists at the same time: malloc aligns to 16 bytes or more.
+  // malloc aligns to 16 bytes or more, so shifted addresses of memory in use stay distinct.
   static constexpr int kAlignedBits = 4;
 
-  int64_t ticks;       // before the memory was given back, else after it was received
+  int64_t ticks;       // of a free: just before it; of an allocation: just after it
   int64_t storage;     // its address, shifted by kAlignedBits
   int64_t size_bytes;  // as requested; kNone when freed
   int32_t stack;       // of an allocation outside of operators
   MemoryEvent event;
 
   static constexpr std::string_view kTable = "memory";
-  // Without time_ns, which is in ticks here, and thread.
+  // Without `time_ns`, which is in ticks here, and `thread`.
   static constexpr auto columns() {
     return std::array{
         column<&MemoryRecord::event>("event"),

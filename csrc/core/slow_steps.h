@@ -1,4 +1,4 @@
-// Which steps are slow beside the steps before them.
+// Decides which steps are slow compared with the steps before them.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace perfprobe {
 
 class SlowSteps {
  public:
-  // Slow: longer than the 95th percentile of the last 200 steps, and than 1.2 times their median,
-  // both by nearest rank. The first steps, with fewer than kLeast before them, are not.
+  // A step is slow if it is longer than the 95th percentile of the last 200 steps and longer than
+  // 1.2 times their median, both by nearest rank. Steps with fewer than kLeast before them are not.
   bool is_slow(int64_t time_ns) {
     const bool slow = is_beyond(time_ns);
     last_ns_[next_] = time_ns;

@@ -143,8 +143,8 @@ void StepLog::take(const std::vector<LiveStep>& ended) {
   }
 }
 
-// The end of an evaluation is only known with that of the step behind it: what the thread used in
-// both is not known apart.
+// The end of an evaluation becomes known only with the end of the step after it. What the thread
+// used in the two cannot be told apart, so it is given to neither.
 void StepLog::measure(LiveStep& step) {
   if (step.is_evaluation) {
     is_mixed_ = true;
@@ -155,7 +155,7 @@ void StepLog::measure(LiveStep& step) {
     step.cpu_ns = step.waited_ns = step.collected_ns = -1;
 }
 
-// Decides what becomes of the rows of a step that has ended, and of an evaluation before it.
+// Decides the fate of the rows of a step that has ended, and of an evaluation before it.
 void StepLog::choose(LiveStep& step) {
   if (step.is_evaluation) {
     step.is_recorded = false;
@@ -178,7 +178,7 @@ void StepLog::choose(LiveStep& step) {
     sums_.add(step);
 }
 
-// Of a day of short steps not all have a row: sums of all are written beside them.
+// A day of short steps is too many for a row each. Their sums are written too.
 void StepLog::list(const LiveStep& step) {
   constexpr int64_t kMostListed = 100'000;
   if (schedule_.keeps_slow && listed_ >= kMostListed && !step.is_slow) {
@@ -189,7 +189,7 @@ void StepLog::list(const LiveStep& step) {
   rows_.add(step);
 }
 
-// The more seldom the longer the program runs: every second at first, and at least every minute.
+// Every second at first, less often the longer the program runs, and at least every minute.
 bool StepLog::are_sums_due(int64_t now_ns) const {
   constexpr int64_t kSecondNs = 1'000'000'000;
   const int64_t pause_ns =
@@ -197,8 +197,8 @@ bool StepLog::are_sums_due(int64_t now_ns) const {
   return schedule_.keeps_slow && now_ns - sums_ns_ >= pause_ns;
 }
 
-// Sums of operators are written only as long as a day of them stays small. The recorder writes the
-// last ones when it closes.
+// Writes sums of operators only while they are few enough for a day of them to stay small. The
+// recorder writes the last ones when it closes.
 void StepLog::write_sums(int64_t now_ns, const StepSum& sum) {
   constexpr int64_t kSecondNs = 1'000'000'000;
   constexpr int64_t kBytes = int64_t{4} << 20;

@@ -46,7 +46,8 @@ class StepLog final : public LoopPort {
   [[nodiscard]] int64_t steps() const { return steps_.number(); }
   [[nodiscard]] int64_t foreign() const { return steps_.foreign(); }
   [[nodiscard]] int64_t recorded() const { return recorded_; }
-  // Slow steps with a part of their rows, and with none; steps without a row of their own.
+  // Number of slow steps of which only some rows are kept (partial) or none (unkept), and of steps
+  // without a row in `live_steps` (unlisted).
   [[nodiscard]] int64_t partial() const { return partial_; }
   [[nodiscard]] int64_t unkept() const { return unkept_; }
   [[nodiscard]] int64_t unlisted() const { return unlisted_; }
@@ -75,7 +76,7 @@ class StepLog final : public LoopPort {
   bool is_over_ = false;
   int64_t first_on_ns_ = -1;
   int64_t recorded_ = 0;  // steps
-  int64_t baseline_ = 0;  // those left out to see what recording adds
+  int64_t baseline_ = 0;  // those left unrecorded to measure what recording adds
   void (*turn_)(bool) = nullptr;
   void (*over_)() = nullptr;
   LiveSteps steps_;
@@ -84,12 +85,12 @@ class StepLog final : public LoopPort {
   RowTable<LiveStep> rows_;
   // With --keep slow.
   SlowSteps slow_;
-  bool is_mixed_ = false;  // an evaluation ended with the step
+  bool is_mixed_ = false;  // the usage since the last reading includes an evaluation's
   StepUsage usage_;
   StepSums sums_;
   int64_t started_ns_ = 0;
   int64_t sums_ns_ = 0;  // when sums were written last
-  int64_t listed_ = 0;   // steps with a row of their own
+  int64_t listed_ = 0;   // steps with a row in `live_steps`
   int64_t unlisted_ = 0;
   int64_t partial_ = 0;
   int64_t unkept_ = 0;

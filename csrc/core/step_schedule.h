@@ -20,7 +20,7 @@ struct StepSchedule {
   // others are compared with.
   int64_t baseline = 0;
   int64_t baseline_first = 0;
-  bool keeps_slow = false;  // rows of operators of slow steps alone
+  bool keeps_slow = false;  // keep rows of operators of slow steps only
 
   [[nodiscard]] bool is_over(int64_t step) const { return end != kNoEnd && step / end >= windows; }
   [[nodiscard]] bool is_within(int64_t step) const {

@@ -1,4 +1,4 @@
-// Steps of a stretch of time in one row, so that a day of short steps stays small.
+// Adds up the steps of a stretch of time to one row, so that a day of short steps stays small.
 #pragma once
 
 #include <array>
@@ -47,12 +47,13 @@ struct StepSum {
   }
 };
 
-// Sums -1 where a step's value is not known. Not thread-safe.
+// A sum is -1 if the value of one of the steps is not known. Not thread-safe.
 class StepSums {
  public:
   void add(const LiveStep& step);
   [[nodiscard]] bool empty() const { return sum_.steps == 0; }
-  // The row of the steps since the last time. Percentiles are of 4,096 steps, drawn by chance.
+  // Returns the row of the steps since the last call. Percentiles are those of 4,096 steps, drawn
+  // at random.
   StepSum take();
 
  private:

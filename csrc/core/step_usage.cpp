@@ -21,7 +21,7 @@ void StepUsage::read(LiveStep& step) {
     std::snprintf(path.data(), path.size(), "/proc/self/task/%lld/schedstat",
                   static_cast<long long>(thread));
     const int opened = ::open(path.data(), O_RDONLY | O_CLOEXEC);
-    constexpr int kLowest = 100;  // the program's files get the numbers they have without perfprobe
+    constexpr int kLowest = 100;  // so that the program's own files keep their usual low numbers
     descriptor_ = opened < 0 ? -1 : ::fcntl(opened, F_DUPFD_CLOEXEC, kLowest);
     if (opened >= 0)
       ::close(opened);
@@ -39,8 +39,8 @@ void StepUsage::read(LiveStep& step) {
   collected_ns_ = collected;
 }
 
-// The second number of schedstat: ns in which the thread could run and had no processor. A program
-// may have closed the descriptor and opened its own file there.
+// Reads the second number of schedstat: ns in which the thread could run but had no processor. The
+// inode is checked because the program may have closed the descriptor and reused its number.
 int64_t StepUsage::waited_ns() {
   struct stat status{};
   if (descriptor_ < 0 || ::fstat(descriptor_, &status) != 0 || status.st_ino != inode_)

@@ -1,4 +1,4 @@
-// What the loop's thread used and waited for in each step.
+// CPU time and waiting of the loop's thread in each step.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace perfprobe {
 
-// Called on the loop's thread.
+// Called on the loop's thread only.
 class StepUsage {
  public:
-  // Sets what was used since the last time: `cpu_ns`, `waited_ns`, `collected_ns`.
+  // Sets `cpu_ns`, `waited_ns` and `collected_ns` to what was used since the last call.
   void read(LiveStep& step);
 
  private:

@@ -1,5 +1,5 @@
-// What those who watch the program all the time (samples, garbage collections) share with the log
-// of steps. One recording of a process runs at a time.
+// What the log of steps shares with the sampler and the observer of garbage collections. One
+// recording runs in a process at a time.
 #pragma once
 
 #include <atomic>
@@ -7,9 +7,9 @@
 
 namespace perfprobe {
 
-// Whether they are to watch now: not in steps that are left out.
+// False in steps that are not recorded: the sampler and others then pause.
 inline std::atomic<bool> is_watching{true};
-// Time of garbage collections so far, on all threads.
+// Duration of all garbage collections so far, on all threads.
 inline std::atomic<int64_t> collected_ns{0};
 
 }  // namespace perfprobe

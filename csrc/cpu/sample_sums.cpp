@@ -14,7 +14,7 @@ size_t SampleSums::Hash::operator()(const Key& key) const {
   return hasher.result().low;
 }
 
-// What was before the first step is kept up to a limit: it is the program's start.
+// Samples from before the first step show the program's start. They are kept, up to a limit.
 void SampleSums::sort_out(RowTable<SampleRow>& kept, bool is_last) {
   KeptSpans::News news = KeptSpans::instance().take();
   sums_due_ = news.sums_due;

@@ -1,5 +1,5 @@
-// Samples that wait for the end of their step: those of kept steps are rows, others are added up by
-// thread and stack.
+// Holds samples back until their step ends: those of kept steps become rows, all others are added
+// up by thread and stack.
 #pragma once
 
 #include <array>
@@ -36,12 +36,12 @@ struct SampleSum {
 // Not thread-safe.
 class SampleSums {
  public:
-  // Whether samples are to wait; asked when the log of steps may have started.
+  // Whether samples are held back. May change when the log of steps starts.
   [[nodiscard]] bool is_on() { return KeptSpans::instance().is_on(); }
   void hold(const SampleRow& row) { held_.push_back(row); }
-  // Moves the samples of kept steps to `kept`, and adds the others up. is_last: no step is open.
+  // Moves the samples of kept steps to `kept`, and adds up the others. is_last: no step is running.
   void sort_out(RowTable<SampleRow>& kept, bool is_last);
-  // If the sums are due.
+  // Writes the sums if they are due. is_last: in any case.
   void write(Recorder& recorder, bool is_last);
 
  private:
@@ -63,9 +63,9 @@ class SampleSums {
   MappedPool pool_;
   std::pmr::unordered_map<Key, SampleSum, Hash> sums_{pool_.resource()};
   MappedVector<SampleRow> held_;
-  std::vector<KeptSpans::Span> spans_;  // in which held samples may lie, in their order
-  int64_t decided_ns_ = -1;             // the end of the latest step; -1 none has ended
-  size_t before_first_ = 0;             // samples kept from before the first step
+  std::vector<KeptSpans::Span> spans_;  // those in which held samples may lie, by time
+  int64_t decided_ns_ = -1;             // end of the latest step; -1 if none has ended
+  size_t before_first_ = 0;             // number of samples kept from before the first step
   int64_t sums_due_ = 0;
   int64_t sums_written_ = 0;
 };

@@ -34,7 +34,8 @@ constexpr int64_t kStillToRest = 4;
 constexpr int64_t kMostRestNs = 500'000'000;
 constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
-// While it is not to look, it asks this often whether it is again, after a few of the usual ticks.
+// While sampling is paused, the sampler asks after its first few ticks only this often whether it
+// may go on.
 constexpr int64_t kSkipNs = 20'000'000;
 constexpr int64_t kFewSkips = 8;
 
@@ -185,7 +186,7 @@ bool Sampler::know_threads() {
   return !is_list_stale_;
 }
 
-// The samples end with the latest look, and the next ones begin here: the time between is nobody's.
+// Samples end with the latest look, and the next ones begin here: the time between is not sampled.
 void Sampler::skip_tick() {
   ++figures_.ticks;
   ++skips_;

@@ -110,7 +110,7 @@ class Sampler {
   CpuWait wait_;
   bool rests_ = false;          // no Python thread has run recently: looks are rare
   bool is_called_ = false;      // the kernel woke it from a rest
-  int64_t skips_ = 0;           // ticks one after the other at which it was not to look
+  int64_t skips_ = 0;           // consecutive ticks at which sampling was paused
   bool has_moved_ = false;      // a thread had run at this tick
   int64_t still_since_ns_ = 0;  // no thread has run since then
   int64_t watched_ns_ = 0;      // CPU time of the program's threads at the start of the rest

@@ -32,8 +32,8 @@ void write_row(ThreadState& state, const MemoryRecord& record) {
   state.publish_memory_row();
 }
 
-// The stack of an allocation that no operator makes. Only asked of a thread that has the GIL: one
-// without it may hold a lock that the thread with the GIL waits for.
+// Returns the stack of an allocation outside of operators. Only for a thread that has the GIL: a
+// thread without it must not wait for it, because it may hold a lock that the GIL's owner needs.
 int32_t stack_outside(ThreadState& state) {
   const OpenOperator* open = state.open.parent();
   if (open != nullptr && open->stands_still)
@@ -59,7 +59,7 @@ void note_allocation(const void* address, size_t bytes) try {
   count_dropped_row();
 }
 
-// While the observer is switched off too: what was allocated before may be freed then.
+// Also records while the observer is switched off: memory allocated before may be freed then.
 void note_free(const void* address) noexcept try {
   ThreadState* state = is_watching.load(std::memory_order_relaxed) ? recording_thread() : nullptr;
   if (state != nullptr)
@@ -72,7 +72,8 @@ void note_free(const void* address) noexcept try {
   count_dropped_row();
 }
 
-// Noted first: a later allocation at this address then has a later time.
+// The row is written before the memory is freed, so that a later allocation at this address has a
+// later time.
 void note_and_free(void* address) {
   if (address != nullptr)
     note_free(address);
@@ -108,7 +109,7 @@ class WatchedAllocator final : public c10::Allocator {
 
 WatchedAllocator* wrapper = nullptr;
 
-// torch does not tell the priority of the allocator in use; a lower one is refused.
+// torch refuses a lower priority than that of the allocator in use, and has no function to read it.
 void put_allocator(c10::Allocator* allocator) {
   for (int priority = 0; priority <= std::numeric_limits<uint8_t>::max(); ++priority) {
     c10::SetCPUAllocator(allocator, static_cast<uint8_t>(priority));

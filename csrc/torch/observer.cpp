@@ -268,7 +268,7 @@ void forget_in_child() {
   if (thread_state == nullptr)
     return;
   thread_state->budget = nullptr;
-  // They belong to the parent's recorder, whose locks may be held for ever.
+  // The chunks belong to the parent's recorder, whose locks may never be released in the child.
   thread_state->chunk = thread_state->memory_chunk = nullptr;
   thread_state->open.clear();  // its ranges belong to the parent too
   thread_state->emitter = nullptr;

@@ -48,10 +48,10 @@ void let_go_in_child();
 
 // Whether the operators of all threads are recorded at this moment.
 [[nodiscard]] bool is_recording();
-// What this thread records; nullptr while nothing is recorded, but not while the observer is
+// Returns this thread's state; nullptr if no recording runs. Not nullptr while the observer is only
 // switched off. Throws std::bad_alloc.
 [[nodiscard]] ThreadState* recording_thread();
-// Counts a row of this recording for which there was no memory.
+// Counts a row that was lost because memory ran out.
 void count_dropped_row();
 // Makes a RecordFunction that only this observer sees, so that it does not show in the program's
 // own profiler. None if the program has disabled observers.

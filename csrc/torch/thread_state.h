@@ -176,7 +176,7 @@ struct ThreadState {
   uint32_t rows = 0;  // in the chunk
   Chunk* memory_chunk = nullptr;
   uint32_t memory_rows = 0;             // in that chunk
-  MappedVector<int32_t> noted_modules;  // roots whose tensors have been named
+  MappedVector<int32_t> noted_modules;  // roots whose tensors have been recorded
   uint32_t until_timed =
       OwnTime::kEvery;  // operators until the next one whose recording cost is measured
   RecorderPort* port = nullptr;

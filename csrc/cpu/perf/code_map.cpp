@@ -30,8 +30,8 @@ bool is_c_library(std::string_view path) {
   return name.starts_with("libc.so") || name.starts_with("libc-2");
 }
 
-// A stripped C library does not name the functions that it chooses by the processor: memcpy and
-// others. The loader knows them.
+// A stripped C library does not name the variants of memcpy and others that it chooses for the
+// processor. `dlsym` gives their addresses.
 void add_chosen(uint64_t start, uint64_t end, uint64_t file_offset, ElfFunctions& functions) {
   constexpr std::array kChosen{"memcpy", "mempcpy", "memset", "memcmp", "memchr",
                                "strlen", "strcmp",  "strchr", "strcpy", "strncmp"};

@@ -22,8 +22,8 @@ namespace perfprobe {
 
 struct NativeFunctionRow {
   int32_t library;  // a string: the path of the file, "[vdso]", "(generated code)", "(unknown)"
-  int32_t name;     // a string; kNone where the file does not name it
-  int8_t is_exact;  // 0: it is not named; `name` says between which functions it lies
+  int32_t name;     // a string; kNone if the file has no name for it
+  int8_t is_exact;  // 0: it has no name, and `name` is the two functions around it, "a..b"
 
   static constexpr std::string_view kTable = "native_functions";
   static constexpr auto columns() {
@@ -35,10 +35,10 @@ struct NativeFunctionRow {
 
 class CodeMap {
  public:
-  // maps: a file as /proc/self/maps.
+  // maps: a file in the format of /proc/self/maps.
   explicit CodeMap(Recorder& recorder, std::string maps = "/proc/self/maps");
 
-  // Looks for code that has been mapped or unmapped since. Call it before each batch of addresses.
+  // Looks for code mapped or unmapped since the last call. Call it before each batch of addresses.
   void refresh();
   // Returns the row of the function at this address.
   int32_t find(uint64_t address);

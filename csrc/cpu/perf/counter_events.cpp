@@ -39,7 +39,7 @@ AllowedEvent tried(const CounterEvent& counter, OpenEvent open) {
   }
 }
 
-// Switches happen in the kernel. Without it the counter is there and stays 0.
+// Switches happen in the kernel. If the kernel is not counted, the event opens but stays 0.
 bool is_always_zero(const CounterEvent& counter, const AllowedEvent& found) {
   const bool is_switch = counter.config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
                          counter.config == PERF_COUNT_SW_CPU_MIGRATIONS;

@@ -1,4 +1,4 @@
-// The events that are counted, and which of them this kernel and processor allow.
+// The events that can be counted, and which of them this kernel and processor allow.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace perfprobe {
 
-// Events of a group are counted at the same time. A processor counts four to eight at once; groups
-// beyond that take turns.
+// The events of a group are counted at the same time. A processor counts four to eight events at
+// once; if there are more, groups take turns.
 enum class CounterGroup : uint8_t { software, core, cache, stalls };
 inline constexpr size_t kCounterGroups = 4;
 

@@ -18,17 +18,17 @@ namespace {
 
 constexpr size_t kMostNameBytes = 4096;     // of a mangled name; longer ones are cut
 constexpr size_t kShownBytes = 400;         // of a name in the recording
-constexpr uint64_t kMostSymbols = 1 << 23;  // a damaged file claims more
+constexpr uint64_t kMostSymbols = 1 << 23;  // only a damaged file claims more
 constexpr uint64_t kMostSections = 4096;
-constexpr uint64_t kUnsizedBytes = 1 << 16;  // that a function without a size may have
-constexpr size_t kLookBack = 8;              // functions that may contain others
+constexpr uint64_t kUnsizedBytes = 1 << 16;  // taken as the most for a function without a size
+constexpr size_t kLookBack = 8;              // functions before an address that may contain it
 constexpr uint32_t kGnuIfunc = 10;
 
 struct Closed {
   void operator()(char* text) const { std::free(text); }
 };
 
-// Returns "" for a symbol that is no C++ name.
+// Returns "" for a symbol that is not a mangled C++ name.
 std::string in_cpp(const std::string& symbol) {
   if (!symbol.starts_with("_Z"))
     return "";
@@ -40,7 +40,7 @@ std::string in_cpp(const std::string& symbol) {
 
 }  // namespace
 
-// Reads a file without mapping it: it may be cut short while it is read.
+// Reads a file without mapping it: a mapping would fault if the file were truncated meanwhile.
 class ElfFunctions::File {
  public:
   explicit File(const std::string& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
@@ -80,7 +80,7 @@ class ElfFunctions::File {
       found.clear();
     return found;
   }
-  // The path of the file with the debug symbols of this one; "" if it has no build id.
+  // Returns the path at which this file's debug symbols are installed; "" if it has no build id.
   [[nodiscard]] std::string debug_path() const {
     for (const Elf64_Shdr& section : sections()) {
       if (section.sh_type != SHT_NOTE || section.sh_size < sizeof(Elf64_Nhdr) + 4)
@@ -164,7 +164,7 @@ bool ElfFunctions::read_functions(const File& file) {
   return table->sh_type == SHT_SYMTAB && functions_.size() > 16;
 }
 
-// Functions, and global labels in code, which is what those of assembler without a type are.
+// Reads functions, and global labels in code: assembler code often declares no type.
 void ElfFunctions::read_table(const File& file, uint64_t table, uint64_t bytes,
                               const std::vector<bool>& is_code) {
   std::vector<Elf64_Sym> some(4096);
@@ -220,8 +220,8 @@ const ElfFunctions::Added* ElfFunctions::find_added(uint64_t address) const {
   return nullptr;
 }
 
-// Returns the place of the function that contains the address, else that of the last one before it
-// (-1 as a size_t if there is none).
+// Returns the place of the function that contains the address, else of the last one before it;
+// size_t(-1) if there is none.
 size_t ElfFunctions::place_of(uint64_t address) const {
   const auto behind = static_cast<size_t>(
       std::upper_bound(functions_.begin(), functions_.end(), Function{address, 0, 0}) -
@@ -262,8 +262,8 @@ NamedFunction ElfFunctions::find_name(uint64_t file_offset) const {
   return found;
 }
 
-// Several symbols may name one function: the name with fewest underscores in front, then the
-// shortest one, is the one that people call it by.
+// If a function has several symbols, takes the usual name: the one with the fewest leading
+// underscores, then the shortest.
 std::string ElfFunctions::name_at(size_t place) const {
   const File file(names_path_);
   const uint64_t start = functions_[place].start;

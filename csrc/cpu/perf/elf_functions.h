@@ -1,4 +1,4 @@
-// The functions of an ELF file, found by where their code is in the file.
+// The functions of an ELF file, found by the offset of their code in the file.
 //
 // The table of a large library (libtorch_cpu.so has 450,000 functions) takes 16 bytes for each;
 // names are read from the file only when they are asked for.
@@ -12,25 +12,25 @@
 
 namespace perfprobe {
 
-// A function as far as the file names it.
 struct NamedFunction {
-  uint64_t key;      // the same for all places in it
-  std::string name;  // demangled; "a..b": it is not named and lies between these two; "" not known
+  uint64_t key;      // the same for all addresses in the function
+  std::string name;  // demangled; "a..b": it has no name and lies between these two; "" not known
   bool is_exact;
 };
 
 class ElfFunctions {
  public:
-  // A file without functions, or that cannot be read, has none. If it is stripped, its file with
-  // debug symbols is read, where that is installed.
+  // A file that cannot be read has no functions. For a stripped file, the installed file with its
+  // debug symbols is read, if there is one.
   explicit ElfFunctions(const std::string& path);
 
-  // Names code that the file does not name. It reaches to the next function, at most `most_bytes`.
+  // Adds a name for code that has none in the file. The code ends at the next function, after
+  // `most_bytes` at most.
   void add(uint64_t file_offset, uint64_t most_bytes, const std::string& name);
 
   // Looks up the function, without its name.
   [[nodiscard]] NamedFunction find(uint64_t file_offset) const;
-  // The same with the name, which takes reading the file.
+  // The same with the name, for which the file is read again.
   [[nodiscard]] NamedFunction find_name(uint64_t file_offset) const;
 
   [[nodiscard]] size_t size() const { return functions_.size(); }
@@ -68,7 +68,7 @@ class ElfFunctions {
   std::vector<Added> added_;
 };
 
-// Returns the C++ name behind a symbol, shortened to 400 bytes; other symbols as they are.
+// Returns the C++ name that a symbol stands for, cut to 400 bytes; other symbols unchanged.
 std::string demangled(const std::string& symbol);
 
 }  // namespace perfprobe

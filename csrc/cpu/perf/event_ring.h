@@ -1,4 +1,4 @@
-// The memory into which the kernel writes samples of one processor, and from which we read them.
+// The memory in which the kernel passes the samples of one processor to perfprobe.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ class EventRing {
 
   // Returns 0, or an errno: EPERM if perf_event_mlock_kb is too small.
   int map(int event);
-  // Appends what was written since the last call; counts what the kernel had no room for.
+  // Appends what was written since the last call, and counts the samples lost because it was full.
   void take(std::vector<InstructionSample>& samples, int64_t& lost);
 
  private:

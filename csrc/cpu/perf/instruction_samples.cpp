@@ -19,9 +19,10 @@ namespace {
 
 constexpr std::string_view kName = "cpu-clock";
 constexpr uint64_t kInstructionPointer = 8;  // PERF_REG_X86_IP of <asm/perf_regs.h>
-constexpr size_t kMostCalls = 65'536;        // addresses behind system calls that are remembered
+constexpr size_t kMostCalls = 65'536;        // addresses whose kind of kernel entry is remembered
 
-// Whether child processes do not inherit the event. Headers before Linux 5.13 do not know that.
+// Sets whether only threads inherit the event, not child processes. Headers before Linux 5.13 do
+// not have that field.
 void keep_to_threads([[maybe_unused]] perf_event_attr& event, [[maybe_unused]] bool is_kept) {
 #ifdef PERF_ATTR_SIZE_VER7
   event.inherit_thread = is_kept ? 1 : 0;
@@ -53,9 +54,9 @@ struct Opened {
   int error;
 };
 
-// Changes the event to the most that this kernel and its settings allow: without time in the kernel
-// above perf_event_paranoid 1, without the limit to threads before Linux 5.13. There child
-// processes are sampled too; `add` leaves them out.
+// Reduces the event to what this kernel and its settings allow: no time in the kernel if
+// perf_event_paranoid is above 1, and no limit to threads before Linux 5.13. Child processes are
+// then sampled too; `add` leaves them out.
 Opened open_allowed(perf_event_attr& event, OpenEvent open, pid_t thread, int processor) {
   for (;;) {
     const int number = open(&event, thread, processor, -1, PERF_FLAG_FD_CLOEXEC);
@@ -130,8 +131,8 @@ void InstructionSamples::start() {
   recorder_.set_heartbeat_alarm(&InstructionSamples::ring, this);
 }
 
-// A thread that starts meanwhile inherits the events of the one that starts it, if that has them
-// already; so the list is read until it has no new ones.
+// A thread that starts meanwhile inherits the events only if the thread that starts it already has
+// them. The list of threads is therefore read until it has no new ones.
 void InstructionSamples::open_all() {
   std::set<int64_t> opened;
   for (bool has_new = true; std::exchange(has_new, false);) {
@@ -148,7 +149,8 @@ void InstructionSamples::open_all() {
     ::ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
 }
 
-// One event for each processor: the kernel allows no ring for an inherited event on all of them.
+// Opens one event for each processor: the kernel allows no ring for an inherited event on all of
+// them together.
 void InstructionSamples::open_thread(pid_t thread) {
   event_.disabled = 1;
   for (const int processor : processors_online()) {
@@ -235,8 +237,8 @@ void InstructionSamples::read() {
   figures_.cpu_ns += thread_cpu_ns() - before_ns;
 }
 
-// In a long recording only every second, fourth... sample becomes a row, which then stands for more
-// time.
+// In a long recording only every second sample becomes a row, later every fourth, and so on. A row
+// then stands for more time.
 void InstructionSamples::add(const InstructionSample& sample) {
   if (sample.process != ::getpid())
     return;
@@ -250,7 +252,8 @@ void InstructionSamples::add(const InstructionSample& sample) {
              code_.find(address), mode});
 }
 
-// The two bytes before the address at which the program goes on tell whether it called the kernel.
+// The two bytes before the address at which the program continues show whether it made a system
+// call.
 Mode InstructionSamples::mode_of(const InstructionSample& sample) {
   if (!sample.is_in_kernel)
     return Mode::program;

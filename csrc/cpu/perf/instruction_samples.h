@@ -1,7 +1,7 @@
 // Samples the instruction address of all threads of the process, by perf's clock of CPU time.
 //
-// The kernel writes samples into a ring for each processor; the recorder's writer reads them at its
-// heartbeats. No signal, no unwinding. Threads that the program starts inherit the events.
+// The kernel writes samples into a ring for each processor, and the recorder's writer reads them at
+// its heartbeats. There are no signals and no unwinding. New threads inherit the events.
 #pragma once
 
 #include <array>
@@ -25,15 +25,15 @@ namespace perfprobe {
 // Where a thread was when it was sampled.
 enum class Mode : int8_t {
   program = 0,      // in the program's code
-  system_call = 1,  // in the kernel, which the program had called
-  interrupted = 2   // in the kernel, for a page fault or an interrupt
+  system_call = 1,  // in the kernel, in a system call
+  interrupted = 2   // in the kernel, in a page fault or an interrupt
 };
 
 struct NativeSampleRow {
   int64_t time_ns;
-  int64_t cpu_ns;  // that it stands for
+  int64_t cpu_ns;  // the CPU time it stands for
   int32_t thread;
-  int32_t function;  // of the program, also while it is in the kernel
+  int32_t function;  // of the program; while it is in the kernel, the one that entered it
   Mode mode;
 
   static constexpr std::string_view kTable = "native_samples";
@@ -48,11 +48,11 @@ struct NativeSampleRow {
 struct InstructionFigures {
   int64_t period_ns;  // of CPU time between two samples of a thread
   int64_t samples;    // taken
-  int64_t lost;       // for which the kernel had no room
-  int64_t every;      // at the end, only one sample of so many was written
-  int64_t functions;  // different ones
-  int64_t others;     // beyond the limit of functions
-  int64_t cpu_ns;     // used to read and to name them
+  int64_t lost;       // the ring was full
+  int64_t every;      // at the end, only every N-th sample was written
+  int64_t functions;  // number of different ones
+  int64_t others;     // samples of functions beyond the limit
+  int64_t cpu_ns;     // used to read samples and find their functions
   bool with_kernel;   // whether time in the kernel was sampled too
   int64_t started_ns, stopped_ns;
 };
@@ -99,7 +99,7 @@ class InstructionSamples {
   std::vector<EventRing> rings_;
   std::vector<InstructionSample> taken_;
   std::unordered_map<int32_t, int32_t> threads_;
-  std::unordered_map<uint64_t, bool> is_call_;  // by address: whether a system call is before it
+  std::unordered_map<uint64_t, bool> is_call_;  // by address: whether it follows a system call
   int64_t rows_to_rarer_ = kRowsToRarer;
   int64_t written_ = 0;
   int64_t skipped_ = 0;

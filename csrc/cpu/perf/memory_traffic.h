@@ -1,4 +1,4 @@
-// Bytes that the memory controllers read and write, for all processes of the machine.
+// Counts the bytes that the memory controllers read and write, for all processes of the machine.
 //
 // Counters of Intel's integrated memory controllers (uncore_imc_*), as the kernel describes them in
 // sysfs: event, scale and the processor of each socket that reads them.
@@ -19,7 +19,7 @@ struct MemoryBytes {
 
 class MemoryTraffic {
  public:
-  // root: "/", or a folder with the same files.
+  // root: "/", or in tests a folder with the same files.
   explicit MemoryTraffic(std::string root = "/", OpenEvent open = &open_event);
   MemoryTraffic(const MemoryTraffic&) = delete;
   MemoryTraffic& operator=(const MemoryTraffic&) = delete;
@@ -34,7 +34,7 @@ class MemoryTraffic {
  private:
   struct Counter {
     int event;
-    double bytes;  // that one count stands for
+    double bytes;  // of one count
     bool is_read;
   };
   void add(const std::string& folder, const char* name, bool is_read);

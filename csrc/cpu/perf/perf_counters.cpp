@@ -13,7 +13,7 @@
 namespace perfprobe {
 namespace {
 
-// The difference of a count; -1 if it is not counted, or if its group did not count meanwhile.
+// Returns how much a count rose; -1 if it is not counted, or its group did not count meanwhile.
 int64_t difference(const CounterValues& now, const CounterValues& before, size_t counter) {
   const auto group = static_cast<size_t>(counter_events()[counter].group);
   if (now.count[counter] < 0 || now.running_ns[group] == before.running_ns[group])
@@ -185,7 +185,7 @@ void PerfCounters::read_traffic(int64_t now_ns) {
   traffic_ns_ = now_ns;
 }
 
-// In a long recording readings become rarer: half as many after so many rows.
+// In a long recording readings become rarer: half as many each time kRowsToRarer rows are written.
 void PerfCounters::write() {
   written_ns_ = monotonic_ns();
   rows_written_ += static_cast<int64_t>(rows_.size());

@@ -18,8 +18,8 @@
 
 namespace perfprobe {
 
-// What a thread did between two readings. -1: not counted. `enabled_ns` and the times of groups:
-// how long the thread ran, and how long of that each group counted.
+// What a thread did between two readings. -1: not counted. `enabled_ns` is how long the thread ran,
+// `core_ns` and others how long of that each group counted.
 struct CounterRow {
   int64_t start_ns, end_ns;
   int64_t cpu_ns;
@@ -56,7 +56,7 @@ struct CounterRow {
   }
 };
 
-// Bytes of all processes of the machine between two readings.
+// Bytes that all processes of the machine moved between two readings.
 struct MemoryTrafficRow {
   int64_t start_ns, end_ns, read_bytes, written_bytes;
 
@@ -71,8 +71,8 @@ struct MemoryTrafficRow {
 
 struct CounterFigures {
   int64_t interval_ns, readings, cpu_ns;
-  int64_t threads;         // that were counted
-  int64_t unread_threads;  // for which no file descriptors were left, or beyond the limit
+  int64_t threads;         // threads that were counted
+  int64_t unread_threads;  // not counted: beyond the limit, or no file descriptors were left
 };
 
 // Never destroyed: the writer may still call it.
@@ -83,9 +83,9 @@ class PerfCounters {
   PerfCounters(const PerfCounters&) = delete;
   PerfCounters& operator=(const PerfCounters&) = delete;
 
-  // Begins to count the threads that there are. What is not allowed: see `allowed` and `refused`.
+  // Starts counting on all threads. `allowed` and `traffic_refused` say what is not counted.
   void start();
-  // Reads a last time.
+  // Reads the counters a last time.
   void stop();
 
   [[nodiscard]] const std::array<AllowedEvent, kCounterEvents>& allowed() const { return allowed_; }
@@ -111,9 +111,9 @@ class PerfCounters {
   void write();
 
   static constexpr size_t kMostThreads = 64;
-  static constexpr int64_t kListNs = 250'000'000;  // between looks for new threads
+  static constexpr int64_t kListNs = 250'000'000;  // between searches for new threads
   static constexpr int64_t kWriteNs = 500'000'000;
-  static constexpr int64_t kMostCost = 100;           // one part in this many of the time
+  static constexpr int64_t kMostCost = 100;  // readings take at most 1 / kMostCost of the time
   static constexpr int64_t kLongestNs = 100'000'000;  // between readings while no thread runs
   static constexpr int64_t kRowsToRarer = 1'048'576;
 

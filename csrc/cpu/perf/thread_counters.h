@@ -1,4 +1,4 @@
-// The counters of one thread: a group of events each, read with one system call.
+// The counters of one thread. Each group of events is read with one system call.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@ namespace perfprobe {
 // Sums since the counters were opened.
 struct CounterValues {
   std::array<int64_t, kCounterEvents> count;  // -1: not counted
-  // By group: how long the thread ran while the group was to count, and while it did. A group that
-  // takes turns with others counts a part of the time.
+  // By group: how long the thread ran, and how long of that the group counted, which is less for
+  // groups that take turns.
   std::array<int64_t, kCounterGroups> enabled_ns;
   std::array<int64_t, kCounterGroups> running_ns;
 };
@@ -27,7 +27,7 @@ class ThreadCounters {
   ThreadCounters& operator=(ThreadCounters&& other) noexcept;
   ~ThreadCounters();
 
-  // Returns 0, or an errno: nothing is open then. Events that a group refuses are left out.
+  // Returns 0, or an errno; then nothing is open. Events that cannot join their group are left out.
   int open(pid_t thread, const std::array<AllowedEvent, kCounterEvents>& allowed,
            OpenEvent opener = &open_event);
   // Returns false if nothing could be read.
