@@ -1,4 +1,4 @@
-"""What each operator itself allocated and freed: all within its time on its thread, minus its children's."""
+"""Memory that each operator itself allocated and freed: all within its span, without that of its children."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from perfprobe.tables.memory import Storages
 
 
 class OwnMemory:
-    """Takes the operators batch by batch, as they were recorded."""
+    """Takes operators batch by batch, in the order in which they were recorded."""
 
     def __init__(self, storages: Storages) -> None:
         self._within = AllocatedWithin(storages)
         self._allocated, self._freed = Nesting(), Nesting()
 
     def columns(self, rows: Operators) -> dict[str, Int64]:
-        """`allocated_bytes` and `freed_bytes` of rows that are grouped by thread."""
+        """Returns `allocated_bytes` and `freed_bytes` of rows, which must be grouped by thread."""
         sums = self._within.of(rows.thread, rows.start_ns, rows.end_ns)
         keys = (rows.thread, rows.depth, rows.start_ns)
         return {

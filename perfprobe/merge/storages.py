@@ -1,7 +1,7 @@
-"""Pairs allocations with frees: each storage with its beginning and end.
+"""Pairs allocations with frees, so that each storage has a start and an end.
 
-Addresses are reused, so rows are paired by address and time: a free ends the allocation before it. The free
-of a storage that is older than the recording has none before it, and is left out.
+Addresses are reused, so rows are paired by address and time: a free ends the last allocation before it. A
+free without an allocation before it is of a storage older than the recording, and is left out.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from perfprobe.tables.events import Losses
 from perfprobe.tables.memory import MemoryEvent, MemoryRows, Storages, TensorMemory
 from perfprobe.tables.recording import Recording
 
-_LARGEST_BYTES = 1 << 46  # larger sizes are damaged, and a few of them would make sums overflow
+_LARGEST_BYTES = 1 << 46  # larger sizes come from damaged files; a few of them would overflow sums
 
 
 def tensor_memory(recording: Recording) -> tuple[TensorMemory | None, tuple[Losses, ...]]:
-    """Returns the storages, and what was lost of them; None where no memory was recorded."""
+    """Returns the storages, None if no memory was recorded, and losses."""
     rows = recording[MemoryRows]
     is_sound = (rows.size_bytes <= _LARGEST_BYTES) & (rows.time_ns >= 0)
-    if not bool(is_sound.all()):  # the rows are millions, so they are copied only if they must be
+    if not bool(is_sound.all()):  # millions of rows are copied only if some are left out
         rows = rows.take(is_sound)
     if len(rows) == 0:
         return None, ()
@@ -40,13 +40,13 @@ def tensor_memory(recording: Recording) -> tuple[TensorMemory | None, tuple[Loss
         stack=own.stack[order],
         named=named[order],
     )
-    reason = "frees that were not recorded: they end at the next allocation of their memory"
+    reason = "frees not recorded: their storages end at the next allocation at the same address"
     losses = (Losses.one("memory", reason, lost),) if lost else ()
     return TensorMemory(found, older_bytes), losses
 
 
 def _ends(rows: MemoryRows) -> tuple[Mask, Int64, np.ndarray, int]:
-    """Which rows are allocations, with end and thread of the free of each, and how many frees are missing."""
+    """Returns which rows are allocations, end and thread of each one's free, and how many frees are missing."""
     is_begin = rows.event == MemoryEvent.ALLOCATED
     follows = np.zeros(len(rows), np.bool_)
     follows[:-1] = rows.storage[1:] == rows.storage[:-1]
@@ -58,11 +58,13 @@ def _ends(rows: MemoryRows) -> tuple[Mask, Int64, np.ndarray, int]:
 
 
 def _named(own: MemoryRows, end_ns: Int64, names: MemoryRows) -> tuple[np.ndarray, int]:
-    """What each storage was found to hold, and the bytes of those found that no row allocated."""
+    """Returns what each storage holds (a parameter, a buffer or 0), and the bytes of parameters and buffers
+    whose allocation was not recorded.
+    """
     named = np.zeros(len(own), np.int8)
     if len(names) == 0:
         return named, 0
-    # Both are by storage and time: a name belongs to the last allocation of its storage before it.
+    # Both are ordered by storage and time. A row of `names` belongs to the last allocation before it.
     place = np.zeros(len(names), np.intp)
     keys = np.append(own.storage, names.storage)
     order = np.lexsort((np.append(np.zeros(len(own)), np.ones(len(names))), _times(own, names), keys))

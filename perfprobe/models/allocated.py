@@ -1,4 +1,4 @@
-"""What was allocated and freed on a thread within given times."""
+"""How much memory a thread allocated and freed within spans of time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.tables.threads import each_thread
 
 
 class Amounts(NamedTuple):
-    """Sums of each of the spans that were asked for."""
+    """Sums for each span of time."""
 
     allocations: Int64
     allocated_bytes: Int64
@@ -21,7 +21,7 @@ class Amounts(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """Of the events of a thread, by time: when, and the sum of the sizes of all before."""
+    """Times of a thread's allocations or frees, in order, and for each the sum of all sizes before it."""
 
     time_ns: Int64
     before_bytes: Int64
@@ -33,7 +33,7 @@ class _Sums(NamedTuple):
 
 
 class AllocatedWithin:
-    """Sums over the allocations and frees of each thread."""
+    """Finds sums of allocations and frees by thread and time."""
 
     def __init__(self, storages: Storages) -> None:
         freed = storages.take((storages.end_ns >= 0) & (storages.freed_thread >= 0))
@@ -41,7 +41,7 @@ class AllocatedWithin:
         self._freed = _by_thread(freed.freed_thread, freed.end_ns, freed.size_bytes)
 
     def of(self, thread: Int32, start_ns: Int64, end_ns: Int64) -> Amounts:
-        """The sums of spans of time, each of its own thread. Spans must be grouped by thread."""
+        """Returns the sums for spans of time, each on its own thread. Spans must be grouped by thread."""
         sums = Amounts(*(np.zeros(len(thread), np.int64) for _ in Amounts._fields))
         for number, rows in each_thread(thread):
             for events, count, size in (

@@ -1,4 +1,4 @@
-"""Memory of tensors on the CPU: what was allocated and freed, and whose it was."""
+"""Memory of tensors on the CPU: what was allocated and freed, by which operator and line."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.tables.strings import Strings
 
 
 class MemoryEvent(IntEnum):
-    """What happened to a storage's memory, or what it was found to hold."""
+    """What happened to a storage's memory, or what the storage holds."""
 
     ALLOCATED = 0
     FREED = 1
@@ -32,7 +32,7 @@ class MemoryRows(Table, name="memory", most_rows=MOST_EVENTS):
 
 
 class Storages(Table):
-    """Storages: an allocation and its end, by time of allocation."""
+    """Storages, each from allocation to free, ordered by time of allocation."""
 
     start_ns: Int64 = column("when it was allocated")
     end_ns: Int64 = column("when it was freed, -1 if it was not")
@@ -40,12 +40,12 @@ class Storages(Table):
     freed_thread: Int32 = column("the thread that freed it", Threads)
     size_bytes: Int64 = column("its size, as requested")
     stack: Int32 = column("if no operator allocated it, the Python stack", Stacks)
-    named: Int8 = column("`MemoryEvent.PARAMETER` or `BUFFER` if it was found to be one, else 0")
+    named: Int8 = column("`MemoryEvent.PARAMETER` or `BUFFER` if it holds one, else 0")
 
 
 @frozen
 class TensorMemory:
-    """The storages. older_bytes: size of parameters and buffers found that are older than the recording."""
+    """The storages. older_bytes: size of parameters and buffers allocated before the recording."""
 
     storages: Storages
     older_bytes: int
@@ -54,13 +54,13 @@ class TensorMemory:
 class MemoryCategory(IntEnum):
     """What a storage is for, by where it was allocated and how long it lived."""
 
-    PARAMETER = 0  # of a module, or with a gradient; buffers of modules too
+    PARAMETER = 0  # of a module, or with a gradient; also buffers of modules
     GRADIENT = 1  # allocated in backward, alive at its end
     OPTIMIZER = 2  # allocated in an optimizer's step, alive at its end
     ACTIVATION = 3  # allocated in forward, alive when the step's backward begins
     INPUT = 4  # allocated outside of modules, backward and optimizers: batches, data sets
     TEMPORARY = 5  # the rest: freed before the part of the step that allocated it ended
-    KEPT = 6  # what a step allocated and the next one has not freed, if it is none of the above
+    KEPT = 6  # activations, inputs and temporaries that outlive their step (inputs: the next step too)
 
 
 CATEGORY_TEXTS = {
@@ -75,14 +75,14 @@ CATEGORY_TEXTS = {
 
 
 class MemorySums(Table):
-    """What one operator, line, module or phase did with memory."""
+    """How much one operator, line, module or phase allocated, freed and held."""
 
     allocations: Int64 = column("number of storages that it allocated", combine=Combine.SUM)
     allocated_bytes: Int64 = column("bytes that it allocated", combine=Combine.SUM)
     frees: Int64 = column("number of storages that it freed", combine=Combine.SUM)
     freed_bytes: Int64 = column("bytes that it freed, whoever had allocated them", combine=Combine.SUM)
     held_bytes: Int64 = column(
-        "bytes that it allocated and nothing freed before the recording's end", combine=Combine.SUM
+        "bytes that it allocated and that were not freed before the recording's end", combine=Combine.SUM
     )
     peak_bytes: Int64 = column(
         "bytes that it had allocated and that were alive at the peak", combine=Combine.SUM
@@ -94,16 +94,16 @@ class MemorySums(Table):
         optional=True,
     )
     growth_bytes: Int64 = column(
-        "by how much what it holds grows from one step's end to the next: median of the slopes of all pairs "
-        "of steps that count, 0 if it does not grow, -1 with fewer than three",
+        "growth of the memory it holds from one step's end to the next: median slope over all pairs of steps "
+        "that count, 0 if it does not grow, -1 with fewer than three steps",
         optional=True,
     )
 
 
 class MemoryOperators(MemorySums):
-    """Memory by operator. What Python or a library did between operators has name -1."""
+    """Memory by operator. Name -1: allocated between operators, by Python or a library."""
 
-    name: Int32 = column("the operator, not one that only gets memory for it, such as `aten::empty`", Strings)
+    name: Int32 = column("the operator; for `aten::empty` and the like the operator around it", Strings)
 
 
 class MemoryCalls(Table):
@@ -139,7 +139,7 @@ class MemoryPhases(MemorySums):
 
 
 class MemoryCategories(Table):
-    """What was alive, by category."""
+    """Memory that was alive, by category."""
 
     category: Int8 = column("a `MemoryCategory`")
     storages: Int64 = column("number of storages alive at the peak", combine=Combine.SUM)
@@ -160,7 +160,7 @@ class MemoryLargest(Table):
 
 
 class MemoryTimeline(Table):
-    """What was held over time, in at most 1,000 equal stretches; each at its highest moment."""
+    """Held memory over time: the highest moment of each of at most 1,000 equal stretches of time."""
 
     time_ns: Int64 = column("the moment within the stretch at which most was held")
     category: Int8 = column("a `MemoryCategory`")
@@ -172,13 +172,14 @@ class MemoryUse:
     """Memory of tensors on the CPU.
 
     Attributes:
-        peak_bytes: the most that was held at once, of what was seen.
+        peak_bytes: the most memory that was held at once, of what was recorded.
         peak_ns: when that was.
         allocated_bytes: sum of all allocations.
-        held_bytes: what was alive at the end.
-        older_bytes: parameters and buffers that are older than the recording, not part of the above.
-        backward_bytes: what forward leaves alive for backward, mean of the steps that count; None without.
-        growth_bytes: growth of all memory a step, as for a line; None with fewer than three steps.
+        held_bytes: memory alive at the recording's end.
+        older_bytes: parameters and buffers allocated before the recording; no other figure includes them.
+        backward_bytes: memory that forward leaves alive for backward, mean of the steps that count; None
+            without backward.
+        growth_bytes: growth of all memory in a step, as for a line; None with fewer than three steps.
         steps: number of steps that count.
     """
 

@@ -1,1 +1,1 @@
-"""Memory of tensors: whose it was, what it was for, the peak, and what grows."""
+"""Memory of tensors: what allocated it, what it is for, the peak, and what grows."""

@@ -1,4 +1,4 @@
-"""What each storage is for: by the phase that allocated it, and how long it lived."""
+"""What each storage is for, by the phase that allocated it and by how long it lived."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _IN_BACKWARD = (Phase.BACKWARD, Phase.RECOMPUTE)
 
 @frozen
 class Lives:
-    """Stretches of the lives of storages: one that outlives its step has another category from then on."""
+    """Lifetimes of storages, cut where the category changes: a storage that outlives its step is `KEPT`."""
 
     start_ns: Int64
     end_ns: Int64  # `NEVER_NS` if it was not freed
@@ -25,12 +25,12 @@ class Lives:
 
 
 def ends(storages: Storages) -> Int64:
-    """When each was freed, `NEVER_NS` if it was not."""
+    """Returns when each storage was freed, `NEVER_NS` if it was not."""
     return np.where(storages.end_ns >= 0, storages.end_ns, NEVER_NS)
 
 
 def categories(storages: Storages, phase: Int8, moments: Moments) -> Int8:
-    """The category of each storage within the step that allocated it."""
+    """Returns the category of each storage, as long as the step that allocated it runs."""
     start_ns, end_ns = storages.start_ns, ends(storages)
     in_backward = (phase == _IN_BACKWARD[0]) | (phase == _IN_BACKWARD[1])
     in_optimizer = phase == Phase.OPTIMIZER
@@ -48,7 +48,7 @@ def categories(storages: Storages, phase: Int8, moments: Moments) -> Int8:
 
 
 def lives(storages: Storages, category: Int8, moments: Moments) -> Lives:
-    """The stretches: what a step made in forward is kept once it ended; of data, once the next one ended."""
+    """Returns the lifetimes. A storage is `KEPT` once its step has ended, an input once the next step has."""
     end_ns = ends(storages)
     kept_ns = np.where(_can_be_kept(category), _kept_from(storages.start_ns, category, moments), NEVER_NS)
     kept = np.flatnonzero(kept_ns < end_ns)
@@ -71,7 +71,7 @@ def _can_be_kept(category: Int8) -> Mask:
 
 
 def _kept_from(start_ns: Int64, category: Int8, moments: Moments) -> Int64:
-    """When the step that allocated each ended; for data the step after it. `NEVER_NS` outside of steps."""
+    """When the step that allocated each ended; for inputs the step after it. `NEVER_NS` outside of steps."""
     step = moments.steps.around(start_ns)
     ahead = (category == MemoryCategory.INPUT).astype(np.intp)
     until = np.where(step >= 0, step + ahead, len(moments.steps.end_ns) + 1)
@@ -80,14 +80,14 @@ def _kept_from(start_ns: Int64, category: Int8, moments: Moments) -> Int64:
 
 
 def _next_in_step(time_ns: Int64, moments: Moments) -> Int64:
-    """When the next backward begins, if that is in the same step, or no step is around; else `NEVER_NS`."""
+    """When the next backward begins; `NEVER_NS` if that is in another step than the given time."""
     following = moments.backwards.next(time_ns)
     own = moments.steps.around(time_ns)
     return np.where((own < 0) | (moments.steps.around(following) == own), following, NEVER_NS)
 
 
 def _outlives(start_ns: Int64, end_ns: Int64, parts: Spans) -> Mask:
-    """Whether each outlives the part it was allocated in; outside of known parts, if it is never freed."""
+    """Whether each outlives the part of the step that allocated it; outside of parts, if it is never freed."""
     place = parts.around(start_ns)
     until_ns = np.where(place >= 0, np.append(parts.end_ns, NEVER_NS - 1)[place], NEVER_NS - 1)
     return np.asarray(end_ns > until_ns)

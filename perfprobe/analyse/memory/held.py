@@ -1,4 +1,4 @@
-"""What is held at each moment: the peak, and the timeline."""
+"""How much memory is held at each moment: the peak, and the timeline."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ MOST_MOMENTS = 1000
 
 @frozen
 class Held:
-    """All changes of what is held, by time, and what is held after each."""
+    """All changes of held memory, ordered by time, and how much is held after each."""
 
     time_ns: Int64
     held_bytes: Int64
 
     @property
     def peak(self) -> tuple[int, int]:
-        """When most was held, and how much."""
+        """The moment at which most was held, and how much that was."""
         place = int(self.held_bytes.argmax())
         return int(self.time_ns[place]), int(self.held_bytes[place])
 
 
 def held(storages: Storages) -> Held:
-    """Of at least one storage. Frees of a moment come before its allocations."""
+    """Returns the changes; needs at least one storage. At equal times frees come before allocations."""
     freed = storages.take(storages.end_ns >= 0)
     time_ns = np.append(freed.end_ns, storages.start_ns)
     change = np.append(-freed.size_bytes, storages.size_bytes)
@@ -37,12 +37,15 @@ def held(storages: Storages) -> Held:
 
 
 def alive(storages: Storages, time_ns: int) -> Mask:
-    """Which were alive then."""
+    """Returns which storages were alive at that time."""
     return np.asarray((storages.start_ns <= time_ns) & (time_ns < ends(storages)))
 
 
 def timeline(changes: Held, spans: Lives) -> MemoryTimeline:
-    """The highest moments of equal stretches of time, by category; a category that is 0 then has no row."""
+    """Returns held memory by category, at the highest moment of each of `MOST_MOMENTS` stretches of time.
+
+    A category that holds nothing at a moment has no row.
+    """
     moments_ns = _highest(changes)
     first = np.searchsorted(moments_ns, spans.start_ns, side="left")
     last = np.searchsorted(moments_ns, np.minimum(spans.end_ns, NEVER_NS), side="left")
@@ -55,7 +58,7 @@ def timeline(changes: Held, spans: Lives) -> MemoryTimeline:
 
 
 def _highest(changes: Held) -> Int64:
-    """The time of the highest moment in each stretch with changes."""
+    """Returns the time of the highest moment in each stretch that has changes."""
     begin_ns, end_ns = int(changes.time_ns[0]), int(changes.time_ns[-1])
     width_ns = max((end_ns - begin_ns) // MOST_MOMENTS + 1, 1)
     stretch = (changes.time_ns - begin_ns) // width_ns

@@ -1,4 +1,4 @@
-"""The moments of a training loop by which memory is told apart: ends of steps, of backward, of optimizers."""
+"""When steps, calls of backward and optimizers begin and end: categories of memory depend on it."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ NEVER_NS = np.int64(2**62)
 
 @frozen
 class Spans:
-    """Stretches of time that do not overlap, by time."""
+    """Spans of time that do not overlap, ordered by time."""
 
     start_ns: Int64
     end_ns: Int64
 
     def around(self, time_ns: Int64) -> Rows:
-        """Which one each time is in; -1 for none."""
+        """Returns the place of the span that contains each time; -1 for none."""
         place = np.searchsorted(self.start_ns, time_ns, side="right") - 1
         inside = (place >= 0) & (time_ns < np.append(self.end_ns, 0)[place])
         return np.where(inside, place, -1)
 
     def next(self, time_ns: Int64) -> Int64:
-        """When the next one begins at or after each time; `NEVER_NS` if none does."""
+        """Returns when the first span at or after each time begins; `NEVER_NS` if there is none."""
         place = np.searchsorted(self.start_ns, time_ns, side="left")
         return np.append(self.start_ns, NEVER_NS)[place]
 
 
 @frozen
 class Moments:
-    """Of the leading loop.
+    """Spans of the leading loop.
 
     Attributes:
         steps: all its steps.
-        counts: which of them count in averages.
-        backwards: its calls of backward.
-        step_of: the step of each of these.
-        optimizers: its optimizers' steps.
+        counts: which steps count in averages.
+        backwards: calls of backward.
+        step_of: the step of each of these calls.
+        optimizers: calls of an optimizer's `step`.
     """
 
     steps: Spans
@@ -50,7 +50,7 @@ class Moments:
 
 
 def moments(times: StepTimes) -> Moments:
-    """Those of the leading loop; empty without steps."""
+    """Returns the spans of the leading loop; all are empty without steps."""
     own = np.flatnonzero(times.steps.loop == 0)
     own = own[np.argsort(times.steps.start_ns[own], kind="stable")]
     steps = times.steps.take(own)

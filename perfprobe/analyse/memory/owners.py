@@ -1,4 +1,4 @@
-"""Which operator each allocation and each free was in, while the operators are read."""
+"""Finds the operator of each allocation and each free, while operators are read batch by batch."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Phase, Sites, Trace
 
 _COLUMNS = ("start_ns", "end_ns", "thread", "depth", "name", "frame", "module", "phase", "scope")
-# Operators that only get memory for the one around them.
+# Operators that only allocate for the operator around them.
 _ALLOCATE = ("aten::empty", "aten::new_empty", "aten::_empty", "aten::resize")
 
 
 @frozen
 class Owners:
-    """Of each allocation, then of each free, in the order of `Storages`. -1 is none.
+    """The operator, line, module and phase of each allocation, then of each free. -1 is none.
+
+    Both are in the order of `Storages`.
 
     Attributes:
-        innermost: the innermost operator or range.
-        name: the same, but the one around operators that only get memory, such as `aten::empty`.
-        calls: of each text, how many operators have it as name.
-        totals: of each text, allocations, their bytes, and freed bytes within operators of that name.
+        innermost: name of the innermost operator or range.
+        name: the same, but of the outer operator if the innermost one only allocates, as `aten::empty` does.
+        calls: for each text, the number of operators with that name.
+        totals: for each text, number and bytes of allocations, and freed bytes, in operators of that name.
     """
 
     innermost: Int32
@@ -43,9 +45,9 @@ class Owners:
 
 
 class _Deepest:
-    """Values of the deepest row so far that holds each event, whichever batch it comes in.
+    """For each event, values of the deepest operator found so far that contains it.
 
-    In the order of ends an operator comes after those in it, maybe in a later batch.
+    Operators are ordered by their ends: an outer operator comes after inner ones, perhaps in a later batch.
     """
 
     def __init__(self, events: int, **empty: int) -> None:
@@ -55,7 +57,7 @@ class _Deepest:
         }
 
     def add(self, event: Rows, row: Rows, rows: LinkedOperators) -> None:
-        """row: of each event a row that holds it, rising in depth: of equal events the last one is kept."""
+        """Takes events and, for each, a row that contains it. An event may repeat, with rising depth."""
         is_deeper = rows.depth[row] > self._depth[event]
         event, row = event[is_deeper], row[is_deeper]
         self._depth[event] = rows.depth[row]
@@ -78,7 +80,7 @@ class OwnerWatch:
         self._totals = tuple(np.zeros(len(strings), np.int64) for _ in range(3))
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch, as `Trace.operators` yields it."""
+        """Takes the next batch, as `Trace.operators` yields it."""
         rows = LinkedOperators.part({name: getattr(batch, name) for name in _COLUMNS})
         named = rows.name[(rows.name >= 0) & (rows.scope != USER_SCOPE)]
         self._calls += np.bincount(named, minlength=len(self._calls))
@@ -108,7 +110,7 @@ class OwnerWatch:
             np.add.at(total, rows.name, values)
 
     def result(self) -> Owners:
-        """The owners; those of allocations outside of operators are by their own stack."""
+        """Returns the owners. An allocation outside of operators has line, module and phase of its stack."""
         apart = np.flatnonzero(self._storages.stack >= 0)
         stack, sites = self._storages.stack[apart], self._trace.sites
         found = self._innermost.found
@@ -129,7 +131,7 @@ class OwnerWatch:
 
 
 def _phase_of(sites: Sites, stack: Int32) -> Int8:
-    """The phase of Python code outside of operators."""
+    """Returns the phase of Python code outside of operators."""
     found = np.full(len(stack), Phase.OTHER, np.int8)
     marks: tuple[tuple[Mask, Phase], ...] = (
         (sites.module[stack] >= 0, Phase.FORWARD),
@@ -143,7 +145,7 @@ def _phase_of(sites: Sites, stack: Int32) -> Int8:
 
 
 def _by_thread(storages: Storages) -> dict[int, tuple[Int64, Rows]]:
-    """Times of the events of each thread, in order, and which event each is."""
+    """Returns the times of each thread's events, in order, with the number of each event."""
     thread = np.append(storages.thread, np.where(storages.end_ns >= 0, storages.freed_thread, -1))
     time_ns = np.append(storages.start_ns, storages.end_ns)
     found = {}

@@ -1,4 +1,4 @@
-"""What forward leaves alive for backward, and what grows from step to step."""
+"""What forward leaves alive for backward, and how much memory grows from step to step."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int64, Rows
 from perfprobe.tables.memory import MemoryCategory, Storages
 
-MOST_SAMPLES = 32  # steps whose ends are compared; each with each, for each line
+MOST_SAMPLES = 32  # steps whose ends are compared, each with each, for each line
 FEWEST_STEPS = 3
-_PARTS = 4  # of the steps; what grows does so in each, what is made once, as a cache, in one
+_PARTS = 4  # parts of the run: a leak grows in each of them, a cache that is filled once only in one
 
 
 @frozen
 class AliveForBackward:
     """Storages that forward allocated and that were alive when the backward of their step began.
 
-    Of the steps that count; of one with several calls of backward, that with most. A storage is there once.
+    Only of steps that count. If a step calls backward several times, the call with most memory alive counts.
     """
 
     storages: Rows
@@ -28,7 +28,7 @@ class AliveForBackward:
 
 
 def alive_for_backward(storages: Storages, category: Int8, moments: Moments) -> AliveForBackward:
-    """Those of category `ACTIVATION`: forward's, alive at the next backward of their step."""
+    """Returns the storages of category `ACTIVATION` that are alive when backward of their step begins."""
     chosen = np.flatnonzero(category == MemoryCategory.ACTIVATION)
     begin_ns = moments.backwards.start_ns
     first = np.searchsorted(begin_ns, storages.start_ns[chosen], side="left")
@@ -45,22 +45,25 @@ def alive_for_backward(storages: Storages, category: Int8, moments: Moments) -> 
 
 
 def _largest(alive_bytes: Int64, moments: Moments) -> Rows:
-    """Of each step that counts, the call of backward before which most is alive; -1 without."""
+    """Returns for each step the call of backward at whose start most is alive; -1 if it does not count."""
     best = np.full(len(moments.counts), -1, np.intp)
     order = np.lexsort((-np.arange(len(alive_bytes)), alive_bytes))
-    best[moments.step_of[order]] = order  # of a step the last one written, with most
+    best[moments.step_of[order]] = order  # the last call written, which has most, stays
     return np.where(moments.counts, best, -1)
 
 
 def growth(storages: Storages, group: Rows, groups: int, moments: Moments) -> Int64 | None:
-    """By how many bytes what each group holds grows in a step: the median slope of all pairs of steps' ends.
+    """Returns by how many bytes the held memory of each group grows in a step.
 
-    An estimate that some odd steps do not move (Theil 1950, Sen 1968). 0 for what does not grow in every
-    quarter of the steps; None with fewer than three steps.
+    It is the median slope over all pairs of steps' ends, which single unusual steps do not change (Theil
+    1950, Sen 1968). 0 for a group that does not grow in every quarter of the run.
 
     Args:
-        group: of each storage, its group; -1 for none.
-        groups: their number.
+        group: the group of each storage; -1 for none.
+        groups: the number of groups.
+
+    Returns:
+        Bytes a step for each group; None with fewer than three steps.
     """
     steps = np.flatnonzero(moments.counts)
     if len(steps) < FEWEST_STEPS:
@@ -91,7 +94,7 @@ def _median_slope(held_bytes: Int64, steps: Rows) -> int:
 
 
 def _between(first: Rows, last: Rows, values: Int64, places: int) -> Int64:
-    """At each place the sum of the values of those that reach over it, from first to before last."""
+    """Returns for each place the sum of the values of all intervals [first, last) that contain it."""
     changes = np.zeros(places + 1, np.int64)
     np.add.at(changes, first, values)
     np.subtract.at(changes, last, values)

@@ -44,12 +44,12 @@ class MemoryWatch:
         self._owners = OwnerWatch(trace, self._memory.storages) if has_any and self._memory else None
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch, as `Trace.operators` yields it."""
+        """Takes the next batch, as `Trace.operators` yields it."""
         if self._owners is not None:
             self._owners.add(batch)
 
     def result(self) -> MemoryUse | None:
-        """What memory was used for; None where none was recorded."""
+        """Returns the sums; None if no memory was recorded."""
         if self._owners is None or self._memory is None:
             return None
         return _use(self._memory, self._owners.result(), moments(self._times))
@@ -57,7 +57,7 @@ class MemoryWatch:
 
 @frozen
 class _Facts:
-    """What is known of each storage, for sums of any group of them."""
+    """What is known of each storage; sums by operator, line, module and phase are made from it."""
 
     storages: Storages
     moments: Moments
@@ -120,12 +120,12 @@ _OWN = ("allocations", "allocated_bytes", "frees", "freed_bytes")
 
 
 def _calls(facts: _Facts, owners: Owners) -> MemoryCalls:
-    """Every operator with an allocation or free in it or in its children."""
+    """Returns sums of all operators that allocated or freed something, themselves or in their children."""
     own = _sums(facts, "name", owners.innermost)
     count = len(owners.calls)
     columns = {name: np.zeros(count + 1, np.int64) for name in _OWN}
     for name, values in columns.items():
-        values[own["name"]] = own[name]  # those of none in the last place, -1
+        values[own["name"]] = own[name]  # name -1 (no operator) is the last place
     allocations, size_bytes, freed_bytes = (np.append(total, 0) for total in owners.totals)
     some = np.flatnonzero((allocations + freed_bytes + columns["allocations"] + columns["frees"]) > 0)
     return MemoryCalls(
@@ -152,7 +152,10 @@ def _largest(storages: Storages, category: Int8, owners: Owners) -> MemoryLarges
 
 
 def _sums(facts: _Facts, key: str, keys: npt.NDArray[Any] | Int8) -> dict[str, npt.NDArray[Any]]:
-    """The columns of `MemorySums` by these keys of allocations and frees, most at the peak first."""
+    """Returns the columns of `MemorySums` for each key, most bytes at the peak first.
+
+    keys: of all allocations, then of all frees.
+    """
     count = len(facts.storages)
     freed = np.flatnonzero(facts.storages.end_ns >= 0)
     chosen = np.append(np.arange(count), count + freed)
