@@ -118,7 +118,9 @@ class Results:
         from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 
         found = self.findings(view, kinds_of((*SECTIONS, *PEER_SECTIONS)), work=True)
-        has_screen = not self._is_profile and not self.is_kept  # its steps would be the slow ones alone
+        has_screen = (
+            not self._is_profile and not self.is_kept
+        )  # with --keep slow it would show slow steps only
         screen = self._screen(view) if has_screen else None
         return json.document(found, top=view.top, sort=view.sort, screen=screen)
 
@@ -134,12 +136,12 @@ class Results:
 
     @property
     def is_kept(self) -> bool:
-        """Whether only slow steps were recorded."""
+        """Whether it was recorded with `--keep slow`."""
         return self._analysis.trace.recording.text("recording", "keep") == "slow"
 
     @cached_property
     def _kept(self) -> KeptRun:
-        """What is known of all steps, in this recording and in the others of its run."""
+        """Steps of the whole run, from this recording and its further files."""
         from perfprobe.analyse.kept.joined import joined
         from perfprobe.tables.kept import KeptPart
         from perfprobe.tables.storage import rotated

@@ -204,7 +204,7 @@ class Session:
         return [*chosen, *self._of_kernel()]
 
     def _sampler(self) -> list[Collector]:
-        """The sampler. Without it a loss: nothing else tells how many threads run in operators."""
+        """The sampler. Leaving it out is a loss: only samples show how many threads work in operators."""
         if self._options.python in ("both", "sample"):
             interval_ns = INTERVAL_NS if self._parents is None else FORKED_INTERVAL_NS
             return [SamplerCollector(self._facts, interval_ns=interval_ns)]
@@ -214,7 +214,7 @@ class Session:
         return []
 
     def _of_kernel(self) -> list[Collector]:
-        """What the kernel's perf records."""
+        """Collectors that use the kernel's perf."""
         native_code = [InstructionCollector(self._facts)] if self._options.native else []
         return [*native_code, *([CounterCollector(self._facts)] if self._options.counters else [])]
 
@@ -224,7 +224,7 @@ class Session:
         if self._options.keep == "slow" or self._options.rotate:
             flag = "--keep slow" if self._options.keep == "slow" else "--rotate"
             self._facts.loss("ranges", f"not recorded with {flag}", 1, f"record again without {flag}")
-            return [GarbageCollections()]  # how long they took is added up for each step
+            return [GarbageCollections()]  # their time in each step is summed
         self._facts.loss("ranges", "switched off with --ranges off", 1, "leave that option out")
         return []
 

@@ -3,8 +3,8 @@
     python -m benchmarks.native [--seconds 1] [--pairs 8]
 
 The first table has the share of each part: by the program's own clocks, by `perfprobe run --native`, and by
-`perf record` where that is installed. The second one has the CPU time of fixed work with `--native`
-divided by that without, in turns: both record nothing else.
+`perf record` if that is installed. The second one has the CPU time of a fixed piece of work with `--native`,
+divided by that without. The runs alternate; neither records anything else.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _by_perfprobe(program: list[str], folder: Path) -> tuple[dict[int, float], d
 
 
 def _by_perf(program: list[str], folder: Path) -> dict[int, float]:
-    """The same by perf; nothing where it is not installed."""
+    """Shares by `perf record`; empty if perf is not installed."""
     perf = shutil.which("perf")
     if perf is None:
         return {}
@@ -126,7 +126,7 @@ def _by_perf(program: list[str], folder: Path) -> dict[int, float]:
 
 
 def _summed(times: Iterator[tuple[int, bool, int]], printed: dict[str, Any]) -> dict[int, float]:
-    """Shares of samples in the parts' times: of the main thread, while waiting those of the other one."""
+    """Shares of the samples in each part: those of the main thread; in `wait`, those of the other thread."""
     found: Counter[int] = Counter()
     for time_ns, is_main, part in times:
         for name, window in printed.items():

@@ -1,4 +1,4 @@
-// Work of known kinds for known_parts.py: each function uses CPU time for one thing alone.
+// Each function spends its CPU time on one known kind of work. For known_parts.py.
 #define _GNU_SOURCE
 #include <omp.h>
 #include <stdint.h>

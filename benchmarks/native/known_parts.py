@@ -17,7 +17,7 @@ import torch
 
 
 def main() -> None:
-    """Runs each part for so many seconds of CPU time."""
+    """Run each part until it has used the given seconds of CPU time."""
     library, time_ns = ctypes.CDLL(sys.argv[1]), ctypes.c_int64(int(float(sys.argv[2]) * 1e9))
     library.wait_for.restype = ctypes.c_int64
     torch.set_num_threads(1)
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def timed(part: Callable[[], int | None], *, is_wait: bool) -> dict[str, int]:
-    """When it began and ended, and CPU time: of the calling thread, or of the one that waited."""
+    """Start, end and CPU time of a part: of the calling thread; for a wait, of the waiting thread."""
     start_ns, before_ns = time.monotonic_ns(), time.thread_time_ns()
     waited_ns = part()
     cpu_ns = time.thread_time_ns() - before_ns

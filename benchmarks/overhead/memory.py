@@ -1,7 +1,7 @@
-"""What recording memory adds: blocks of steps recorded without and with it in turn, in one process.
+"""What recording memory costs: blocks of steps, alternately recorded without and with it, in one process.
 
-As in `region`, but each block is beside a recorded one, so that the ratio is of `--memory` alone. Operators
-are recorded in both, Python functions in none.
+Like `region`, but a block with `--memory` is compared with a block that is recorded without it, so that the
+ratio is the cost of `--memory` alone. Both record operators, neither records Python functions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def with_memory(folder: Path) -> object:
 
 
 def pairs_of(case: Case, pairs: int, folder: Path) -> list[tuple[int, int, int]]:
-    """CPU ns of plain, recorded and memory-recorded blocks; which of the recorded comes first alternates."""
+    """CPU ns of blocks: plain, recorded without memory, recorded with it. The latter two take turns."""
     order: list[Observer] = [without, with_memory]  # type: ignore[list-item]
     for observer in order:
         run_watched(case, observer, folder)  # the first use includes its set-up

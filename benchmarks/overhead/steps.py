@@ -1,10 +1,10 @@
-"""What recording adds to a training step, by clocks of the program itself, in pairs of runs.
+"""What recording adds to a training step, by the program's own clocks, in pairs of runs.
 
 python -m benchmarks.overhead.steps outside|benchmark|baseline|keep [--pairs 10] [--seconds 4]
 
-outside: a window that never comes, against plain runs. benchmark: ips of `--benchmark` against a loop with
-`perf_counter` in a plain run. baseline: untraced steps of `--baseline` against plain runs. keep: watching
-with `--keep slow` against plain runs.
+outside: a window that never opens, against plain runs. benchmark: ips of `--benchmark` against a loop with
+`perf_counter` in a plain run. baseline: untraced steps of `--baseline` against plain runs. keep: runs with
+`--keep slow` against plain runs.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ OPTIONS = {
 
 
 class Run(NamedTuple):
-    """Of a run by its own clock: median step, and steps a second without the first ten."""
+    """What a run measured itself: its median step, and steps a second without the first ten."""
 
     median_ns: float
     ips: float
 
 
 def run(words: Sequence[str], seconds: float) -> Run:
-    """The program under these words."""
+    """Runs the program, after these words of the command line."""
     command = [sys.executable, *words, str(CHILD), str(seconds)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
@@ -52,7 +52,7 @@ def report(path: Path) -> dict[str, list[dict[str, float]]]:
 
 
 def pair(part: str, path: Path, seconds: float) -> tuple[Run, Run, float]:
-    """A run with perfprobe, a plain one, and what perfprobe says itself: the figure that is compared."""
+    """A run with perfprobe, a plain run, and the figure of perfprobe's report that is compared."""
     words = ["-m", "perfprobe", "run", "-q", *OPTIONS[part], "-o", str(path)]
     ours, plain = run(words, seconds), run([], seconds)
     if part == "benchmark":

@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 def repeated(trace: dict[str, Any], times: int) -> Iterator[dict[str, Any]]:
-    """The events, `times` times one after the other. Names of threads, and the whole span, come once."""
+    """The events, repeated `times` times one after the other. Thread names and the whole span come once."""
     events = trace["traceEvents"]
     spans = [(event["ts"], event["dur"]) for event in events if event.get("ph") == "X"]
     length_us = max(ts + dur for ts, dur in spans) - min(ts for ts, _ in spans) + _APART_US
@@ -80,7 +80,7 @@ def write(source: Path, times: int, output: Path) -> tuple[int, int]:
 
 
 def cost(words: Sequence[str]) -> Cost:
-    """Run a program, without what it prints."""
+    """Run a program and discard its output."""
     began = time.monotonic()
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         _, status, usage = os.wait4(process.pid, 0)

@@ -32,7 +32,7 @@ ASKED = {
 
 
 def sequences(path: Path, operator: str) -> list[dict[str, Any]]:
-    """The rows of HTA's table; none where it finds no such sequence, or fails."""
+    """The rows of HTA's table; empty if it finds no such sequence."""
     hta = importlib.import_module("hta.trace_analysis")
     analysis = hta.TraceAnalysis(trace_files={0: str(path)}, include_last_profiler_step=True)
     with tempfile.TemporaryDirectory() as folder:

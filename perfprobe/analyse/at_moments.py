@@ -1,8 +1,8 @@
 """Finds the innermost operator of a thread at given moments, while operators are read batch by batch.
 
-Operators come in the order in which they ended: the first one that ended at or after a moment holds it, or
-begins after it. In the latter case outer operators may hold it, the innermost first; the one around a row
-is the next row of its thread with a smaller depth, which may come with a later batch.
+Operators are ordered by their ends. The first one that ends at or after a moment either contains it or begins
+after it. In the latter case outer operators may contain it; they are tried from the inside out. The operator
+around a row is the next row of its thread with a smaller depth, perhaps in a later batch.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ MOST_LEVELS = 4096  # levels of nested operators that are searched in a batch
 
 @dataclass
 class Moments:
-    """Moments of one thread in order, and what they are: rows of a table.
+    """Moments of one thread in order, each with its row in a table.
 
-    open: those that may be inside an operator still to come; depth: of the operator in which these were
-    found last.
+    open: moments that an operator of a later batch may contain; depth: for each of these, the depth of the
+    last operator tried.
     """
 
     rows: Rows
@@ -34,14 +34,14 @@ class Moments:
 
 
 class AtMoments:
-    """Finds operators for moments; a subclass says what is done with them."""
+    """Finds operators for moments; a subclass takes them."""
 
     def take(self, batch: LinkedOperators, place: Rows, rows: Rows) -> None:
-        """The operators at these places of the batch hold the moments that are these rows."""
+        """Called with places in the batch and rows of moments: each operator contains its moment."""
         raise NotImplementedError
 
     def find(self, looks: Moments, rows: LinkedOperators) -> None:
-        """Takes the next operators of the thread."""
+        """Finds operators for moments in the thread's next operators."""
         end_ns = np.maximum.accumulate(rows.end_ns)
         last = max(int(np.searchsorted(looks.time_ns, end_ns[-1], side="right")), looks.taken)
         new = np.arange(looks.taken, last)
@@ -53,7 +53,7 @@ class AtMoments:
         for _ in range(MOST_LEVELS):
             if len(look) == 0:
                 break
-            # The deepest first: then one search a level is enough, and all may end at the same row.
+            # The deepest level first, so that one search for each level is enough.
             level = depth.max()
             now = depth == level
             outer = np.flatnonzero(rows.depth < level)
@@ -67,7 +67,7 @@ class AtMoments:
             depth = np.append(depth[~now], rows.depth[at])
 
     def _outside(self, looks: Moments, rows: LinkedOperators, look: Rows, place: Rows) -> tuple[Rows, Rows]:
-        """Takes the operators at these places for the moments in them; returns those that others may hold."""
+        """Takes the operators at these places for the moments inside them. Returns the other moments."""
         time_ns = looks.time_ns[look]
         holds = (rows.start_ns[place] <= time_ns) & (time_ns <= rows.end_ns[place])
         holds &= rows.scope[place] != USER_SCOPE

@@ -1,4 +1,4 @@
-"""What recording added to a step: untraced steps beside the traced ones before and behind them."""
+"""What recording added to a step: compares untraced steps with the traced steps before and after them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.live_steps import Added, Baseline, LiveSteps
 from perfprobe.tables.trace import Trace
 
-_FEWEST = 3  # pairs, for a median that means something
+_FEWEST = 3  # pairs; a median of fewer means little
 _UNSURE = 0.05
 
 
 def baseline(trace: Trace) -> Baseline | None:
-    """The comparison; None where `--baseline` was not asked for, or too few steps were left out."""
+    """Returns the comparison; None without `--baseline`, or if fewer than three steps can be compared."""
     rows = counted(trace.recording[LiveSteps])
     rows = rows.take((rows.is_evaluation == 0) & (rows.end_ns > rows.start_ns))
-    is_kept = trace.recording.text("recording", "keep") == "slow"  # then all others were watched
+    is_kept = trace.recording.text("recording", "keep") == "slow"  # then all other steps were watched
     is_traced = rows.is_baseline == 0 if is_kept else rows.is_recorded > 0
     times_ns = (rows.end_ns - rows.start_ns).astype(np.float64)
     cpu_ns = np.where(rows.cpu_ns > 0, rows.cpu_ns, np.nan)
@@ -46,7 +46,7 @@ def _added(values: npt.NDArray[np.float64]) -> Added:
 
 
 def _beside(rows: LiveSteps, times_ns: npt.NDArray[np.float64], is_traced: Mask) -> npt.NDArray[np.float64]:
-    """The mean of the traced steps just before and just behind each step, NaN where neither was traced."""
+    """The mean of the traced steps just before and just after each step, NaN if neither was traced."""
     number: Int64 = rows.number.astype(np.int64)
     is_next = (np.diff(number) == 1) & (rows.thread[1:] == rows.thread[:-1])
     traced_ns = np.where(is_traced, times_ns, np.nan)

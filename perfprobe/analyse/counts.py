@@ -1,6 +1,7 @@
-"""Counts of threads, and of operators: those between two readings that one kind of operator nearly fills.
+"""Counts of threads and of operators.
 
-Nothing is divided between operators: a kind that never fills the time between two readings has no counts.
+The counts between two readings belong to an operator if it nearly fills that time. They are never divided: an
+operator that never fills the time between two readings has no counts.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Trace
 
-_SHORTEST_NS = 50_000  # shorter calls fill no time between two readings
+_SHORTEST_NS = 50_000  # shorter calls are skipped: they cannot fill the time between two readings
 _FILLED = 0.9  # of the time between two readings
 _FEWEST = 3  # such readings
 _KIND = ("name", "signature", "frame", "phase")
@@ -49,7 +50,7 @@ class CountWatch:
         self._parts: list[tuple[Int64, Int64]] = []  # row and kind as one number, and the time
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch, as `Trace.operators` yields it."""
+        """Takes the next batch, as `Trace.operators` yields it."""
         if len(self._rows) == 0:
             return
         first = first_of_each(batch.thread)
@@ -82,7 +83,7 @@ class CountWatch:
         return found
 
     def result(self) -> CounterFindings | None:
-        """The counts; None where nothing was counted."""
+        """Returns the counts; None if nothing was counted."""
         recording = self._recording
         traffic = recording[MemoryTraffic]
         if len(recording[Counters]) == 0 and len(traffic) == 0:
@@ -106,7 +107,7 @@ class CountWatch:
         return found.take(np.argsort(-found.cpu_ns, kind="stable"))
 
     def _by_operator(self) -> OperatorCounts:
-        """Readings that one kind fills, by kind."""
+        """Sums the readings that one kind of operator fills, by kind."""
         if not self._parts:
             return OperatorCounts.empty()
         codes, times_ns = (np.concatenate(each) for each in zip(*self._parts, strict=True))
@@ -129,7 +130,7 @@ class CountWatch:
 
 
 def _sums(rows: Counters, order: Rows, first: Rows) -> dict[str, Any]:
-    """The sums of each group; -1 for what was never counted."""
+    """Returns the sums of each group; -1 for what was never counted."""
     found: dict[str, Any] = {}
     for name in Counted.dtypes:
         values = getattr(rows, name)[order]
@@ -140,7 +141,7 @@ def _sums(rows: Counters, order: Rows, first: Rows) -> dict[str, Any]:
 
 
 def _overlaps(starts: Int64, ends: Int64, start_ns: Int64, end_ns: Int64) -> tuple[Int64, Rows, Int64]:
-    """Each part of these intervals within sorted ones: in which, of which, how long."""
+    """Cuts intervals at sorted ones. Returns for each piece: the sorted interval, its own, and its length."""
     first = np.searchsorted(ends, start_ns, side="right")
     number = np.maximum(np.searchsorted(starts, end_ns, side="left") - first, 0)
     row = np.repeat(np.arange(len(start_ns)), number)
@@ -150,7 +151,7 @@ def _overlaps(starts: Int64, ends: Int64, start_ns: Int64, end_ns: Int64) -> tup
 
 
 def _events(recording: Recording) -> tuple[EventState, ...]:
-    """The events as recorded; what a damaged file has in their place is left out."""
+    """The events as recorded. Entries of a damaged file are left out."""
     listed = recording.fact("counters", "events")
     found = []
     for entry in listed if isinstance(listed, list) else []:

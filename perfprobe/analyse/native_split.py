@@ -1,8 +1,8 @@
-"""Splits CPU time of operators, and of what runs outside of them, by what native code did.
+"""Splits the CPU time of operators, and of code outside of them, by what native code did.
 
 A sample belongs to the innermost operator of its own thread. Threads without operators or Python of their own
-are members of teams: their samples belong to the one operator that ran at that time on another thread, and to
-none where several did.
+are taken as members of teams: their samples belong to the operator that ran at that time on another thread,
+and to none if several threads ran operators.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class NativeWatch(AtMoments):
         self._moments: dict[int, Moments] = {}
         self._found = {name: np.full(len(samples), -1, NativeTimes.dtypes[name]) for name in _IDENTITY}
         self._is_own = np.zeros(len(samples), np.bool_)  # in an operator of its own thread
-        self._others = np.zeros(len(samples), np.int32)  # other threads in whose operators it lies
+        self._others = np.zeros(len(samples), np.int32)  # number of other threads in an operator then
         self._asked = -1
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch, as `Trace.operators` yields it."""
+        """Takes the next batch, as `Trace.operators` yields it."""
         if len(self._samples) == 0:
             return
         first = first_of_each(batch.thread)
@@ -63,7 +63,7 @@ class NativeWatch(AtMoments):
             self.find(self._moments[self._asked], rows)
 
     def _begin(self, first_ns: int) -> Moments:
-        """The moments of a thread with operators: its own samples, and those of threads that may help it."""
+        """The samples to find in a thread's operators: its own, and those of threads that may work for it."""
         since = int(np.searchsorted(self._samples.time_ns, first_ns))
         here = (self._thread == self._asked) | self._may_help
         here[:since] = False
@@ -71,7 +71,7 @@ class NativeWatch(AtMoments):
         return Moments(rows, self._samples.time_ns[rows])
 
     def take(self, batch: LinkedOperators, place: Rows, rows: Rows) -> None:
-        """Notes the operators of samples; the thread's own operator counts more than another thread's."""
+        """Notes the operators of samples. An operator of the sample's own thread takes precedence."""
         is_own = self._thread[rows] == self._asked
         self._is_own[rows[is_own]] = True
         self._others[rows[~is_own]] += 1
@@ -80,7 +80,7 @@ class NativeWatch(AtMoments):
             column[rows[chosen]] = getattr(batch, name)[place[chosen]]
 
     def result(self) -> NativeSplit | None:
-        """The split; None where nothing was sampled."""
+        """Returns the split; None if nothing was sampled."""
         recording, samples = self._trace.recording, self._samples
         if len(samples) == 0:
             return None
@@ -115,7 +115,7 @@ class NativeWatch(AtMoments):
 
 
 def parts(recording: Recording, samples: NativeSamples) -> Int8:
-    """The `NativePart` of each sample."""
+    """Returns the `NativePart` of each sample."""
     functions, strings = recording[NativeFunctions], recording[Strings]
     known: dict[tuple[int, int], int] = {}
     code = (samples.function.astype(np.int64) << 8) + samples.mode
@@ -134,7 +134,7 @@ def parts(recording: Recording, samples: NativeSamples) -> Int8:
 
 
 def _of_program(recording: Recording) -> NativeSamples:
-    """The samples in the program's time, without perfprobe's own threads, in the order of time."""
+    """The samples while the program ran, without perfprobe's own threads, ordered by time."""
     samples = recording[NativeSamples]
     start, stop = (recording.number(moment, "monotonic_ns") for moment in ("start", "stop"))
     inside = np.ones(len(samples), np.bool_)
@@ -148,7 +148,7 @@ def _of_program(recording: Recording) -> NativeSamples:
 
 
 def _clock_ns(recording: Recording) -> int | None:
-    """CPU time of the program's threads by their clocks; None where these were not read."""
+    """CPU time of the program's threads by their clocks; None if these were not read."""
     found = changes(recording)
     return None if found is None else int(found.run_ns[~found.is_perfprobe].sum())
 

@@ -78,7 +78,7 @@ class SampledOperators(AtMoments):
         )
 
     def take(self, batch: LinkedOperators, place: Rows, rows: Rows) -> None:
-        """Notes the operators at these places for the samples in them."""
+        """Notes for the samples the operators at these places."""
         is_python = self._runs_python(batch, place, self._stack[rows])
         for name, column in self._found.items():
             value = getattr(batch, name)[place]

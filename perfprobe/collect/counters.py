@@ -1,4 +1,4 @@
-"""Counts events of all threads by the kernel's perf: what is not permitted or not there is a loss."""
+"""Counts events of all threads by the kernel's perf. An event that is not permitted or missing is a loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTERVAL_NS = 5_000_000
 
 
 class CounterCollector(Collector):
-    """Has the recorder's writer read the counters from start to stop."""
+    """The recorder's writer reads the counters from start to stop."""
 
     name = "counters"
 
@@ -26,14 +26,14 @@ class CounterCollector(Collector):
         self._counters: PerfCounters | None = None
 
     def available(self) -> EnvironmentLack | None:
-        """Returns None: what is not allowed is left out and said."""
+        """Returns None: events that are refused are left out and become losses."""
         return None
 
     def start(self) -> None:
         """Starts counting, and writes down what is counted and what is not."""
         core = native.core()
         counters = core.PerfCounters(self._facts.recorder.capsule(), self._interval_ns, self._root)
-        self._say_what_is_refused(core.counter_events_allowed())
+        self._note_events(core.counter_events_allowed())
         counters.start()
         traffic = counters.traffic_refused()
         if traffic is not None:
@@ -50,8 +50,8 @@ class CounterCollector(Collector):
             reason = "threads without counters: beyond 64, or too many open files"
             self._facts.loss(self.name, reason, figures["unread_threads"], "ulimit -n 65536")
 
-    def _say_what_is_refused(self, events: list[tuple[str, bool, tuple[str, str] | None]]) -> None:
-        """Writes all events as facts. Those refused for one reason are one loss."""
+    def _note_events(self, events: list[tuple[str, bool, tuple[str, str] | None]]) -> None:
+        """Writes all events as facts. Events refused for the same reason are one loss."""
         facts: list[dict[str, object]] = []
         losses: dict[tuple[str, str], list[str]] = {}
         for name, user_only, refused in events:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
     from perfprobe.native import InstructionSamples
 
-PERIOD_NS = 997_000  # of CPU time; no round number, so that no loop of the program runs in step with it
+PERIOD_NS = 997_000  # of CPU time; not a round number, so that no loop of the program keeps step with it
 REFUSED = "native code cannot be sampled"
 
 
 class InstructionCollector(Collector):
-    """Has the kernel sample from start to stop. The recorder's writer reads the samples at its heartbeats."""
+    """The kernel samples from start to stop. The recorder's writer reads the samples at its heartbeats."""
 
     name = "native"
 
@@ -55,7 +55,7 @@ class InstructionCollector(Collector):
             remedy = "sudo sysctl kernel.perf_event_paranoid=1, or CAP_PERFMON for this Python"
             self._facts.loss(self.name, reason, 1, remedy)
         if figures["lost"]:
-            reason = "native samples lost: perfprobe's writer got no processor for seconds"
+            reason = "native samples lost: perfprobe's writer had no processor for seconds"
             self._facts.loss(self.name, reason, figures["lost"])
         if figures["other_functions"]:
             reason = "native functions beyond 65,536, shown as one"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _NEVER = {"first": (1 << 63) - 1}
 _SECOND_NS = 1_000_000_000
-_LEAST_BEFORE = 1  # steps recorded before the first one that is not
+_LEAST_BEFORE = 1  # steps recorded before the first untraced one
 
 
 class StepFinder(Collector):
@@ -79,15 +79,13 @@ class StepFinder(Collector):
     def _say_what_is_missing(self, figures: dict[str, int]) -> None:
         outside = figures["steps"] - figures["recorded"] - figures["baseline"]
         if self._options.keep == "slow":
-            self._say_what_was_not_kept(figures)
+            self._note_unkept(figures)
         if self._options.has_windows and outside > 0:
             reason = f"operators of steps outside of the windows asked for ({_asked(self._options)})"
             self._facts.loss(self.name, reason, outside, "nothing to do")
         short = self._options.baseline - figures["baseline"]
         if short > 0:
-            reason = (
-                f"steps that --baseline was to leave unrecorded: the program had {figures['steps']:,} steps"
-            )
+            reason = f"untraced steps of --baseline: missing, the program had only {figures['steps']:,} steps"
             remedy = "run more steps, or give --warmup a smaller number"
             self._facts.loss(self.name, reason, short, remedy)
         if not self._options.has_windows and not self._options.benchmark:
@@ -95,18 +93,18 @@ class StepFinder(Collector):
             reason = f"child processes and calls of Python functions: not recorded with {flag}"
             self._facts.loss(self.name, reason, 1, f"record again without {flag}")
 
-    def _say_what_was_not_kept(self, figures: dict[str, int]) -> None:
+    def _note_unkept(self, figures: dict[str, int]) -> None:
         ordinary = figures["steps"] - figures["recorded"] - figures["unkept"]
-        reason = "operators of ordinary steps are only in the sums (--keep slow)"
+        reason = "operators of ordinary steps: only sums are kept (--keep slow)"
         self._facts.loss(self.name, reason, ordinary, "nothing to do")
         if figures["unkept"]:
-            reason = "slow steps that are only in the sums: a day of kept ones would take more than 200 MB"
+            reason = "slow steps of which only sums are kept: rows for a day would take more than 200 MB"
             self._facts.loss(self.name, reason, figures["unkept"], "nothing to do")
         if figures["partial"]:
             reason = "slow steps larger than the buffer: only their last operators are kept"
             self._facts.loss(self.name, reason, figures["partial"], "give --buffer more")
         if figures["unlisted"]:
-            reason = "steps beyond 100,000 that have no row of their own: they are in step_sums"
+            reason = "steps beyond 100,000 without a row of their own: they are in step_sums"
             self._facts.loss(self.name, reason, figures["unlisted"], "nothing to do")
 
     def _listen(self) -> None:
@@ -159,7 +157,7 @@ def _asked(options: Options) -> str:
 
 
 def _flag(options: Options) -> str:
-    """The option because of which some sources are left out."""
+    """The option that excludes some sources."""
     if options.baseline:
         return "--baseline"
     return "--keep slow" if options.keep == "slow" else "--rotate"

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 
 _UNSEEN = (
-    "not seen: memory from before `import torch` ended or the recorded block began, and what torch's "
-    "allocator for the CPU does not hand out: scratch of MKL and oneDNN, shared memory, mapped files, numpy"
+    "not recorded: memory allocated before `import torch` ended or the recorded block began, and memory that "
+    "torch's allocator for the CPU does not manage: scratch of MKL and oneDNN, shared memory, mapped files, "
+    "numpy"
 )
 _WORKER_COST = 0.008  # of a worker's CPU time; sampler, start and end cost as much again
 

@@ -131,22 +131,22 @@ class Options(Chosen):
     )
     baseline: int = option(
         0,
-        "leave operators of N steps unrecorded, every second one behind the --warmup steps, to measure what "
+        "leave operators of N steps unrecorded, every second step after the --warmup steps, to measure what "
         "recording adds to a step",
         kind="rows",
         places=_OF_WINDOWS,
     )
     keep: str = option(
         "all",
-        "slow: add operators up, and record only those of steps far longer than the steps before them "
-        "(beyond the 95th percentile of the last 200, and 1.2 times their median): for long jobs",
+        "slow: for long jobs. Sum up operators, and keep rows only of slow steps: longer than the 95th "
+        "percentile of the last 200 steps and than 1.2 times their median",
         values=("all", "slow"),
         called="choice of steps to keep",
         places=_OF_WINDOWS,
     )
     rotate: int = option(
         0,
-        "go on in a new file, run.2.perfprobe behind run.perfprobe, when one has this size",
+        "continue in a new file when one has this size: run.perfprobe, run.2.perfprobe and so on",
         kind="size",
         places=_OF_WINDOWS,
     )
@@ -246,7 +246,7 @@ class Options(Chosen):
         self._check_baseline()
 
     def _check_baseline(self) -> None:
-        """Options that treat some steps unlike others, or a recording in several files."""
+        """Checks options that leave out some steps, and --rotate."""
         given = [
             ("--baseline", self.baseline),
             ("--keep slow", self.keep == "slow"),
@@ -262,10 +262,12 @@ class Options(Chosen):
             if self.wait:
                 raise UsageError(f"{flag} has no steps to choose from with --wait", "", "leave one out")
         if self.keep == "slow" and self.has_windows:
-            raise UsageError("--keep slow watches all steps", "", "leave out --steps and --duration")
+            raise UsageError(
+                "--keep slow needs all steps, not windows", "", "leave out --steps and --duration"
+            )
         if (self.keep == "slow" or self.rotate) and (self.memory or self.native or self.counters):
             flag = "--keep slow" if self.keep == "slow" else "--rotate"
-            what = f"memory, native code and counters are recorded whole, not with {flag}"
+            what = f"memory, native code and counters cannot be recorded with {flag}"
             raise UsageError(what, "", f"leave out --memory, --native and --counters, or {flag}")
         if 0 < self.rotate < SMALLEST_FILE_BYTES:
             raise UsageError(

@@ -17,7 +17,7 @@ def native_code() -> Part:
         return Part("native code", NOTE, _NO_RECORDER)
     if refused is None:
         return Part("native code", OK, "the kernel samples instructions (`perfprobe run --native`)")
-    why = "`--native` does not split operators into kernels, copies, waiting and allocation"
+    why = "`--native` cannot split operators into kernels, copies, waiting and allocation"
     return Part("native code", NOTE, refused[0], why, refused[1])
 
 

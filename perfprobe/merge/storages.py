@@ -46,7 +46,7 @@ def tensor_memory(recording: Recording) -> tuple[TensorMemory | None, tuple[Loss
 
 
 def _ends(rows: MemoryRows) -> tuple[Mask, Int64, np.ndarray, int]:
-    """Returns which rows are allocations, end and thread of each one's free, and how many frees are missing."""
+    """Returns which rows are allocations, end and thread of each free, and how many frees are missing."""
     is_begin = rows.event == MemoryEvent.ALLOCATED
     follows = np.zeros(len(rows), np.bool_)
     follows[:-1] = rows.storage[1:] == rows.storage[:-1]

@@ -17,7 +17,7 @@ _MOST = 1 << 48
 
 @frozen
 class Message:
-    """What a call sends. size_bytes: -1 if not known; group: "" if not known; group_size: -1 likewise."""
+    """What a call sends. Not known: -1 for size_bytes and group_size, "" for group."""
 
     size_bytes: int
     group: str
@@ -28,7 +28,7 @@ NO_MESSAGE = Message(-1, "", -1)
 
 
 def message_text(elements: object, dtype: object, group: object, group_size: object) -> str | None:
-    """Returns the signature for a collective's facts; None if its size is not known."""
+    """Returns the signature that describes a collective's message; None if its size is not known."""
     if type(elements) is not int or not 0 <= elements < _MOST:
         return None
     name = SCALAR_TYPES.get(dtype, "") if isinstance(dtype, str) else ""
@@ -41,14 +41,14 @@ def message_text(elements: object, dtype: object, group: object, group_size: obj
 
 
 def message_of(signature: str) -> Message:
-    """Returns what a signature says of a message: of its tensors, and of its group."""
+    """Returns the message that a signature describes: size of its tensors, and the process group."""
     items = parse(signature) or ()
     sizes = [_bytes(tensor) for tensor in tensors(items)]
-    told = {item.name: item.value for item in items if isinstance(item, Scalar)}
-    number = told.get(_SIZE, "")
+    named = {item.name: item.value for item in items if isinstance(item, Scalar)}
+    number = named.get(_SIZE, "")
     return Message(
         sum(sizes) if sizes and min(sizes) >= 0 else -1,
-        told.get(_GROUP, "").strip('"'),
+        named.get(_GROUP, "").strip('"'),
         int(number) if number.isdecimal() else -1,
     )
 

@@ -1,7 +1,7 @@
 """What native code does, by the names of its library and its symbol.
 
-Libraries of torch's wheels contain MKL, oneDNN and FBGEMM with their symbols. A stripped library names only
-exported functions: code between two of them is known by these (`a..b`).
+torch's libraries contain MKL, oneDNN and FBGEMM with their symbols. A stripped library names only exported
+functions: other code is named by the functions before and after it (`a..b`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from perfprobe.tables.native_code import NativeMode, NativePart
 
 
 class _Rule(NamedTuple):
-    """Matches where all that is given matches: file name of the library, symbol."""
+    """Matches if both expressions match: the library's file name, and the symbol."""
 
     part: NativePart
     library: str = ""
@@ -42,7 +42,7 @@ _LOOPS = (
     r"VectorizedLoop|cpu_kernel|_kernel|\b(AVX2|AVX512|DEFAULT)::|at::internal::parallel_for|TensorIterator.*loop"
     r"|at::native::.*\{lambda.*#\d+\}::operator\(\)|at::native::\w+_(forward|backward|stub|out)\b"
 )
-# The first one that matches.
+# The first rule that matches decides.
 _RULES = (
     _Rule(NativePart.PERFPROBE, r"^(_core|_observer|libperfprobe)"),
     _Rule(NativePart.WAIT, r"^lib(gomp|iomp|omp)"),
@@ -70,16 +70,16 @@ _SCHEDULING = re.compile(
 class Waiting(IntEnum):
     """What a thread waits for in OpenMP's library, as VTune divides an OpenMP region's potential gain."""
 
-    IMBALANCE = 0  # at a barrier, or for the next work
-    SCHEDULING = 1  # it starts a team, or gets its part of the work
+    IMBALANCE = 0  # at a barrier, or between two parallel regions
+    SCHEDULING = 1  # while it starts a team, or gets its part of the work
     LOCKS = 2
 
 
 def waiting_of(name: str) -> Waiting:
     """Returns what a function of OpenMP's library waits for, by its symbol.
 
-    libgomp spins in functions that stripped copies do not name. Of code between two that are exported the
-    first one decides, except that a lock's code follows no barrier.
+    libgomp spins in functions that a stripped copy does not name. For such code (`a..b`), `a` decides whether
+    it is a lock; all else is imbalance.
     """
     first = name.partition("..")[0]
     if _LOCKS.search(first):
@@ -91,7 +91,7 @@ def waiting_of(name: str) -> Waiting:
 def part_of(library: str, name: str, mode: NativeMode) -> NativePart:
     """Returns what code of this library (a path) and symbol ("" for none) does in this mode.
 
-    A page fault counts as allocation wherever it happens, except where OpenMP waits.
+    A page fault counts as allocation wherever it happens, except in OpenMP's library.
     """
     file = library.rpartition("/")[2]
     part = next(

@@ -66,7 +66,7 @@ def _changes(recording: Recording, times: ThreadTimes, readings: ProcessorTimes)
 
 
 def own_threads(recording: Recording) -> Mask:
-    """Which rows of `threads` are perfprobe's own; one more entry for none."""
+    """Returns which rows of `threads` are perfprobe's own. The last entry, for no thread, is False."""
     strings, threads = recording[Strings], recording[Threads]
     return np.array([strings[name] == _OWN_NAME for name in threads.name.tolist()] + [False], bool)
 

@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 def once(make: Callable[[Argument], Value]) -> Callable[[Argument], Value]:
-    """A function that calls `make` once for each argument, and keeps the value as long as the argument lives.
+    """Returns a function that calls `make` once for each argument, and keeps the value while that lives.
 
     Arguments are compared by identity, unless their type defines `__eq__`.
     """

@@ -12,7 +12,7 @@ from perfprobe.tables.strings import Strings
 
 
 class Counted(Table):
-    """Counts. Those of the processor cover the time in which their group counted: see `GROUPS`."""
+    """Counts. Those of the processor cover only the time in which their group counted: see `GROUPS`."""
 
     cpu_ns: Int64 = column("CPU time of the thread", combine=Combine.SUM)
     page_faults: Int64 = column("page faults, minor and major", combine=Combine.SUM, optional=True)
@@ -20,26 +20,26 @@ class Counted(Table):
         "how often the thread left its processor", combine=Combine.SUM, optional=True
     )
     migrations: Int64 = column(
-        "how often it went on on another processor", combine=Combine.SUM, optional=True
+        "how often the thread moved to another processor", combine=Combine.SUM, optional=True
     )
     cycles: Int64 = column("cycles of the processor", combine=Combine.SUM, optional=True)
-    instructions: Int64 = column("instructions that were completed", combine=Combine.SUM, optional=True)
-    branches: Int64 = column("branches that were completed", combine=Combine.SUM, optional=True)
-    branch_misses: Int64 = column("branches that were predicted wrongly", combine=Combine.SUM, optional=True)
-    cache_references: Int64 = column(
-        "accesses to the last level of cache", combine=Combine.SUM, optional=True
-    )
-    cache_misses: Int64 = column("those that it did not have", combine=Combine.SUM, optional=True)
+    instructions: Int64 = column("completed instructions", combine=Combine.SUM, optional=True)
+    branches: Int64 = column("completed branches", combine=Combine.SUM, optional=True)
+    branch_misses: Int64 = column("mispredicted branches", combine=Combine.SUM, optional=True)
+    cache_references: Int64 = column("accesses to the last-level cache", combine=Combine.SUM, optional=True)
+    cache_misses: Int64 = column("misses of the last-level cache", combine=Combine.SUM, optional=True)
     l1_misses: Int64 = column(
-        "loads that the first level of cache did not have", combine=Combine.SUM, optional=True
+        "loads that missed the first-level data cache", combine=Combine.SUM, optional=True
     )
     frontend_stalls: Int64 = column(
-        "cycles without instructions to begin", combine=Combine.SUM, optional=True
+        "cycles in which the front end delivered no instructions", combine=Combine.SUM, optional=True
     )
     backend_stalls: Int64 = column(
-        "cycles in which instructions waited for data or units", combine=Combine.SUM, optional=True
+        "cycles in which instructions waited for data or execution units", combine=Combine.SUM, optional=True
     )
-    enabled_ns: Int64 = column("time in which the groups were to count", combine=Combine.SUM, optional=True)
+    enabled_ns: Int64 = column(
+        "time in which the thread ran with open events", combine=Combine.SUM, optional=True
+    )
     core_ns: Int64 = column(
         "time in which cycles, instructions and branches were counted", combine=Combine.SUM, optional=True
     )
@@ -49,7 +49,7 @@ class Counted(Table):
     stalls_ns: Int64 = column("time in which stalls were counted", combine=Combine.SUM, optional=True)
 
 
-# Which column says how long these counts were taken, as the kernel counts them together.
+# For each count of the processor, the column with the time in which its group counted.
 GROUPS = {
     **dict.fromkeys(("cycles", "instructions", "branches", "branch_misses"), "core_ns"),
     **dict.fromkeys(("cache_references", "cache_misses", "l1_misses"), "cache_ns"),
@@ -76,13 +76,13 @@ class MemoryTraffic(Table, name="memory_traffic", most_rows=MOST_EVENTS):
 
 
 class ThreadCounts(Counted):
-    """The sums of a thread, from when it was first seen."""
+    """The sums of a thread, from the time when it was first seen."""
 
     thread: Int32 = column("the thread", Threads)
 
 
 class OperatorCounts(Counted):
-    """Counts of the calling thread while an operator alone ran between two readings."""
+    """Counts of the calling thread between readings that one kind of operator filled."""
 
     name: Int32 = column("the operator", Strings)
     signature: Int32 = column("signature of its inputs", Signatures)
@@ -92,7 +92,7 @@ class OperatorCounts(Counted):
 
 
 class EventState(NamedTuple):
-    """An event, and why it is not counted ("" if it is). in_kernel: whether it is counted there too."""
+    """An event, and why it is not counted ("" if it is). in_kernel: whether it is also counted there."""
 
     name: str
     in_kernel: bool
@@ -105,9 +105,10 @@ class CounterFindings:
     """All counts of a process.
 
     Attributes:
-        events: those that were asked for.
-        read_bytes: what the memory controllers moved for all processes, None if they were not read;
-            written_bytes the same; traffic_ns: in which time.
+        events: all events that were tried.
+        read_bytes: bytes that the memory controllers read for all processes, None if not counted.
+        written_bytes: the same for bytes written.
+        traffic_ns: the time in which these were counted.
     """
 
     events: tuple[EventState, ...]

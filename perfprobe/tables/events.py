@@ -223,7 +223,7 @@ class LinkedOperators(RecordedCall):
         optional=True,
     )
     gpu_self_ns: Int64 = column(
-        "GPU time of what it launched itself, without CUDA graphs, which stand for many operators",
+        "GPU time of what it launched itself, without CUDA graphs, each of which covers many operators",
         combine=Combine.SUM,
         optional=True,
     )

@@ -1,4 +1,4 @@
-"""What is known of all steps where only the slow ones are kept (`--keep slow`)."""
+"""Steps of a run with `--keep slow`: sums of all, and rows of the slow ones."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from perfprobe.tables.trace import Line
 
 
 class Fate(IntEnum):
-    """What became of the rows of a step."""
+    """What became of the rows of operators."""
 
-    ORDINARY = 0  # of a step that is not slow: only added up
-    SLOW = 1  # kept
-    APART = 2  # between steps, in evaluations and in steps of --baseline: only added up
-    BEYOND = 3  # of a step larger than the buffer, added up before it ended
-    UNKEPT = 4  # of a slow step that is not kept, as too many were
+    ORDINARY = 0  # their step is not slow: only added up
+    SLOW = 1  # their step is slow: kept
+    APART = 2  # between steps, in evaluations or in steps of --baseline: only added up
+    BEYOND = 3  # the step did not fit in the buffer: added up before it ended
+    UNKEPT = 4  # their step is slow, but too many were kept before: only added up
 
 
 class StepSums(Table, name="step_sums", most_rows=MOST_EVENTS):
-    """All steps in a stretch of time. A sum is -1 if it is not known of one of them."""
+    """All steps in a stretch of time. A sum is -1 if the value of one of them is not known."""
 
     start_ns: Int64 = column("when the first one started")
     end_ns: Int64 = column("when the last one ended")
     steps: Int64 = column("number of steps")
     slow: Int64 = column("number of slow ones")
-    total_ns: Int64 = column("their time")
-    least_ns: Int64 = column("the shortest")
-    median_ns: Int64 = column("median, by nearest rank, of at most 4,096 steps drawn by chance")
-    p95_ns: Int64 = column("95th percentile, the same")
-    most_ns: Int64 = column("the longest")
+    total_ns: Int64 = column("sum of their durations")
+    least_ns: Int64 = column("duration of the shortest")
+    median_ns: Int64 = column("median duration, by nearest rank, of at most 4,096 steps drawn at random")
+    p95_ns: Int64 = column("95th percentile of these durations, by nearest rank")
+    most_ns: Int64 = column("duration of the longest")
     reader_ns: Int64 = column("time in the loader's `next`")
     cpu_ns: Int64 = column("CPU time of the loop's thread", optional=True)
     waited_ns: Int64 = column("time in which that thread waited for a processor", optional=True)
@@ -43,7 +43,10 @@ class StepSums(Table, name="step_sums", most_rows=MOST_EVENTS):
 
 
 class OperatorSums(Table, name="operator_sums", most_rows=MOST_EVENTS):
-    """Calls of an operator with the same inputs and stack, in steps of one fate, since the row before."""
+    """Calls of an operator with the same inputs and stack, in steps with the same fate.
+
+    A row has the calls since the row before it with the same key.
+    """
 
     until_ns: Int64 = column("when they were added up")
     fate: Int8 = column("a `Fate`")
@@ -52,9 +55,9 @@ class OperatorSums(Table, name="operator_sums", most_rows=MOST_EVENTS):
     signature: Int32 = column("its inputs", Signatures)
     stack: Int32 = column("the Python stack it was called from", Stacks)
     calls: Int64 = column("number of calls")
-    total_ns: Int64 = column("their time")
-    self_ns: Int64 = column("their time without operators inside")
-    most_ns: Int64 = column("the longest call")
+    total_ns: Int64 = column("sum of their durations")
+    self_ns: Int64 = column("the same without operators that they called")
+    most_ns: Int64 = column("duration of the longest call")
     below_1us: Int64 = column("calls shorter than 1 us")
     below_4us: Int64 = column("calls of 1 to 4 us")
     below_16us: Int64 = column("calls of 4 to 16 us")
@@ -70,7 +73,10 @@ class OperatorSums(Table, name="operator_sums", most_rows=MOST_EVENTS):
 
 
 class SampleSums(Table, name="sample_sums", most_rows=MOST_EVENTS):
-    """Samples of a thread with the same Python stack, in steps of one fate, since the row before."""
+    """Samples of a thread with the same Python stack, in steps with the same fate.
+
+    A row has the samples since the row before it with the same key.
+    """
 
     until_ns: Int64 = column("when they were added up")
     fate: Int8 = column("a `Fate`")
@@ -82,12 +88,12 @@ class SampleSums(Table, name="sample_sums", most_rows=MOST_EVENTS):
 
 @frozen
 class More:
-    """Something that a slow step had more of than an ordinary one.
+    """Something that the loop's thread did longer in a slow step than in an ordinary one.
 
     Attributes:
         what: "waiting for data", "waiting for a processor", "garbage collection", "running", or "blocked"
             (none of these).
-        usual_ns: mean of ordinary steps.
+        usual_ns: mean over ordinary steps.
     """
 
     what: str
@@ -102,7 +108,7 @@ class More:
 
 @frozen
 class LineTime:
-    """Time of one line in a step, or a difference of it. operator: with most of it, None without."""
+    """Time of one line in a step, or by how much it differs. operator: the one with most of it, or None."""
 
     line: Line
     time_ns: float
@@ -114,10 +120,10 @@ class SlowStep:
     """A slow step. start_s: since the epoch.
 
     Attributes:
-        parts: what it had more of, most first.
-        lines: the lines with more time than in an ordinary step, most first, with that difference; empty if
-            its rows were not kept.
-        phases: the same by the name of a phase.
+        parts: what took longer than in an ordinary step, most first.
+        lines: lines that took longer than in an ordinary step, and by how much, most first; empty if the
+            step's rows were not kept.
+        phases: names of phases that took longer, and by how much.
     """
 
     number: int
@@ -146,7 +152,7 @@ class Stretch:
 
 @frozen
 class KeptPart:
-    """What one recording knows of its steps. lines: time by line since the epoch, in all ordinary steps."""
+    """Steps of one recording. lines: when a sum was written (seconds since the epoch), the line, its time."""
 
     path: str
     stretches: Sequence[Stretch]
@@ -160,8 +166,8 @@ class KeptPart:
 class Drift:
     """How step times changed from the first fifth of the time to the last one.
 
-    change: of the median, a part of it; noise: median deviation of stretches from their median, doubled.
-    lines: the lines with most more time in a step, with that difference.
+    change: of the median, relative to it; noise: twice the median deviation of stretches from their median.
+    lines: those whose time in a step changed most, with the difference.
     """
 
     first_ns: int
@@ -172,13 +178,13 @@ class Drift:
 
     @property
     def is_clear(self) -> bool:
-        """Whether it is more than stretches differ anyway."""
+        """Whether the change is larger than the noise."""
         return abs(self.change) > max(self.noise, 0.03)
 
 
 @frozen
 class KeptRun:
-    """A run of which only slow steps were kept, of one recording or of all it was rotated into."""
+    """A run with `--keep slow`: one recording, or all files that it was rotated into."""
 
     parts: Sequence[KeptPart]
     median_ns: int

@@ -28,9 +28,9 @@ class LiveSteps(Table, name="live_steps", most_rows=MOST_EVENTS):
         optional=True,
     )
     is_recorded: Int8 = column("1 if operators were recorded during it")
-    is_baseline: Int8 = column("1 if `--baseline` left it out, to see what recording adds", optional=True)
-    is_slow: Int8 = column("1 if it was slow beside the steps before it (`--keep slow`)", optional=True)
-    is_partial: Int8 = column("1 if it was larger than the buffer, so that rows are missing", optional=True)
+    is_baseline: Int8 = column("1 if `--baseline` left it out, to measure what recording adds", optional=True)
+    is_slow: Int8 = column("1 if slow compared with the steps before it (`--keep slow`)", optional=True)
+    is_partial: Int8 = column("1 if it did not fit in the buffer, so that rows are missing", optional=True)
     cpu_ns: Int64 = column("CPU time of its thread (`--keep slow`)", optional=True)
     waited_ns: Int64 = column("time in which its thread waited for a processor", optional=True)
     collected_ns: Int64 = column("time of Python's garbage collections", optional=True)
@@ -52,13 +52,15 @@ class Added:
 
 @frozen
 class Baseline:
-    """Untraced steps beside the traced steps just before and behind them, in the same process.
+    """Compares untraced steps with the traced steps just before and after them, in the same process.
 
     Attributes:
-        steps: how many were left untraced; pairs: of them, those beside a traced one.
-        untraced_ns: median; traced_ns: median of the means of their neighbours.
-        added: median of what the neighbours take more, as a part of the untraced time.
-        added_cpu: the same of the CPU time of the loop's thread; None where it was not read.
+        steps: number of untraced steps.
+        pairs: how many of these have a traced neighbour.
+        untraced_ns: median duration of untraced steps.
+        traced_ns: median over the means of their neighbours.
+        added: median of how much longer the neighbours take, divided by the untraced time.
+        added_cpu: the same for the CPU time of the loop's thread; None if it was not read.
     """
 
     steps: int

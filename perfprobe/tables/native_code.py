@@ -12,33 +12,34 @@ from perfprobe.tables.strings import Strings
 
 
 class NativeFunctions(Table, name="native_functions"):
-    """Functions of libraries in which a thread was sampled, from the symbols of the libraries."""
+    """Functions in which a thread was sampled, from the symbols of their libraries."""
 
     library: Int32 = column(
         "path of its file, `[vdso]`, `(generated code)` or `(unknown)` for code that was unmapped", Strings
     )
     name: Int32 = column("its symbol, demangled; -1 where the library has no symbols", Strings)
     is_exact: Int8 = column(
-        "1: the symbol covers the address; 0: the library does not name it, and `name` is `a..b` for the "
-        "symbols before and after it"
+        "1: the symbol covers the address; 0: no symbol does, and `name` is `a..b` for the two around it"
     )
 
 
 class NativeMode(IntEnum):
-    """Where a thread was."""
+    """Where a thread was when it was sampled."""
 
     PROGRAM = 0
-    SYSTEM_CALL = 1  # in the kernel, which the function had called
-    INTERRUPTED = 2  # in the kernel, for a page fault or an interrupt
+    SYSTEM_CALL = 1  # in the kernel, in a system call
+    INTERRUPTED = 2  # in the kernel, in a page fault or an interrupt
 
 
 class NativeSamples(Table, name="native_samples", most_rows=MOST_EVENTS):
-    """Samples of threads, each after a period of CPU time, in the order of time. Recorded with `--native`."""
+    """Samples of threads, one after each period of CPU time, ordered by time. Recorded with `--native`."""
 
     time_ns: Int64 = column("when it was taken")
     cpu_ns: Int64 = column("CPU time that it stands for", combine=Combine.SUM)
     thread: Int32 = column("the thread", Threads)
-    function: Int32 = column("where it was; in the kernel, who went there", NativeFunctions)
+    function: Int32 = column(
+        "the function; of a sample in the kernel, the one that entered it", NativeFunctions
+    )
     mode: Int8 = column("a `NativeMode`")
 
 
@@ -72,17 +73,17 @@ PART_TEXTS = {
 
 
 class NativePlace(IntEnum):
-    """Whose work a sample is."""
+    """Which operator a sample belongs to."""
 
     OPERATOR = 0
     OUTSIDE = 1  # no operator ran
-    SEVERAL = 2  # a team's member, while several threads ran operators: it could be any of them
+    SEVERAL = 2  # of a team member while several threads ran operators: it could be any of these
 
 
 class NativeTimes(Table):
-    """CPU time of samples by operator and function. Team members work for the operator that runs.
+    """CPU time of samples by operator and function. A team member's samples are of the operator it works for.
 
-    The operator is the innermost one; its columns are -1 for samples of no operator.
+    The operator is the innermost one; its columns are -1 for samples outside of operators.
     """
 
     place: Int8 = column("a `NativePlace`")

@@ -16,7 +16,7 @@ class Collectives(Table):
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
     name: Int32 = column("the range that started it, `nccl:all_reduce`", Strings)
-    size_bytes: Int64 = column("size of its input tensors, or of its message", optional=True)
+    size_bytes: Int64 = column("size of its input tensors; in a trace, of its message", optional=True)
     group: Text = column("name of its process group, '' if not known")
     group_size: Int64 = column("ranks in that group", optional=True)
 

@@ -102,7 +102,7 @@ class Recording:
         return value
 
     def rank_fact(self, name: str) -> int | None:
-        """Returns what torchrun, or a trace, says of this rank: `rank`, `world_size`; None if nothing."""
+        """Returns `rank` or `world_size`, as set by torchrun or a trace; None if it is not set."""
         told = self.fact("rank", name)
         told = self.fact("trace", name) if told is None else told
         return told if type(told) is int and told >= 0 else None

@@ -37,7 +37,7 @@ class StepMark(IntEnum):
     COMPILE = 2  # torch.compile was at work in it
     OUTLIER = 3  # far longer than the median
     CUT = 4  # the last one, which did not end with the recording
-    BASELINE = 5  # its operators were not recorded, to see what recording adds (`--baseline`)
+    BASELINE = 5  # its operators were not recorded, to measure what recording adds (`--baseline`)
 
 
 LEFT_OUT_TEXTS = {

@@ -121,7 +121,7 @@ class Trace:
         python: Python functions; None if neither functions nor stacks were recorded.
         gpu: None if no GPU was recorded.
         module_types: the class of every module.
-        memory: None if no memory was recorded, or only by the autograd profiler.
+        memory: None unless the observer recorded memory.
         children_ran: starts and ends of when recorded child processes ran; None if there are none.
     """
 

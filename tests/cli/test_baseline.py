@@ -79,4 +79,4 @@ def test_too_few_steps_are_a_loss(tmp_path: Path) -> None:
     recording = storage.read(tmp_path / "run.perfprobe")
     losses = recording[Losses]
     counts = dict(zip(losses.reason.tolist(), losses.count.tolist(), strict=True))
-    assert counts["steps that --baseline was to leave unrecorded: the program had 10 steps"] == 2
+    assert counts["untraced steps of --baseline: missing, the program had only 10 steps"] == 2

@@ -181,7 +181,7 @@ def test_the_report_of_a_kept_run_names_the_planted_lines(planted: tuple[Path, R
     text = report(planted[0], "run.perfprobe")
     assert text.startswith("Slow steps")
     assert "of 160 steps" in text
-    assert "Watching cost at least" in text
+    assert "Recording cost at least" in text
 
 
 def test_a_killed_run_is_readable_and_its_files_go_on_one_after_the_other(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_killed_run_is_readable_and_its_files_go_on_one_after_the_other(tmp_pa
     ("given", "said"),
     [
         ({"keep": "fast"}, "there is no choice of steps"),
-        ({"keep": "slow", "steps": "1:2"}, "watches all steps"),
+        ({"keep": "slow", "steps": "1:2"}, "needs all steps"),
         ({"keep": "slow", "operators": "autograd"}, "only the observer"),
         ({"keep": "slow", "wait": True}, "with --wait"),
         ({"rotate": 1000}, "too small"),

@@ -1,1 +1,1 @@
-"""Explains the slow steps of a run of which only those were kept, and how step times changed."""
+"""Runs with `--keep slow`: explains the slow steps, and how step times changed."""

@@ -1,4 +1,4 @@
-"""Puts the recordings of one run one after the other: how step times changed, and because of which lines."""
+"""Joins the recordings of one run: how step times changed, and because of which lines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _MOST_LINES = 3
 
 
 def joined(parts: Sequence[KeptPart]) -> KeptRun:
-    """The run, its parts in the order of time."""
+    """Returns the run, its parts ordered by time."""
     ordered = sorted(parts, key=lambda part: part.stretches[0].start_s if part.stretches else 0)
     stretches = [each for part in ordered for each in part.stretches]
     return KeptRun(ordered, median_of(stretches), drift(ordered, stretches))
 
 
 def median_of(stretches: Sequence[Stretch]) -> int:
-    """The median of the stretches' medians, by number of steps; 0 without any."""
+    """Returns the median of the stretches' medians, weighted by steps; 0 without stretches."""
     if not stretches:
         return 0
     medians_ns, steps = _columns(stretches)
@@ -34,7 +34,7 @@ def median_of(stretches: Sequence[Stretch]) -> int:
 
 
 def drift(parts: Sequence[KeptPart], stretches: Sequence[Stretch]) -> Drift | None:
-    """The last fifth of the time beside the first one; None with few stretches."""
+    """Compares the last fifth of the time with the first; None with fewer than ten stretches."""
     if len(stretches) < _FEWEST:
         return None
     start_s, end_s = stretches[0].start_s, stretches[-1].end_s

@@ -1,7 +1,7 @@
 """The time of each line of the user's code in slow and in ordinary steps.
 
-From samples of the loop's thread, which show Python and waiting too; where there are none, or the step is
-too short for them, from operators.
+Samples of the loop's thread give it: they also show Python and waiting. Without samples, and for steps too
+short for them, operators give it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from perfprobe.tables.trace import Trace
 
 
 class KeptLines:
-    """Takes the operators of a trace, which are those of slow steps. Frames stand for lines; -1 is none."""
+    """Takes the operators of a trace, all of slow steps. A line is a frame's number; -1 is none."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -33,7 +33,7 @@ class KeptLines:
         self._operators: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch: self time by step, line and operator."""
+        """Takes the next batch: sums self time by step, line and operator."""
         at = np.searchsorted(self.slow.start_ns, batch.end_ns, "right") - 1
         inside = (at >= 0) & (batch.end_ns <= np.append(self.slow.end_ns, np.int64(0))[at])
         frame = self._frames[batch.stack]
@@ -42,14 +42,14 @@ class KeptLines:
             self._operators[step][line, name] += self_ns
 
     def of_operators(self, step: int) -> Counter[int]:
-        """Self time of operators by frame in a slow step."""
+        """Returns the self time of operators by frame in a slow step."""
         found: Counter[int] = Counter()
         for (frame, _), self_ns in self._operators[step].items():
             found[frame] += self_ns
         return found
 
     def main_operator(self, step: int, frame: int) -> tuple[str, int] | None:
-        """The operator with most self time at a line in a slow step, and that time."""
+        """Returns the operator with most self time at a line in a slow step, and that time."""
         own = {name: ns for (line, name), ns in self._operators[step].items() if line == frame}
         if not own:
             return None
@@ -57,7 +57,7 @@ class KeptLines:
         return self._trace.recording[Strings][name], own[name]
 
     def of_samples(self, step: int) -> Counter[int]:
-        """Sampled time of the loop's thread by frame in a slow step."""
+        """Returns the sampled time of the loop's thread by frame in a slow step."""
         rows, found = self._samples, Counter[int]()
         start_ns, end_ns = int(self.slow.start_ns[step]), int(self.slow.end_ns[step])
         first = int(np.searchsorted(rows.end_ns, start_ns, "right"))
@@ -77,7 +77,7 @@ class KeptLines:
         return rows.take(np.argsort(rows.start_ns, kind="stable"))
 
     def usual_samples(self) -> Iterator[tuple[int, int, int]]:
-        """Of ordinary steps: when it was added up, the frame, and the sampled time of the loop's thread."""
+        """Yields sums of ordinary steps: when they were written, frame, sampled time of the loop's thread."""
         rows, live = self._trace.recording[SampleSums], self._trace.recording[LiveSteps]
         if len(live) == 0:
             return
@@ -86,7 +86,7 @@ class KeptLines:
         yield from _each(rows.until_ns, self._frames[rows.stack], rows.time_ns)
 
     def usual_operators(self) -> Iterator[tuple[int, int, int]]:
-        """The same from operators: their self time."""
+        """Yields the same with the self time of operators."""
         rows = self._trace.recording[OperatorSums]
         rows = rows.take(rows.fate == Fate.ORDINARY)
         yield from _each(rows.until_ns, self._frames[rows.stack], rows.self_ns)

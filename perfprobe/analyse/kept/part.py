@@ -1,4 +1,4 @@
-"""What one recording knows of a run of which only slow steps were kept."""
+"""What one recording of a run with `--keep slow` says about its steps."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from perfprobe.tables.steps import PHASE_TEXTS, StepPhase, StepTimes
 from perfprobe.tables.trace import Line, Trace
 
 _SECOND_NS = 1e9
-_SEEN_BY_SAMPLES_NS = 20_000_000  # of a step beyond an ordinary one: some four looks
+_SEEN_BY_SAMPLES_NS = 20_000_000  # a shorter excess over an ordinary step has fewer than about four samples
 _MOST_LINES = 3
-_WORTH = 0.1  # of what a step took longer
+_WORTH = 0.1  # of the time that a step took longer; lines with less are left out
 _MEASURED = {
     "waiting for data": "reader_ns",
     "waiting for a processor": "waited_ns",
     "garbage collection": "collected_ns",
     "running": "cpu_ns",
 }
-_AWAY = ("running", "waiting for a processor", "waiting for data")  # what is not of these is "blocked"
+_AWAY = ("running", "waiting for a processor", "waiting for data")  # the rest of a step is "blocked"
 
 
 class KeptWatch:
-    """Takes the operators of a trace batch by batch; `result` is None where all steps were kept."""
+    """Takes the operators of a trace batch by batch."""
 
     def __init__(self, trace: Trace, times: StepTimes) -> None:
         self._trace = trace
@@ -39,12 +39,12 @@ class KeptWatch:
         self._lines = KeptLines(trace)
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch."""
+        """Takes the next batch."""
         if self._is_kept:
             self._lines.add(batch)
 
     def result(self) -> KeptPart | None:
-        """All that is known."""
+        """Returns slow and ordinary steps; None if all steps were kept."""
         if not self._is_kept:
             return None
         recording = self._trace.recording
@@ -78,7 +78,10 @@ class KeptWatch:
         )
 
     def _phases(self, slow: LiveSteps, row: int, usual: _Usual) -> list[tuple[str, int]]:
-        """What a kept step had more of by phase, most first; none without samples of ordinary steps."""
+        """By how much each phase took longer than in an ordinary step, most first.
+
+        Empty without samples of ordinary steps.
+        """
         steps, parts = self._times.steps, self._times.step_phases
         middle_ns = (int(slow.start_ns[row]) + int(slow.end_ns[row])) // 2
         found = np.flatnonzero((steps.start_ns <= middle_ns) & (middle_ns < steps.end_ns))
@@ -93,7 +96,7 @@ class KeptWatch:
 
 
 class _Usual:
-    """What an ordinary step has of everything: means."""
+    """Means of ordinary steps: time by line, by phase, and by what the thread did."""
 
     def __init__(self, trace: Trace, lines: KeptLines, steps: int, sums: StepSums, rows: LiveSteps) -> None:
         self._trace, self._lines, self._steps = trace, lines, steps
@@ -119,13 +122,13 @@ class _Usual:
         }
 
     def more(self, slow: LiveSteps, row: int) -> list[More]:
-        """What a step had more of, most first."""
+        """What the thread did longer than in an ordinary step, most first."""
         own = _parts(slow, row)
         found = [More(what, time_ns, int(self.parts.get(what, 0))) for what, time_ns in own.items()]
         return sorted((each for each in found if each.more_ns > 0), key=lambda each: -each.more_ns)
 
     def lines(self, step: int, time_ns: int) -> list[LineTime]:
-        """The lines with more time than in an ordinary step, most first."""
+        """The lines that took longer than in an ordinary step, most first."""
         usual_ns = sum(self.parts.get(what, 0) for what in ("running", "blocked", "waiting for a processor"))
         beyond_ns = max(time_ns - usual_ns, 0)
         of_samples = self._lines.of_samples(step) if self._samples else Counter[int]()
@@ -144,7 +147,7 @@ class _Usual:
         return found
 
     def by_time(self, offset_ns: int) -> Iterator[tuple[float, Line, int]]:
-        """Time by line in all ordinary steps, and when it was added up, in seconds since the epoch."""
+        """Yields for ordinary steps: when a sum was written (seconds since the epoch), the line, its time."""
         summed: Counter[tuple[int, int]] = Counter()
         for until_ns, frame, time_ns in self._samples or self._operators:
             summed[until_ns, frame] += time_ns
@@ -162,7 +165,7 @@ def _means(rows: Sequence[tuple[int, int, int]], steps: int) -> dict[int, float]
 
 
 def _parts(rows: LiveSteps, row: int) -> dict[str, int]:
-    """A step's time, by what its thread did. Blocked: neither running nor waiting for a processor."""
+    """A step's time by what its thread did. Blocked: neither running nor waiting for a processor or data."""
     time_ns = int(rows.end_ns[row] - rows.start_ns[row])
     known = {what: int(getattr(rows, name)[row]) for what, name in _MEASURED.items()}
     if all(known[each] >= 0 for each in _AWAY):
@@ -171,7 +174,7 @@ def _parts(rows: LiveSteps, row: int) -> dict[str, int]:
 
 
 def _usual_parts(sums: StepSums, rows: LiveSteps, steps: int) -> dict[str, float]:
-    """Means of ordinary steps: sums of all without the slow ones, where they are known."""
+    """Means of ordinary steps: sums of all steps less those of slow ones, as far as they are known."""
     slow = rows.take((rows.is_slow > 0) & (rows.is_evaluation == 0))
     apart: Counter[str] = Counter()
     for row in range(len(slow)):
@@ -199,7 +202,7 @@ def _stretches(sums: StepSums, offset_ns: int) -> list[Stretch]:
 
 
 def _offset_ns(trace: Trace) -> int:
-    """From the recording's clock to the time since the epoch; 0 where it is not known."""
+    """What to add to the recording's clock for the time since the epoch; 0 if not known."""
     recording = trace.recording
     realtime_ns, monotonic_ns = (recording.number("clock", name) for name in ("realtime_ns", "monotonic_ns"))
     return 0 if realtime_ns is None or monotonic_ns is None else int(realtime_ns - monotonic_ns)

@@ -211,7 +211,7 @@ def _added(layers: Layers, bounds: Int64, overlaps: tuple[Covered, Covered | Non
 
 
 def _stretches(layers: Layers, bounds: Int64) -> Iterator[Painted]:
-    """The painted time, some steps at a time, so that memory does not grow with their number."""
+    """Yields the painted time of some steps at a time, so that memory does not grow with their number."""
     cuts = distinct(bounds)
     for first in range(0, max(len(cuts) - 1, 1), _STEPS_AT_ONCE):
         own = cuts[first : first + _STEPS_AT_ONCE + 1]
@@ -219,7 +219,7 @@ def _stretches(layers: Layers, bounds: Int64) -> Iterator[Painted]:
 
 
 def _of_looks(looks: Looks, painted: Painted, phase: Int8) -> Int8:
-    """The phases of samples, with those that are in, or behind, what is painted."""
+    """Sets the phases of samples that are in or after what is painted; others keep theirs."""
     if len(painted.start_ns) == 0:  # a step of 0 ns
         return phase
     at = np.searchsorted(painted.start_ns, looks.time_ns, "right") - 1

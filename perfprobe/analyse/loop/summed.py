@@ -63,7 +63,7 @@ class Kept:
         return table
 
     def overlaps(self) -> Iterator[tuple[str, Int64]]:
-        """What else ran in that time, each as `by_phase` has it, -1 everywhere where that is not known.
+        """Yields what else ran in that time, each in the form of `by_phase`; all -1 if it is not known.
 
         One at a time, because each takes a hundred bytes a step.
         """

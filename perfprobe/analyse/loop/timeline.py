@@ -161,7 +161,7 @@ class Timeline:
         return phase, anchor
 
     def _zeroes(self, rows: LinkedOperators) -> Mask:
-        """Which operators are zero_grad, of traces that have no Python: of zeroing each gradient, several."""
+        """Which operators are zero_grad, in traces without Python: two `zero_` in a row, or a foreach one."""
         alone = (rows.stack < 0) & self._is_zero[rows.name]
         beside = np.append(alone[1:], False) | np.append(False, alone[:-1])
         return np.asarray((alone & beside) | ((rows.stack < 0) & self._is_zero_all[rows.name]))

@@ -1,6 +1,6 @@
-"""Steps whose operators were left out: the steps beside them end where these begin.
+"""Steps whose operators were not recorded: a step next to one ends where it begins, or begins where it ends.
 
-Only what found steps while the program ran (table `live_steps`) knows when they began and ended.
+Their times are known from the table `live_steps` only, which is written while the program runs.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from perfprobe.tables.trace import Trace
 
 
 class Unrecorded:
-    """What was not recorded, by thread of the system."""
+    """Unrecorded steps, by the system's number of their thread."""
 
     def __init__(self, trace: Trace) -> None:
         rows = counted(trace.recording[LiveSteps])
@@ -24,7 +24,7 @@ class Unrecorded:
         self._threads = trace.recording.os_threads()[self._rows.thread]
 
     def apart(self, thread: int, spans: Sequence[Span]) -> Sequence[Span]:
-        """The steps of a thread without the time of those left out, and the steps of `--baseline` too."""
+        """Returns a thread's steps, cut where unrecorded ones begin or end, and those of `--baseline`."""
         rows = self._rows.take(self._threads == thread)
         if len(rows) == 0 or not spans:
             return spans
@@ -36,12 +36,12 @@ class Unrecorded:
 
 
 def counted(rows: LiveSteps) -> LiveSteps:
-    """The rows of the source of steps that counts: the lowest."""
+    """Returns the rows of the preferred source of steps, which has the lowest number."""
     return rows.take(rows.source == rows.source.min()) if len(rows) else rows
 
 
 def _without(span: Span, starts_ns: Int64, ends_ns: Int64) -> Span:
-    """The span without what is left out before its first event and behind its last one."""
+    """The span, cut to end at unrecorded steps: the last before its first event, the first after its last."""
     if not span.events:
         return span
     first_ns = min(event.start_ns for event in span.events)

@@ -87,7 +87,7 @@ def _next_in_step(time_ns: Int64, moments: Moments) -> Int64:
 
 
 def _outlives(start_ns: Int64, end_ns: Int64, parts: Spans) -> Mask:
-    """Whether each outlives the part of the step that allocated it; outside of parts, if it is never freed."""
+    """Whether each outlives the part of the step that allocated it; outside of parts, if it is not freed."""
     place = parts.around(start_ns)
     until_ns = np.where(place >= 0, np.append(parts.end_ns, NEVER_NS - 1)[place], NEVER_NS - 1)
     return np.asarray(end_ns > until_ns)

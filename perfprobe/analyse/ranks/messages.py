@@ -13,23 +13,25 @@ from perfprobe.tables.trace import Trace
 
 
 class Messages:
-    """Collects operators that describe messages."""
+    """Collects operators whose signature describes a message."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
         self._rows: list[Int64] = []  # start, end, thread and signature
-        self._told = lru_cache(1 << 14)(self._message)
+        self._described = lru_cache(1 << 14)(self._message)
 
     def add(self, rows: LinkedOperators) -> None:
-        """Adds those of a batch."""
+        """Adds operators that describe messages."""
         if len(rows):
             columns = (rows.start_ns, rows.end_ns, rows.thread, rows.signature)
             self._rows.append(np.stack([column.astype(np.int64) for column in columns]))
 
     def around(self, ranges: list[Int64]) -> Int64:
-        """Returns the signature that tells the message of each range, -1 if none: of the operator around it.
+        """Returns for each range the signature that describes its message, -1 if none.
 
-        ranges: their starts, ends, threads, names and own signatures.
+        It is that of the operator around the range.
+
+        ranges: starts, ends, threads, names and own signatures.
         """
         start_ns, _, thread, _, signature = ranges
         found = signature.copy()
@@ -44,9 +46,9 @@ class Messages:
 
     def columns(self, signature: Int64) -> tuple[Int64, Text, Int64]:
         """Returns the sizes in bytes, the groups and their sizes, as `Collectives` has them."""
-        told = [self._told(row) for row in signature.tolist()]
-        groups = np.array([*(message.group for message in told), None], np.object_)[:-1]
-        sizes = [[message.size_bytes, message.group_size] for message in told]
+        messages = [self._described(row) for row in signature.tolist()]
+        groups = np.array([*(message.group for message in messages), None], np.object_)[:-1]
+        sizes = [[message.size_bytes, message.group_size] for message in messages]
         size_bytes, group_size = np.array(sizes, np.int64).reshape(-1, 2).T
         return size_bytes, groups, group_size
 

@@ -53,7 +53,7 @@ class RankWatch:
         self._add_lines(batch)
 
     def _add_lines(self, batch: LinkedOperators) -> None:
-        """Adds the self time of what the steps' thread ran, by frame."""
+        """Adds the self time of the operators of the steps' thread, by frame."""
         loops, steps = self._times.loops, self._times.steps
         if len(loops) == 0 or len(steps) == 0:
             return
@@ -106,7 +106,7 @@ class RankWatch:
         return self._by_line(np.bincount(frames + 1, taken_ns, 1).astype(np.float64))
 
     def _by_line(self, summed: npt.NDArray[np.float64]) -> dict[Line, int]:
-        """Returns times by frame + 1 as times by line, under the first function that is there."""
+        """Returns times by frame + 1 as times by line. A line is named by its first function."""
         places: dict[tuple[str, int], Line] = {}
         found: dict[Line, int] = {}
         for frame in np.flatnonzero(summed[1:] > 0).tolist():

@@ -12,13 +12,13 @@ SOURCES: dict[str, str] = {
     "samples are not affected.",
     "gpu": "Work of a GPU was not recorded, or only some of it. Sums that are too small have a +.",
     "ranges": "Named ranges are missing.",
-    "memory": "Memory that was not seen, or not recorded: figures of `--memory` leave it out.",
+    "memory": "Memory that was not recorded: figures of `--memory` do not include it.",
     "emit": "Ranges for another tool (`--emit`) were not set.",
     "steps": "Steps were not found while the program ran, or only some of them.",
     "processes": "Child processes are not in the report. Their CPU time may be most of the work.",
     "processors": "It is not known how long threads waited for a processor, or what other processes used.",
-    "native": "Native code was not sampled, or only some of it. Other figures are not affected.",
-    "counters": "Events were not counted: the reason and what would allow it follow.",
+    "native": "Native code was not sampled, or only a part of it. Other figures are not affected.",
+    "counters": "Events were not counted. The reason follows, and what would allow it.",
     "garbage collections": "Python's garbage collections were not recorded: their time counts elsewhere.",
     "bench": "Measurements beside the recording cannot be used.",
 }
@@ -27,12 +27,12 @@ SOURCES: dict[str, str] = {
 REASONS: dict[str, str] = {
     "operators of steps outside of the windows": "`--steps` or `--duration` asked for it: figures are of the "
     "recorded steps alone, wall and CPU time are of the whole program.",
-    "operators of ordinary steps are only in the sums": "`--keep slow` asked for it: tables of operators and "
-    "lines are of the slow steps alone. *Slow steps* compares them with all others.",
-    "slow steps that are only in the sums": "`--keep slow` writes at most 32 MB of slow steps at once and "
-    "400 bytes more each second. How long these steps took is known, but not because of which line.",
-    "slow steps larger than the buffer": "Operators wait in the buffer until their step ends. Of a larger "
-    "step the first ones are only in the sums.",
+    "operators of ordinary steps": "`--keep slow` asked for it: tables of operators and lines cover slow "
+    "steps only. *Slow steps* compares these with all others.",
+    "slow steps of which only sums are kept": "`--keep slow` writes at most 32 MB of slow steps at once, and "
+    "400 bytes more each second. The durations of these steps are known, their lines are not.",
+    "slow steps larger than the buffer": "Operators stay in the buffer until their step ends. If the step "
+    "does not fit, its first operators are only in the sums.",
     "counting took more than 10 % of a second": "cProfile slows programs with many small calls, so it was "
     "switched off: **ncalls** covers the first part of the run (`1,234+`), times by samples cover all of "
     "it. `--python cprofile` counts to the end.",

@@ -155,26 +155,26 @@ MACHINE: dict[str, str] = {
 }
 
 MEMORY: dict[str, str] = {
-    "category": "**parameters**: of modules, with their buffers. **gradients**: allocated in backward, alive "
-    "at its end. **optimizer state**: so in an optimizer's step. **activations**: allocated in forward, "
-    "alive when the step's backward begins. **inputs**: allocated outside of modules, backward and "
-    "optimizers, as batches are. **kept from earlier steps**: activations of a step that is over, inputs of "
-    "the one before it. **temporaries**: all else.",
-    "of peak": "at peak as a part of all that was alive then.",
+    "category": "**parameters**: also buffers of modules. **gradients**: allocated in backward, alive at its "
+    "end. **optimizer state**: allocated in an optimizer's step, alive at its end. **activations**: "
+    "allocated in forward, alive when the step's backward begins. **inputs**: allocated outside of modules, "
+    "backward and optimizers, as batches are. **kept from earlier steps**: activations and temporaries that "
+    "outlive their step, inputs that also outlive the next one. **temporaries**: all else.",
+    "of peak": "**at peak** divided by all memory alive then.",
     "storages": "Number of storages alive at the peak. Tensors may share one.",
     "at peak": "Bytes that it had allocated and that were alive when most memory was held.",
     "for backward": "Bytes that it allocated in a step's forward and that were alive when the step's "
-    "backward began, each storage once: mean of the steps that count.",
-    "growth/step": "By how much what it holds grows from one step's end to the next: median of the slopes of "
-    "all pairs of steps, empty for what does not grow in every quarter of the steps. What grows without end "
-    "is a leak.",
+    "backward began: mean of the steps that count.",
+    "growth/step": "Growth of the memory it holds from one step's end to the next: median slope over all "
+    "pairs of steps. Empty if it does not grow in every quarter of the run. Memory that grows without end is "
+    "a leak.",
     "held": "Bytes that it allocated and that were still alive at the recording's end.",
     "allocated": "Sum of all its allocations.",
-    "freed": "Bytes that were freed in it, whoever had allocated them. What Python frees between operators "
-    "has no line.",
+    "freed": "Bytes that were freed in it, whoever had allocated them. Memory that Python frees between "
+    "operators has no line.",
     "allocations": "Number of storages that it allocated.",
     "line": "Line of the program that allocated it; in backward that of the forward call.",
     "module": "Innermost module that allocated it; in backward that of the forward call.",
     "phase": "Phase in which it was allocated.",
-    "operator": "Operator that allocated it: not `aten::empty`, but the one around it.",
+    "operator": "Operator that allocated it; for `aten::empty` the operator around it.",
 }

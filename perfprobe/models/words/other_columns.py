@@ -236,12 +236,12 @@ SLOW_STEPS: dict[str, str] = {
     "at": "When it began, by the clock.",
     "took": "Its duration.",
     "more": "How much longer than the median of all steps.",
-    "line with most of it": "The line that took most more time than in an ordinary step, and that time: by "
-    "samples of the loop's thread, in short steps by operators. Then the operator with most of it.",
-    "more of": "What it had more of than an ordinary step: waiting for data, waiting for a processor, "
+    "line with most of it": "The line whose time exceeds that in an ordinary step the most, and by how much: "
+    "by samples of the loop's thread, in short steps by operators. Then the operator with most of that time.",
+    "more of": "What took longer than in an ordinary step: waiting for data, waiting for a processor, "
     "garbage collection, running, or blocked (none of the others: a sleep, a lock, a disk).",
     "in phase": "The phases in which it took longer.",
-    "from": "When this part of the time began.",
+    "from": "When this stretch of time began.",
     "steps": "Number of steps.",
     "median": "Median of their durations.",
     "p95": "95th percentile of their durations.",

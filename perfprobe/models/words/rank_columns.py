@@ -19,7 +19,7 @@ RANKS: dict[str, str] = {
     "collective": "Range that started the collective.",
     "group": "Name of its process group, if recorded.",
     "calls": "Number of calls in each rank that all ranks have.",
-    "size": "Size of the input tensors, or of the messages of a trace, of all calls of one rank.",
+    "size": "Size of the input tensors of all calls of one rank; in traces, of their messages.",
     "time": "Time in these calls, as the mean over ranks.",
     "mean time": "Mean time of one call.",
     "bus rate": "Bytes that a rank sends, as nccl-tests counts them (all_reduce: 2(n-1)/n of the size), "

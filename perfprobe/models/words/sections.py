@@ -18,7 +18,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "slow-steps": (
         ("Slow steps", "Course"),
         "windows",
-        "The slow steps of a long run, what each had more of than an ordinary one, and how step times "
+        "The slow steps of a long run, what took longer in each than in an ordinary one, and how step times "
         "changed (`--keep slow`).",
     ),
     "operators": (
@@ -141,13 +141,13 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "native": (
         ("Native code",),
         "native",
-        "What CPU time of operators consists of, by functions in which threads were sampled (`--native`).",
+        "What operators spend CPU time on, by the functions in which threads were sampled (`--native`).",
     ),
     "counters": (
         ("Counters",),
         "native",
-        "Counts of the processor and the kernel for threads and operators (`--counters`), and why events are "
-        "not counted.",
+        "Events that the processor and the kernel counted, by thread and operator (`--counters`), and why "
+        "events are not counted.",
     ),
     "sources": (
         ("Sources",),
@@ -188,11 +188,11 @@ FIRST_SCREEN: dict[str, str] = {
     "CHECKED": "If nothing stands out: what was checked.",
     "UNKNOWN": "If nothing stands out: what was not recorded or measured, and the option for it.",
     "BLIND": "The smallest gain that could have been seen in these steps, given how much they vary.",
-    "RANKS": "Of several ranks of one run: the one that the others waited for, with line and phase.",
+    "RANKS": "In reports of several ranks: the straggler, with the line and phase that made it late.",
     "CPU": "Cores used of cores allowed, what other processes used (neighbours), and waiting for a "
     "processor.",
-    "MEMORY": "The most memory that tensors held at once (`--memory`), and what for. Below it: the growth of "
-    "a step, if there is any, and the line whose memory grows most.",
+    "MEMORY": "The most memory that tensors held at once, by category (`--memory`). If memory grows: by how "
+    "much in a step, and at which line.",
     "GPU": "How much of the time between its first and last work the busiest GPU was busy, what follows, and "
     "the line with most of its idle time.",
     "CUT": "The recording is incomplete, and why.",

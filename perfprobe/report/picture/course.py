@@ -1,4 +1,4 @@
-"""The course of a long run as a picture: step times over the clock, and the slow steps with their lines."""
+"""A picture of a long run: step times over the time of day, and the slow steps with their lines."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def draw(findings: Findings, path: str) -> None:
 
 
 def _slow(axes: Any, rows: list[SlowStepRow]) -> None:
-    """A point for each slow step, in the color of its line."""
+    """Draw a point for each slow step, in the color of its line."""
     lines = [cause.line for cause in cause_rows(rows) if cause.line is not None][:_MOST_LINES]
     groups = [(place(line), [row for row in rows if row.line == line]) for line in lines]
     groups.append(("slow, other lines", [row for row in rows if row.line not in lines]))

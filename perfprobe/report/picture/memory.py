@@ -1,4 +1,4 @@
-"""Memory as a picture: what was held over time, by category."""
+"""A picture of memory: what was held over time, by category."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from perfprobe.tables.memory import CATEGORY_TEXTS, MemoryCategory, MemoryUse
 from perfprobe.tables.steps import StepTimes
 
 _LONGEST_TITLE = 100
-_MOST_STEPS = 60  # with more of them lines would cover the areas
-# Okabe and Ito's colours, from below: what stays comes first.
+_MOST_STEPS = 60  # with more steps, their lines would cover the areas
+# Colours of Okabe and Ito, from bottom to top: long-lived memory is at the bottom.
 _COLORS = {
     MemoryCategory.PARAMETER: "#0072B2",
     MemoryCategory.OPTIMIZER: "#009E73",
@@ -71,7 +71,7 @@ def _fill(axes: Any, findings: Findings, use: MemoryUse) -> None:
 
 
 def by_moment(use: MemoryUse) -> tuple[Any, Any]:
-    """The moments of the timeline, and bytes by category and moment."""
+    """Returns the moments of the timeline, and bytes by category and moment."""
     rows = use.timeline
     is_first = np.append(True, rows.time_ns[1:] != rows.time_ns[:-1])[: len(rows)]
     moment = np.cumsum(is_first) - 1

@@ -11,9 +11,10 @@ from perfprobe.tables.live_steps import Added, Baseline
 
 @frozen(kw_only=True)
 class BaselineRow:
-    """Medians over the pairs. added: by recording, as a part of the untraced time, with its 95 % interval.
+    """Medians over the pairs. added: by recording, divided by the untraced time, with its 95 % interval.
 
-    added_cpu: the same of the CPU time of the loop's thread. told: the one of both that is more certain.
+    added_cpu: the same for the CPU time of the loop's thread. shown: of these two, the one that is printed;
+    is_cpu: whether it is that of CPU time.
     """
 
     steps: int
@@ -26,17 +27,17 @@ class BaselineRow:
     added_cpu: float | None
     added_cpu_low: float | None
     added_cpu_high: float | None
-    told: Added = unwritten()
-    tells_cpu: bool = unwritten()
+    shown: Added = unwritten()
+    is_cpu: bool = unwritten()
 
 
 def baseline_rows(findings: Findings) -> list[BaselineRow]:
-    """One row, or none where no step was left untraced."""
+    """One row; none if no step was left untraced."""
     found = findings.get(Baseline)
     if found is None:
         return []
     cpu, wall = found.added_cpu, found.added
-    tells_cpu = cpu is not None and not wall.is_sure and cpu.is_sure
+    is_cpu = cpu is not None and not wall.is_sure and cpu.is_sure
     return [
         BaselineRow(
             steps=found.steps,
@@ -49,21 +50,21 @@ def baseline_rows(findings: Findings) -> list[BaselineRow]:
             added_cpu=None if cpu is None else cpu.median,
             added_cpu_low=None if cpu is None else cpu.low,
             added_cpu_high=None if cpu is None else cpu.high,
-            told=cpu if cpu is not None and tells_cpu else wall,
-            tells_cpu=tells_cpu,
+            shown=cpu if cpu is not None and is_cpu else wall,
+            is_cpu=is_cpu,
         )
     ]
 
 
 def added_text(row: BaselineRow) -> str:
-    """`+2.1 % (+1.2 to +3.0, measured)`; on a busy machine of CPU time."""
-    told, what = row.told, " CPU" if row.tells_cpu else ""
+    """Returns `+2.1 % (+1.2 to +3.0, measured)`; on a busy machine for CPU time."""
+    shown, what = row.shown, " CPU" if row.is_cpu else ""
     between = ""
-    if told.low is not None and told.high is not None:
-        between = f"{100 * told.low:+.1f} to {100 * told.high:+.1f}, "
-    return f"{100 * told.median:+.1f} %{what} ({between}measured)"
+    if shown.low is not None and shown.high is not None:
+        between = f"{100 * shown.low:+.1f} to {100 * shown.high:+.1f}, "
+    return f"{100 * shown.median:+.1f} %{what} ({between}measured)"
 
 
 def untraced_text(row: BaselineRow) -> str:
-    """`untraced step 10.2 ms`."""
+    """Returns `untraced step 10.2 ms`."""
     return f"untraced step {units.duration(row.untraced_ns)}"

@@ -24,8 +24,8 @@ _STALLED = 0.3  # of the cycles
 class CountsRow:
     """Counts of a thread or of an operator, None for what was not counted.
 
-    counts: as in the table, those of the processor scaled to all of the time. counted: by group, the part of
-    the time in which it counted. cpi: cycles for an instruction. reading: what that means.
+    counts: as in the table; those of the processor are scaled to the whole time. counted: for each group, in
+    which part of the time it counted. cpi: cycles per instruction. reading: what the CPI means.
     """
 
     line: Line | None = place()
@@ -43,7 +43,7 @@ class CountsRow:
 
 @frozen(kw_only=True)
 class EventRow:
-    """An event: whether it was counted, also in the kernel, else why not and what would allow it."""
+    """An event: whether it was counted, and in the kernel too; if not, why, and what would allow it."""
 
     event: str
     is_counted: bool
@@ -113,19 +113,19 @@ def _row(value: dict[str, Any], **named: Any) -> CountsRow:
 
 
 def scaled(count: int, enabled_ns: int, counted_ns: int) -> int | None:
-    """A count for all of the time, from the part in which its group counted; None if that is none."""
+    """Returns a count for the whole time, scaled from the part in which its group counted; None if none."""
     if count < 0 or counted_ns <= 0:
         return None
     return round(count * (enabled_ns / counted_ns)) if enabled_ns > counted_ns else count
 
 
 def part(counted_ns: int, enabled_ns: int) -> float | None:
-    """The part of the time in which a group counted; None if it was never to count."""
+    """Returns in which part of the time a group counted; None if its events were never open."""
     return counted_ns / enabled_ns if enabled_ns > 0 and counted_ns >= 0 else None
 
 
 def reading(cpi: float | None, counts: Mapping[str, int | None]) -> str:
-    """What cycles for an instruction mean, as VTune reads them, and what explains a high number."""
+    """Returns whether a CPI is good, fair or high by VTune's limits, and which counts explain it."""
     if cpi is None:
         return ""
     if cpi <= _GOOD_CPI:
@@ -137,20 +137,20 @@ def reading(cpi: float | None, counts: Mapping[str, int | None]) -> str:
 
 
 def _causes(counts: Mapping[str, int | None]) -> list[str]:
-    """What keeps instructions from completing, as far as it was counted."""
+    """What keeps instructions from completing, as far as the counts show it."""
     found = []
     if _ratio(counts, "cache_misses", "instructions") * 1000 >= _MISSES:
         found.append("it waits for memory")
     if _ratio(counts, "branch_misses", "branches") >= _MISPREDICTED:
         found.append("branches are predicted wrongly")
     if _ratio(counts, "frontend_stalls", "cycles") >= _STALLED:
-        found.append("instructions come too slowly")
+        found.append("the processor fetches instructions too slowly")
     if not found and _ratio(counts, "backend_stalls", "cycles") >= _STALLED:
         found.append("it waits for data or for units of the processor")
     return found
 
 
 def _ratio(counts: Mapping[str, int | None], name: str, of: str) -> float:
-    """0 where one of both was not counted."""
+    """The ratio of two counts; 0 if one was not counted."""
     number, whole = counts[name], counts[of]
     return number / whole if number is not None and whole else 0.0

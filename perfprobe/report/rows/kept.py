@@ -1,4 +1,4 @@
-"""Rows of a run of which only slow steps were kept: these steps, the course of time, and how it drifted."""
+"""Rows of a run with `--keep slow`: the slow steps, step times over the run, and their drift."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.kept import KeptRun, LineTime, SlowStep, Stretch
 from perfprobe.tables.trace import Line
 
-_WORTH = 0.1  # of what a step took longer
+_WORTH = 0.1  # of the time that a step took longer; causes with less are left out
 
 
 @frozen(kw_only=True)
 class SlowStepRow:
-    """A slow step. more_ns: beyond the median of all steps; causes: what it had more of, with the difference.
+    """A slow step.
 
-    line: with most more time, operator: with most of it there; line_ns: that difference.
+    Attributes:
+        more_ns: by how much it took longer than the median of all steps.
+        causes: what took longer, and by how much.
+        phases: the same by phase.
+        line: the line that took longer by the largest amount.
+        line_ns: that amount.
+        operator: the operator with most of it.
     """
 
     step: int
@@ -36,7 +42,7 @@ class SlowStepRow:
 
 @frozen(kw_only=True)
 class CauseRow:
-    """Slow steps with the same line. more_ns: what they took longer, together."""
+    """Slow steps with the same line. more_ns: by how much they took longer, together."""
 
     line: Line | None = place()
     steps: int
@@ -58,9 +64,10 @@ class CourseRow:
 
 @frozen(kw_only=True)
 class DriftRow:
-    """Medians of the first and last fifth of the time. change: a part of the first; noise: by chance.
+    """Medians of the first and last fifth of the time.
 
-    lines: with the largest part of it, each with its difference in a step.
+    change: relative to the first; noise: what such medians differ by anyway; lines: those with most of the
+    change, each with its difference in a step.
     """
 
     first_ns: int
@@ -72,7 +79,7 @@ class DriftRow:
 
 
 def slow_step_rows(findings: Findings) -> list[SlowStepRow]:
-    """All slow steps by time."""
+    """All slow steps, ordered by time."""
     run = findings[KeptRun]
     return [_row(step, run.median_ns) for part in run.parts for step in part.slow]
 
@@ -106,8 +113,9 @@ def cause_rows(rows: Sequence[SlowStepRow]) -> list[CauseRow]:
 
 
 def course_rows(findings: Findings, most: int | None = None) -> list[CourseRow]:
-    """All stretches; most: so many of about the same length. Their percentiles are then medians of those of
-    shorter ones, weighted by their steps.
+    """All stretches. most: join them to at most this many, of about equal length.
+
+    Percentiles of a joined stretch are the medians of those of its parts, weighted by steps.
     """
     stretches = [each for part in findings[KeptRun].parts for each in part.stretches]
     if most is None or len(stretches) <= most:
@@ -142,7 +150,7 @@ def _weighted(values: Sequence[tuple[int, int]]) -> int:
 
 
 def drift_rows(findings: Findings) -> list[DriftRow]:
-    """One row, or none after too short a time."""
+    """One row; none if the run was too short."""
     found = findings[KeptRun].drift
     if found is None:
         return []

@@ -18,7 +18,7 @@ OUTSIDE = "(between operators)"
 
 @frozen(kw_only=True)
 class MemoryRow:
-    """Memory as a whole. peak_at_ns: since the start; for the others see `MemoryUse`."""
+    """Memory of the whole recording. peak_at_ns: since the start; other fields: see `MemoryUse`."""
 
     peak_bytes: int
     peak_at_ns: int | None
@@ -33,7 +33,7 @@ class MemoryRow:
 
 @frozen(kw_only=True)
 class CategoryRow:
-    """What was alive of one category. peak_share: of all that was alive at the peak."""
+    """Memory of one category. peak_share: its part of all memory alive at the peak."""
 
     category: str
     storages: int
@@ -44,9 +44,9 @@ class CategoryRow:
 
 @frozen(kw_only=True)
 class GroupRow:
-    """Memory of an operator, line, module or phase: `name`, for a line without its file. None: of none.
+    """Memory of an operator, line, module or phase. figures: the columns of `MemorySums`.
 
-    figures: the columns of `MemorySums`.
+    name: of the operator, module or phase; None for a line, and for memory allocated outside of modules.
     """
 
     name: str | None
@@ -56,7 +56,7 @@ class GroupRow:
 
 @frozen(kw_only=True)
 class TimelineRow:
-    """What one category held at a moment since the start."""
+    """Memory that one category held at a moment. time_ns: since the start."""
 
     time_ns: int
     category: str
@@ -64,7 +64,7 @@ class TimelineRow:
 
 
 def memory_rows(findings: Findings) -> list[MemoryRow]:
-    """Memory as a whole, one row."""
+    """One row: memory of the whole recording."""
     use = findings[MemoryUse]
     return [
         MemoryRow(
@@ -82,13 +82,13 @@ def memory_rows(findings: Findings) -> list[MemoryRow]:
 
 
 def since_start(findings: Findings, time_ns: int) -> int | None:
-    """Time since the program's start; None if that is not known."""
+    """Returns the time since the program's start; None if that is not known."""
     start_ns = findings.trace.start_ns
     return None if start_ns is None else time_ns - start_ns
 
 
 def category_rows(findings: Findings) -> list[CategoryRow]:
-    """The categories with anything alive at the peak or the end, most at the peak first."""
+    """Categories with memory alive at the peak or at the end, most at the peak first."""
     use = findings[MemoryUse]
     rows = [
         CategoryRow(
@@ -105,7 +105,7 @@ def category_rows(findings: Findings) -> list[CategoryRow]:
 
 
 def operator_rows(findings: Findings, top: int = 0) -> list[GroupRow]:
-    """By operator; 0: all of them."""
+    """By operator. top: at most this many, 0 for all."""
     strings = findings.trace.recording[Strings]
     return [
         _group(value, "name", named(strings[value["name"]]) or OUTSIDE)
@@ -114,7 +114,7 @@ def operator_rows(findings: Findings, top: int = 0) -> list[GroupRow]:
 
 
 def line_rows(findings: Findings, lines: MemoryLines) -> list[GroupRow]:
-    """These lines of the program."""
+    """Rows of these lines of the program."""
     found = []
     for value in values(lines):
         line = findings.trace.line(value["frame"])
@@ -123,7 +123,7 @@ def line_rows(findings: Findings, lines: MemoryLines) -> list[GroupRow]:
 
 
 def module_rows(findings: Findings, top: int = 0) -> list[GroupRow]:
-    """By module."""
+    """By module. top: at most this many, 0 for all."""
     return [
         _group(value, "module", findings.trace.module(value["module"]))
         for value in _first(findings[MemoryUse].modules, top)

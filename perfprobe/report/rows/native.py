@@ -21,7 +21,7 @@ from perfprobe.tables.trace import Line, Phase
 
 @frozen(kw_only=True)
 class NativeFunctionRow:
-    """A function with its CPU time. function: "" where its library has no symbols."""
+    """A function with its CPU time. function: "" if its library has no symbols."""
 
     function: str
     library: str
@@ -33,10 +33,10 @@ class NativeFunctionRow:
 
 @frozen(kw_only=True)
 class NativeOperatorRow:
-    """CPU time of an operator on all threads, and what its parts are.
+    """CPU time of an operator on all threads, divided into parts.
 
-    place: "outside" for time outside of operators, "several" for that of team members while several threads
-    ran operators. helpers_ns: of team members. parts: `math_ns` and so on.
+    place: "outside" for time outside of operators, "several" for time of team members while several threads
+    ran operators. helpers_ns: time of team members. parts: `math_ns` and so on.
     """
 
     operator: str | None
@@ -146,7 +146,7 @@ def _operator(findings: Findings, split: NativeSplit, group: list[dict[str, Any]
 
 
 def _named(findings: Findings, function: int) -> tuple[str, str]:
-    """Symbol and path of the library."""
+    """Returns the symbol, and the path of its library."""
     recording = findings.trace.recording
     if function < 0:
         return "", "(unknown)"

@@ -54,13 +54,13 @@ def own_cost(findings: Findings, totals: Totals) -> OwnCost:
 
 
 def watching_cost(findings: Findings) -> OwnCost | None:
-    """The cost of a recording that keeps slow steps only: operators are watched in all. None if not known."""
+    """The cost of a run with `--keep slow`, which watches operators in all steps; None if not known."""
     totals = findings.get(Totals)
     return None if totals is None else own_cost(findings, totals)
 
 
 def _watched(recording: Recording, totals: Totals) -> int:
-    """Operators that were recorded, also if only their sums were kept."""
+    """Number of operators that were recorded, including those of which only sums were kept."""
     return max(totals.operators, int(_number(recording, "live_steps", "watched_rows")))
 
 

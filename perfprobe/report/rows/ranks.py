@@ -53,12 +53,12 @@ def rank_rows(findings: Findings) -> list[RankRow]:
 
 
 def world_size(findings: Findings) -> int | None:
-    """Returns how many ranks the run of this recording had; None if it does not say."""
+    """Returns how many ranks the run of this recording had; None if not recorded."""
     return findings.trace.recording.rank_fact("world_size")
 
 
 def rank_number(findings: Findings) -> int | None:
-    """Returns which of them it is; None if it does not say."""
+    """Returns the number of this recording's rank; None if not recorded."""
     return findings.trace.recording.rank_fact("rank")
 
 

@@ -47,9 +47,9 @@ class OperatorTeamRow:
     torch's team. The rest to 1 as CPU time: not_running_ns, while the caller waited for a processor; idle_ns,
     while the caller ran and other members did not (imbalance, serial parts). These are None if torch's number
     of threads is not known.
-    CPU time in OpenMP's library, None without `--native`: spun_ns, at barriers and for work (imbalance);
-    scheduling_ns, to start a team and divide work; locks_ns. gain_ns: VTune's potential gain, the sum of
-    idle_ns and these divided by the threads; a lower bound without `--native`.
+    CPU time in OpenMP's library, None without `--native`: spun_ns waiting at barriers and for work
+    (imbalance), scheduling_ns starting teams and dividing work, locks_ns waiting for locks. gain_ns: VTune's
+    potential gain, the sum of idle_ns and these, divided by the threads; a lower bound without `--native`.
     """
 
     operator: str
@@ -207,7 +207,7 @@ Waits = Mapping[tuple[int, ...], Mapping[Waiting, int]]
 
 
 def _waits(findings: Findings) -> Waits | None:
-    """CPU time of each operator in OpenMP's library, by what it waits for; None where it was not sampled."""
+    """CPU time of each operator in OpenMP's library, by what threads wait for; None if it was not sampled."""
     split, recording = findings.get(NativeSplit), findings.trace.recording
     if split is None:
         return None

@@ -18,7 +18,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import shown_name
 
 TOP = 8
-_WHOLE = 0.995  # a group that counted so much of the time did not take turns
+_WHOLE = 0.995  # a group that counted at least this part of the time did not take turns
 _SHOWN = {
     "page_faults": "faults",
     "context_switches": "switches",
@@ -48,7 +48,7 @@ def counter_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def counters(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """What is counted, threads, operators, memory bandwidth, and what is not counted and why."""
+    """Counts of threads and operators, memory bandwidth, and why events are not counted."""
     most = choice.most(TOP) or None
     events, threads, operators = event_rows(findings), thread_rows(findings), operator_rows(findings)
     counted = sum(event.is_counted for event in events)
@@ -105,15 +105,15 @@ def _bandwidth(found: CounterFindings) -> Iterator[Block]:
 
 
 def _notes(threads: Sequence[CountsRow], operators: Sequence[CountsRow]) -> Iterator[str]:
-    """Which groups took turns."""
+    """Notes on groups that took turns, and on missing counts of operators."""
     parts = [part for row in (*threads, *operators) for part in row.counted.values() if part is not None]
     if parts and min(parts) < _WHOLE:
         yield (
-            "The processor could not count all events at once: groups counted "
-            f"{units.percent(min(parts))} of the time at least, and are scaled to all of it."
+            "The processor cannot count all events at once: each group counted at least "
+            f"{units.percent(min(parts))} of the time, and is scaled to all of it."
         )
     if threads and not operators:
-        yield "No operator filled the time between two readings (5 ms): counts are of threads alone."
+        yield "No operator filled the time between two readings (5 ms): only threads have counts."
 
 
 def _refused(events: Sequence[EventRow]) -> Iterator[str]:

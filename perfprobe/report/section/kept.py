@@ -1,4 +1,4 @@
-"""The slow steps of a long run, each with its causes, and the course of step times."""
+"""Slow steps of a long run with their causes, and step times over the run."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _COURSE = 12  # rows
 _MOST_SHOWN = 20
 _LONGEST_NAME = 20
 _NO_STEPS = (
-    "No step was found: neither a DataLoader, nor an optimizer's step, nor perfprobe.step(). Operators are "
-    "in sums alone."
+    "No steps were found: the program uses neither a DataLoader, nor an optimizer, nor perfprobe.step(). "
+    "Only sums of operators are recorded."
 )
 
 
 def slow_steps(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The slow steps with most time beyond the median, their lines, the course, and what watching cost."""
+    """The slowest steps, the lines of slow steps, step times over the run, drift, and cost."""
     rows, run = slow_step_rows(findings), findings[KeptRun]
     steps = sum(each.steps for part in run.parts for each in part.stretches)
     kept = sum(row.is_kept for row in rows)
-    said = f"{kept:,} kept of {steps:,} steps; median of all {units.duration(run.median_ns)}"
-    yield Heading("Slow steps", said)
+    text = f"{kept:,} kept of {steps:,} steps; median of all {units.duration(run.median_ns)}"
+    yield Heading("Slow steps", text)
     if not steps:
         yield Paragraph(_NO_STEPS, "yellow")
     elif not rows:
-        yield Paragraph("No step was slow beside the steps before it.")
+        yield Paragraph("No step was slow compared with the steps before it.")
     else:
         shown = sorted(rows, key=lambda row: -row.more_ns)[: choice.top or _MOST_SHOWN]
         yield Table(_columns(shown))
@@ -92,7 +92,7 @@ def _line(row: SlowStepRow) -> str:
 
 def _causes(row: SlowStepRow) -> str:
     texts = [f"{what} {units.duration(more_ns)}" for what, more_ns in row.causes[:1]]
-    return ", ".join(texts + (["a part kept"] if row.is_partial else [])) or units.ABSENT
+    return ", ".join(texts + (["partly kept"] if row.is_partial else [])) or units.ABSENT
 
 
 def _phases(row: SlowStepRow) -> str:
@@ -100,7 +100,7 @@ def _phases(row: SlowStepRow) -> str:
 
 
 def _left(rows: Sequence[SlowStepRow], shown: int) -> Iterator[Paragraph]:
-    """All slow steps by their line, if several have the same one."""
+    """How many steps are not shown, and the lines that several slow steps share."""
     if len(rows) > shown:
         yield Paragraph(f"{len(rows) - shown:,} more slow steps: --top, or --json.", "dim")
     causes = [cause for cause in cause_rows(rows) if cause.line is not None and cause.steps > 1][:3]
@@ -144,11 +144,11 @@ def _drift(row: DriftRow) -> str:
 
 def _cost(findings: Findings) -> Iterator[Paragraph]:
     for row in baseline_rows(findings):
-        text = f"{untraced_text(row)}; watching added {added_text(row)}, by {row.pairs:,} pairs."
+        text = f"{untraced_text(row)}; recording added {added_text(row)}, by {row.pairs:,} pairs."
         yield Paragraph(f"{text[0].upper()}{text[1:]}")
         return
     cost = watching_cost(findings)
     if cost is not None and cost.running_ns is not None:
         share = "" if cost.share is None else f", {units.percent(cost.share)} of the program's CPU time"
-        text = f"Watching cost at least {units.duration(cost.running_ns)} CPU time{share} (estimate)."
+        text = f"Recording cost at least {units.duration(cost.running_ns)} of CPU time{share} (estimate)."
         yield Paragraph(f"{text} `--baseline 20` measures it.", "dim")

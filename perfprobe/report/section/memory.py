@@ -1,4 +1,4 @@
-"""The memory of tensors: the peak, what was alive at it, and whose it was."""
+"""The memory of tensors: the peak, what was alive then, and what allocated it."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from perfprobe.tables.trace import Line, shown_name
 TOP = 8
 TOP_OF_OTHERS = 5
 _MOST_GROWING = 3
-LEAST_GROWTH_BYTES = 1024  # a step; less is not worth a line
+LEAST_GROWTH_BYTES = 1024  # a step; lines that grow less are not named
 _NO_LINE = "(no line of the program)"
 _NO_MODULE = "(outside of modules)"
-# Title, column of `MemorySums`, and rank: the higher is dropped first.
+# Title, column of `MemorySums`, and rank: a narrow terminal drops the highest rank first.
 _FIGURES = (
     ("at peak", "peak_bytes", 0),
     ("for backward", "backward_bytes", 1),
@@ -48,7 +48,7 @@ _FIGURES = (
 
 
 def memory_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
-    """`memory` in one row, and its parts."""
+    """`memory`, one row, and `memory_categories`, `memory_lines` and so on."""
     top, use = choice.top or 0, findings[MemoryUse]
     return {
         "memory": memory_rows(findings),
@@ -115,7 +115,7 @@ def _for_backward(use: MemoryUse) -> Iterator[Block]:
 def _older(use: MemoryUse) -> Iterator[Block]:
     if use.older_bytes > 0:
         text = f"Parameters and buffers of {units.size(use.older_bytes)} are older than the recording"
-        yield Paragraph(f"{text}: no figure here has them.", "yellow")
+        yield Paragraph(f"{text}: no figure here includes them.", "yellow")
 
 
 def _part(

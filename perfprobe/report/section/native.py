@@ -23,7 +23,7 @@ from perfprobe.tables.native_code import PART_TEXTS, NativePart, NativeSplit
 from perfprobe.tables.trace import shown_name
 
 TOP = 8
-_LEAST = 0.005  # of an operator's time: smaller parts are blank
+_LEAST = 0.005  # of an operator's time; smaller parts are left blank
 _TITLES = {
     NativePart.MATH: "math",
     NativePart.LOOPS: "loops",
@@ -58,10 +58,10 @@ def native_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def native(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """All parts in a line, the table of operators, that of functions."""
+    """All parts in one line, then operators, then functions."""
     split, most = findings[NativeSplit], choice.most(TOP) or None
     operators, functions = operator_rows(findings), function_rows(findings)
-    yield Heading("Native code", f"CPU time of all threads, a sample each {split.period_ns / 1e6:g} ms of it")
+    yield Heading("Native code", f"CPU time of all threads, one sample per {split.period_ns / 1e6:g} ms")
     yield Paragraph(f"All: {', '.join(_parts(findings))}.")
     yield Table(_columns(operators[:most]))
     yield Table(_function_columns(functions[:most]))
@@ -119,7 +119,7 @@ def _function_columns(rows: Sequence[NativeFunctionRow]) -> list[Column]:
 
 
 def function_text(function: str, library: str) -> str:
-    """The function, else where it is."""
+    """The function's name, else the file of its library."""
     return printable(function) or _file(library)
 
 
@@ -134,6 +134,6 @@ def _notes(split: NativeSplit) -> Iterator[str]:
         unseen = "" if clock_ns is None else f": {units.duration(rest_ns)} by the clocks"
         yield f"Time in the kernel (page faults, system calls) is not in these figures{unseen}."
     elif clock_ns:
-        yield f"The samples stand for {units.percent(split.cpu_ns / clock_ns)} of the threads' CPU time."
+        yield f"The samples cover {units.percent(split.cpu_ns / clock_ns)} of the threads' CPU time."
     if split.cost_ns is not None:
         yield f"Reading and naming the samples took {units.duration(split.cost_ns)} of CPU time."

@@ -115,7 +115,7 @@ def operator_teams(findings: Findings) -> Iterator[Block]:
 
 
 def _native_columns(rows: Sequence[OperatorTeamRow]) -> list[Column]:
-    """What OpenMP's library used, where it was sampled."""
+    """CPU time of OpenMP's library, if it was sampled."""
     if all(row.spun_ns is None for row in rows):
         return []
     return [

@@ -14,7 +14,7 @@ UNKNOWN = "<unknown>"  # the plugin's word
 
 @frozen(kw_only=True)
 class PaddleMemoryRow:
-    """An event of the host with what was allocated and freed in it, but in no event within it."""
+    """An event of the host, with memory allocated and freed in it but in none of the events inside it."""
 
     device: str
     name: str
@@ -28,7 +28,7 @@ class PaddleMemoryRow:
 
 @frozen(kw_only=True)
 class TensorBoardMemoryRow:
-    """An operator. Self: in none of the operators within it. Increase: allocated less freed."""
+    """An operator. Self: in none of the operators inside it. Increase: allocated minus freed."""
 
     device: str
     operator_name: str
@@ -43,7 +43,7 @@ class TensorBoardMemoryRow:
 
 @frozen(kw_only=True)
 class TensorBoardEventRow:
-    """One of the largest storages. Times since the start, None where it was not freed."""
+    """One of the largest storages. Times are since the start; no release time: it was not freed."""
 
     operator: str
     size_bytes: int
@@ -53,7 +53,7 @@ class TensorBoardEventRow:
 
 
 def paddle_memory_rows(findings: Findings, top: int = 0) -> list[PaddleMemoryRow]:
-    """Most increase first; 0: all."""
+    """Events, largest increase first. top: at most this many, 0 for all."""
     strings = findings.trace.recording[Strings]
     rows = [
         PaddleMemoryRow(
@@ -73,7 +73,7 @@ def paddle_memory_rows(findings: Findings, top: int = 0) -> list[PaddleMemoryRow
 
 
 def tensorboard_memory_rows(findings: Findings, top: int = 0) -> list[TensorBoardMemoryRow]:
-    """Most allocated by itself first. Ranges are none of the plugin's operators."""
+    """Operators, those that allocated most themselves first. As in the plugin, ranges are no operators."""
     strings = findings.trace.recording[Strings]
     rows = [
         TensorBoardMemoryRow(
@@ -94,7 +94,7 @@ def tensorboard_memory_rows(findings: Findings, top: int = 0) -> list[TensorBoar
 
 
 def tensorboard_event_rows(findings: Findings, top: int = 0) -> list[TensorBoardEventRow]:
-    """The largest storages; for one of `aten::empty` with the operator around it, as the plugin names it."""
+    """The largest storages. One that `aten::empty` allocated also names the operator around it."""
     strings = findings.trace.recording[Strings]
     found = []
     for value in values(findings[MemoryUse].largest.take(slice(top or None))):

@@ -77,8 +77,8 @@ class OperatorRow:
 class ModuleRow:
     """A module, or its backward.
 
-    occurrences: calls of it, from traces of torch.profiler with Python calls; a run of perfprobe does not
-    record them: a module called six times for one operator each, and one called once for six, look the same.
+    occurrences: number of calls, known from traces of torch.profiler with Python calls only. A run of
+    perfprobe does not record calls of modules: six calls with one operator each look like one with six.
     host_total_ns: time of its operators and its children's. host_self_ns: time of its own operators.
     """
 
@@ -211,7 +211,7 @@ def tb_module_rows(findings: Findings, top: int) -> list[ModuleRow]:
 
 
 def module_calls(trace: Trace) -> dict[str, int]:
-    """Calls of modules by path. Only traces with Python calls tell; they have an event for each."""
+    """Number of calls by module path. Only traces with Python calls have it: an event for each call."""
     told = trace.recording.fact("module_calls")
     counts = told if isinstance(told, list) else []
     found: dict[str, int] = {}

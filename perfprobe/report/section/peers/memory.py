@@ -24,11 +24,11 @@ from perfprobe.tables.memory import MemoryUse
 TOP = 20
 _EVENTS = 10
 _PADDLE_NOTE = (
-    "Peak Reserved Memory: the allocator for the CPU reserves none. Increased Size: what was allocated there "
-    "less what was freed there, whoever had allocated it."
+    "Peak Reserved Memory: the allocator for the CPU reserves none. Increased Size: bytes allocated there "
+    "minus bytes freed there, whoever had allocated them."
 )
 _TENSORBOARD_NOTE = (
-    "Self: in none of the operators within it. A call within one of the same name counts in both, as in the "
+    "Self: in none of the operators inside it. A call inside one of the same name counts in both, as in the "
     "plugin. `--view memory` has lines, categories and the peak."
 )
 

@@ -38,8 +38,8 @@ _OVERVIEW_NOTE = (
 )
 _OPERATOR_NOTE = "Self: without operators in it; on the host also without its calls of CUDA."
 _MODULE_NOTE = (
-    "Times are those of the operators: Python between them is left out. Occurences are known from traces "
-    "with Python calls only. "
+    "Times are those of the operators, without Python between them. Occurences are known only from traces "
+    "with Python calls. "
     "X.backward: backward of what X called."
 )
 

@@ -14,7 +14,7 @@ from perfprobe.tables.memory import MemoryUse
 
 _MOST_CATEGORIES = 3
 _LEAST = 0.05  # of the peak
-_NOTEWORTHY = 0.001  # of the peak, a step: in a thousand steps it doubles
+_NOTEWORTHY = 0.001  # of the peak for each step: a thousand steps double it
 
 
 def memory_line(findings: Findings) -> Iterator[ScreenRow]:

@@ -153,7 +153,7 @@ def _parts(times: StepTimes) -> Iterator[ScreenRow]:
     text = _parts_text(parts, kept, texts)
     is_brief = cell_len(text) > _ROOM  # one unit for all
     while cell_len(text := _parts_text(parts, kept, texts, brief=is_brief)) > _ROOM and kept:
-        kept = kept[1:]  # the smallest becomes part of "other"
+        kept = kept[1:]  # the smallest part is added to "other"
     yield said("PARTS", text, time_ns=whole_ns // max(int(times.loops.steady[0]), 1))
 
 
