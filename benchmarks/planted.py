@@ -105,9 +105,9 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             found = _measured(fault, Path(args.json or folder), args.top)
-        told = [text for row in found["calls"] for text in _told(fault, row, found["line"])]
-        print(f"{fault.name}: {'found' if told else 'NOT FOUND'}", flush=True)
-        rows.append([fault.name, "; ".join(told[:3]) or "not found"])
+        reported = [text for row in found["calls"] for text in _reported(fault, row, found["line"])]
+        print(f"{fault.name}: {'found' if reported else 'NOT FOUND'}", flush=True)
+        rows.append([fault.name, "; ".join(reported[:3]) or "not found"])
     print(markdown(["planted", "told"], rows))
 
 
@@ -142,7 +142,7 @@ def _perfprobe(*arguments: str) -> str:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def _told(fault: Fault, row: dict[str, Any], line: str) -> Iterator[str]:
+def _reported(fault: Fault, row: dict[str, Any], line: str) -> Iterator[str]:
     """Yields what is reported about the fault for this call."""
     lines = [place.rpartition("/")[2].split()[0] for place in row["seen"]["lines"]]
     if row["verdict"] is None or not (fault.everywhere or line in lines):

@@ -196,8 +196,8 @@ class Session:
         if self._options.gpu == "off":
             self._facts.meta("gpu", {"lack": "switched off with --gpu off"})
         else:
-            told = (operators.hand_on_ids, operators.watch_gpu, operators.profiler_reads_gpu)
-            chosen.append(GpuCollector(self._facts, self._options, *told))
+            of_observer = (operators.hand_on_ids, operators.watch_gpu, operators.profiler_reads_gpu)
+            chosen.append(GpuCollector(self._facts, self._options, *of_observer))
         chosen += self._sampler()
         if self._options.python in ("both", "cprofile"):
             chosen += self._call_counter()

@@ -304,23 +304,23 @@ class Program:
             self.row("thread_times", *{**_NO_TIMES, **times}.values(), anew=True)
 
     def activity(self, start_ns: int, end_ns: int, callers_ns: int, helpers_ns: int, **fields: int) -> None:
-        """How much threads ran between two ticks of the sampler; one helper unless told."""
+        """How much threads ran between two ticks of the sampler; one helper by default."""
         given = {"most_ns": helpers_ns, "helpers": 1 if helpers_ns else 0, **fields}
         self.row("thread_activity", start_ns, end_ns, callers_ns, helpers_ns, *given.values(), anew=True)
 
     def memory(self, event: MemoryEvent, time_ns: int, storage: int, size_bytes: int = -1) -> None:
-        """An allocation, a free, or a storage of a module, on thread 0 and in no stack."""
+        """An allocation, a free, or a storage of a module, on thread 0 and without a stack."""
         self.row("memory", time_ns, 0, int(event), storage, size_bytes, -1, anew=True)
 
     def native(self, time_ns: int, library: str, function: str, thread: int = 0, **fields: int) -> None:
-        """A sample of the instruction address, for 1 ms of CPU time in the program's own code."""
+        """A sample of the instruction address. It stands for 1 ms of CPU time in the program's own code."""
         names = self.string(library), self.string(function) if function else -1
         row = self.row("native_functions", *names, 1)
         given = {"time_ns": time_ns, "cpu_ns": 1_000_000, "thread": thread, "function": row, "mode": 0}
         self.row("native_samples", *{**given, **fields}.values(), anew=True)
 
     def counts(self, start_ns: int, end_ns: int, thread: int = 0, **fields: int) -> None:
-        """What a thread did between two readings; what is not given was not counted."""
+        """Counts of a thread between two readings. A count that is not given was not counted."""
         given = dict.fromkeys(Counters.dtypes, -1) | {"cpu_ns": end_ns - start_ns, "thread": thread}
         given |= {"enabled_ns": 0, "core_ns": 0, "cache_ns": 0, "stalls_ns": 0, **fields}
         self.row("counters", *{**given, "start_ns": start_ns, "end_ns": end_ns}.values(), anew=True)

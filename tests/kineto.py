@@ -51,21 +51,21 @@ class Told:
 
 def recorded(path: Path) -> tuple[Recording, Told]:
     """The trace as read by perfprobe, and what it says itself."""
-    program, told = converted(path)
+    program, reported = converted(path)
     texts = [text for (text,) in program._tables["strings"]]
     ids = [texts[row[0]] for row in program._tables["signatures"]]
     for row in program.operators:
         external = ids[row["signature"]]
         if external.isdigit():
-            told.operators[int(external)] = texts[row["name"]], row["start_ns"]
-    return kineto.read(path), told
+            reported.operators[int(external)] = texts[row["name"]], row["start_ns"]
+    return kineto.read(path), reported
 
 
 def converted(path: Path) -> tuple[Program, Told]:
     """The trace as a program. The signature of each operator is its external id."""
     with gzip.open(path) as file:
         events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
-    program, told = Program(), Told()
+    program, reported = Program(), Told()
     threads: dict[str, list[dict[str, Any]]] = {}
     for event in events:
         event["args"] = {key.lower(): value for key, value in event.get("args", {}).items()}
@@ -79,13 +79,13 @@ def converted(path: Path) -> tuple[Program, Told]:
             kind = _WAITS[event["args"]["cuda_sync_kind"]]
             program.gpu_wait(kind, *_times(event), event["args"]["correlation"])
         else:
-            _add_work(program, told, event, category.removeprefix("gpu_"))
+            _add_work(program, reported, event, category.removeprefix("gpu_"))
     for name, own in threads.items():
         program.run(*_nested(program, own), thread=_thread(program, name))
-    return program, told
+    return program, reported
 
 
-def _add_work(program: Program, told: Told, event: dict[str, Any], category: str) -> None:
+def _add_work(program: Program, reported: Told, event: dict[str, Any], category: str) -> None:
     if category not in ("kernel", "memcpy", "memset"):
         return
     facts = event["args"]
@@ -93,13 +93,13 @@ def _add_work(program: Program, told: Told, event: dict[str, Any], category: str
     correlation = facts["correlation"]
     if category == "kernel":
         program.kernel(event["name"], *_times(event), correlation, **fields)
-        told.kernels.append((facts.get("external id"), correlation))
+        reported.kernels.append((facts.get("external id"), correlation))
     else:
         kind = CopyKind.FILL if category == "memset" else _DIRECTIONS[event["name"].split()[1]]
         source, destination = _ends(event["name"])
         fields |= {"source": source, "destination": destination}
         program.copy(kind, *_times(event), correlation, size_bytes=facts["bytes"], **fields)
-        told.copies.append((facts.get("external id"), correlation))
+        reported.copies.append((facts.get("external id"), correlation))
 
 
 def _ends(name: str) -> tuple[int, int]:

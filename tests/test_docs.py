@@ -65,9 +65,9 @@ def read_variables() -> Iterator[str]:
 def test_every_environment_variable_is_explained() -> None:
     found = set(read_variables())
     assert {"PERFPROBE_CUPTI", "PERFPROBE_OBSERVER", "PERFPROBE_SANITIZE", "PERFPROBE_TRACES"} <= found
-    told = set(re.findall(r"`(PERFPROBE_\w+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
-    assert sorted(found - told) == [], "to be explained in CONTRIBUTING.md"
-    assert sorted(told - found) == [], "explained in CONTRIBUTING.md, and read nowhere"
+    reported = set(re.findall(r"`(PERFPROBE_\w+)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")))
+    assert sorted(found - reported) == [], "to be explained in CONTRIBUTING.md"
+    assert sorted(reported - found) == [], "explained in CONTRIBUTING.md, and read nowhere"
 
 
 @pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])

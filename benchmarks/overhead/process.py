@@ -142,7 +142,7 @@ def watch(case: Case, tool: Tool, plain: Run, folder: Path) -> tuple[Watched, Ru
     output = folder / f"output{tool.suffix}"
     watched = run(tool.words(output, case.words), folder)
     after = run([sys.executable, *case.words], folder)
-    stop_ns, events = _told(output)
+    stop_ns, events = _reported(output)
     made = Watched(
         run=watched,
         plain_cpu_ns=(plain.cpu_ns + after.cpu_ns) / 2,
@@ -156,7 +156,7 @@ def watch(case: Case, tool: Tool, plain: Run, folder: Path) -> tuple[Watched, Ru
     return made, after
 
 
-def _told(output: Path) -> tuple[int | None, int | None]:
+def _reported(output: Path) -> tuple[int | None, int | None]:
     """When the program ended, and how many events were recorded."""
     if output.suffix == ".perfprobe":
         recording = storage.read(str(output))

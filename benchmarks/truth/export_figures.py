@@ -83,5 +83,5 @@ def figures(path: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     logging.disable(logging.CRITICAL)
     with contextlib.redirect_stdout(sys.stderr):
-        told = {Path(name).name: figures(Path(name)) for name in sys.argv[1:]}
-    print(json.dumps(told, indent=1, sort_keys=True))
+        written = {Path(name).name: figures(Path(name)) for name in sys.argv[1:]}
+    print(json.dumps(written, indent=1, sort_keys=True))

@@ -67,7 +67,7 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
     """
     hotspots, recording = findings[Hotspots], findings.trace.recording
     sums = hotspots.ungrouped
-    whole_ns, time_ns, told = _times(hotspots)
+    whole_ns, time_ns, notes = _times(hotspots)
     places, reasons = _divided(recording, sums, time_ns, with_all=top > 0)
     times_ns = {key: int(time_ns[rows].sum()) for key, rows in places.items()}
     chosen = sorted(times_ns, key=lambda key: -times_ns[key])[: top or None]
@@ -82,7 +82,7 @@ def hot(findings: Findings, top: int, threads: int | None = None) -> Hot:
         for key in chosen
     )
     notes = (
-        *told,
+        *notes,
         *([SPINNING] if spins else ()),
         *_left_out(reasons, whole_ns),
         *_thread_notes(recording, threads),
@@ -200,10 +200,10 @@ def _thread_notes(recording: Recording, threads: int | None) -> Iterator[str]:
 
 def _left_out(reasons: Mapping[str, int], whole_ns: int) -> Iterator[str]:
     parts = sorted(reasons.items(), key=lambda part: -part[1])
-    told = [
+    notes = [
         f"{units.percent(time_ns / whole_ns)} {reason}"
         for reason, time_ns in parts
         if time_ns >= _WORTH_SAYING * whole_ns
     ]
-    if told:
-        yield f"Cannot be replayed, as parts of operator time: {'; '.join(told)}."
+    if notes:
+        yield f"Cannot be replayed, as parts of operator time: {'; '.join(notes)}."

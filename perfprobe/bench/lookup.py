@@ -108,7 +108,7 @@ def _hint(wanted: Wanted, torch: Any) -> str:
 def _written(request: dict[str, Any], torch: Any) -> str:
     from perfprobe.bench.emit.folder import write_scripts
     from perfprobe.bench.emit.script import Candidate
-    from perfprobe.bench.emit.told import told
+    from perfprobe.bench.emit.summary import summary
 
     candidates = []
     for row in map(measurement, request["calls"]):
@@ -118,7 +118,7 @@ def _written(request: dict[str, Any], torch: Any) -> str:
         if isinstance(made, str) and seen is None:
             raise not_callable(row.wanted, made, _hint(row.wanted, torch))
         candidates.append(Candidate(row.wanted, made, share, lines, measured))
-    return told(write_scripts(candidates, request["folder"]))
+    return summary(write_scripts(candidates, request["folder"]))
 
 
 def _recipe(wanted: Wanted, torch: Any) -> Any:

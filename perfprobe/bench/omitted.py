@@ -26,15 +26,15 @@ def omitted(answers: Mapping[Wanted, Sequence[Answer]], processes: int, time_s: 
         (bare, "without trying any changes"),
         (len(unmeasured), "not at all"),
     )
-    told = [f"{count} {words}" for count, words in counts if count]
+    parts = [f"{count} {words}" for count, words in counts if count]
     if unmeasured:
         names = dict.fromkeys(call.operator for call in unmeasured)
-        told[-1] += f" ({', '.join(names)})"
-    if told:
+        parts[-1] += f" ({', '.join(names)})"
+    if parts:
         given = units.duration(time_s * 1e9)
         calls = f"of {len(answers)} calls " if len(answers) > 1 else ""
         yield (
-            f"{given} was not enough: {calls}{', '.join(told)}. The hottest came first; --time sets the "
+            f"{given} was not enough: {calls}{', '.join(parts)}. The hottest came first; --time sets the "
             f"limit, --time 0 removes it."
         )
 

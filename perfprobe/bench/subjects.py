@@ -22,7 +22,7 @@ _SHORT_NS = 1_000_000  # a shorter call is called twice before its block, a long
 _LONG_NS = 300_000_000  # a longer call has no call before its block: warming up would be a small part of it
 _FEWEST = 3  # rounds
 _CALIBRATION = 2  # blocks for calibrating a long call
-_TOLD_S = 1.0  # between two partial answers
+_REPORTED_S = 1.0  # between two partial answers
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
 
 
@@ -181,7 +181,7 @@ class Timing:
             more: the call with other operands, and changed calls. They are timed if time is left and torch
                 accepts them.
         """
-        found, self._told_s = Rounds(), self._deadline.now_s()
+        found, self._reported_s = Rounds(), self._deadline.now_s()
         began_s = time.process_time()
         call, *limits = subjects
         self._calibrate(call, found)
@@ -268,8 +268,8 @@ class Timing:
             found.blocks[subject.name].append(subject.block(self._clock))
 
     def _tell_sometimes(self, found: Rounds) -> None:
-        if self._deadline.now_s() - self._told_s >= _TOLD_S:
-            self._told_s = self._deadline.now_s()
+        if self._deadline.now_s() - self._reported_s >= _REPORTED_S:
+            self._reported_s = self._deadline.now_s()
             self._tell(found)
 
 

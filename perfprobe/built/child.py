@@ -20,20 +20,20 @@ def build(torch: TorchThere, *, quiet: bool) -> tuple[str, str] | None:
 
     The process has its own process group, so that an interrupt of this process also ends the compiler.
     """
-    told, tells = os.pipe()
+    reader, writer = os.pipe()
     words = starter.command("perfprobe.built.build", [torch.folder, "quiet" if quiet else "say"])
-    streams = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, tells, 1)]
+    streams = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0), (os.POSIX_SPAWN_DUP2, writer, 1)]
     process = os.posix_spawn(words[0], words, starter.environment(), file_actions=streams, setpgroup=0)
-    os.close(tells)
+    os.close(writer)
     try:
-        text = _all_of(told)
+        text = _all_of(reader)
         os.waitpid(process, 0)
     except BaseException:
         os.killpg(process, signal.SIGTERM)
         os.waitpid(process, 0)
         raise
     finally:
-        os.close(told)
+        os.close(reader)
     return _understood(text)
 
 

@@ -31,6 +31,6 @@ class GarbageCollections(Collector):
 
     def stop(self) -> None:
         """Stops receiving collections."""
-        told = native.core().garbage_collected
-        if told in gc.callbacks:
-            gc.callbacks.remove(told)
+        callback = native.core().garbage_collected
+        if callback in gc.callbacks:
+            gc.callbacks.remove(callback)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.program import Program
 
     class Watch(Protocol):
-        """Is told when the program begins and ends."""
+        """Called when the program begins and ends."""
 
         def begin(self) -> None:
             """Called right before the program."""
@@ -48,7 +48,7 @@ class Ending:
 def run(program: Program, ending: Ending, watch: Watch) -> None:
     """Runs the program as `__main__`. Its exceptions go on to the interpreter, which ends as usual.
 
-    `watch` is told right before and after the program, and when only the launcher's own frames are left. The
+    `watch` is called right before and after the program, and when only frames of the launcher are left. The
     launcher does not show. `__main__` is a new module. `sys.argv` and `sys.path` are those of a plain start.
     No traceback or dump has the launcher's frames, and they do not count against the recursion limit. No
     module that only perfprobe has loaded hides a file of the program.

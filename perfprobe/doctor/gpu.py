@@ -47,9 +47,9 @@ def cupti(said: Mapping[str, Any], driver: Mapping[str, Any]) -> Part:
     faults = [known for known in native.core().cupti_faults() if known["name"] in said["faults"]]
     if not faults:
         return Part("cupti", OK, found, "no fault of this version is known")
-    told = "; ".join(f"{fault['what']} ({fault['answer']})" for fault in faults)
+    texts = "; ".join(f"{fault['what']} ({fault['answer']})" for fault in faults)
     remedies = "; ".join(dict.fromkeys(fault["remedy"] for fault in faults))
-    return Part("cupti", NOTE, found, f"known faults of this version: {told}", remedies)
+    return Part("cupti", NOTE, found, f"known faults of this version: {texts}", remedies)
 
 
 # What cuptiGetVersion returned before CUDA 13; see cupti_version.h.

@@ -55,14 +55,14 @@ class LaunchTable:
     """What a recording has of launches and devices."""
 
     def __init__(self, recording: Recording) -> None:
-        self._launches, told = recording[Launches], recording[KinetoLaunches]
+        self._launches, facts = recording[Launches], recording[KinetoLaunches]
         both = np.stack([self._launches.static_shared_bytes, self._launches.dynamic_shared_bytes])
         own = np.where((both >= 0).any(axis=0), np.maximum(both, 0).sum(axis=0, dtype=np.int64), -1)
-        self._is_kinetos = len(told) == len(self._launches)
+        self._is_kinetos = len(facts) == len(self._launches)
         self._percent = (
-            told.occupancy_percent if self._is_kinetos else np.full(len(self._launches), -1, np.int32)
+            facts.occupancy_percent if self._is_kinetos else np.full(len(self._launches), -1, np.int32)
         )
-        self._shared = np.where(own >= 0, own, told.shared_bytes) if self._is_kinetos else own
+        self._shared = np.where(own >= 0, own, facts.shared_bytes) if self._is_kinetos else own
         devices = recording.fact("gpu", "devices")
         self._devices = devices if isinstance(devices, list) else []
 
@@ -80,18 +80,18 @@ class LaunchTable:
     def of(self, device: int, launch: int) -> tuple[float, float, float, float]:
         """Returns the columns of `LaunchSizes` for one kernel."""
         none = float("nan")
-        told = self._devices[device] if 0 <= device < len(self._devices) else None
+        facts = self._devices[device] if 0 <= device < len(self._devices) else None
         if not 0 <= launch < len(self._launches):
             return none, none, none, none
         percent = int(self._percent[launch])
-        own = self._computed(told, launch) if isinstance(told, Mapping) else (none, none, none)
+        own = self._computed(facts, launch) if isinstance(facts, Mapping) else (none, none, none)
         return (*own, percent / 100 if percent >= 0 else none if self._is_kinetos else own[2])
 
-    def _computed(self, told: Mapping[str, Any], launch: int) -> tuple[float, float, float]:
+    def _computed(self, facts: Mapping[str, Any], launch: int) -> tuple[float, float, float]:
         none = float("nan")
         sizes = {name: int(column[launch]) for name, column in self._launches.columns().items()}
         axes = [sizes[f"{of}_{axis}"] for of in ("grid", "block") for axis in "xyz"]
-        count, gpu = occupancy.multiprocessors(told), occupancy.device(told)
+        count, gpu = occupancy.multiprocessors(facts), occupancy.device(facts)
         if min(axes) <= 0 or count is None:
             return none, none, none
         blocks = axes[0] * axes[1] * axes[2]

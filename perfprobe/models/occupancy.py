@@ -49,26 +49,26 @@ class Launch:
     shared_bytes: int
 
 
-def multiprocessors(told: Mapping[str, Any]) -> int | None:
+def multiprocessors(facts: Mapping[str, Any]) -> int | None:
     """Returns the number of multiprocessors; None if it was not recorded."""
-    return _number(told, "multiprocessors")
+    return _number(facts, "multiprocessors")
 
 
-def device(told: Mapping[str, Any]) -> Device | None:
+def device(facts: Mapping[str, Any]) -> Device | None:
     """Returns the recorded limits of a device; None if they are incomplete, or it is no NVIDIA GPU."""
-    count, threads = multiprocessors(told), _number(told, "multiprocessor_threads")
-    major, minor = _number(told, "compute_major"), _number(told, "compute_minor", least=0)
+    count, threads = multiprocessors(facts), _number(facts, "multiprocessor_threads")
+    major, minor = _number(facts, "compute_major"), _number(facts, "compute_minor", least=0)
     if count is None or threads is None or major is None or minor is None:
         return None
-    if major not in _MAJORS or told.get("warp_threads", _WARP) != _WARP:  # AMD's GPUs have other rules
+    if major not in _MAJORS or facts.get("warp_threads", _WARP) != _WARP:  # AMD's GPUs have other rules
         return None
     capability = major, minor
     shared_kb = _SHARED_KB.get(capability, _SHARED_KB_OF_MAJOR[major])
     return Device(
         multiprocessors=count,
         threads=threads,
-        registers=_number(told, "multiprocessor_registers") or 1 << 16,
-        shared_bytes=_number(told, "multiprocessor_shared_bytes") or shared_kb << 10,
+        registers=_number(facts, "multiprocessor_registers") or 1 << 16,
+        shared_bytes=_number(facts, "multiprocessor_shared_bytes") or shared_kb << 10,
         reserved_bytes=1024 if major >= 8 else 0,
         capability=capability,
     )
@@ -123,6 +123,6 @@ def _rounded_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def _number(told: Mapping[str, Any], name: str, least: int = 1) -> int | None:
-    value = told.get(name)
+def _number(facts: Mapping[str, Any], name: str, least: int = 1) -> int | None:
+    value = facts.get(name)
     return value if type(value) is int and least <= value < 1 << 31 else None

@@ -9,7 +9,7 @@ def printable(text: str) -> str:
     """Returns the text on one line, with control characters and direction marks escaped.
 
     File names, operator names and messages come from programs and files that are not trusted: a terminal must
-    show them, but not obey them.
+    show them, but must not act on them.
     """
     if text.isprintable():
         return text

@@ -92,8 +92,8 @@ def column(
         refers_to: `Itself` for the table being declared: ids are then of earlier rows of it.
         unit: only needed if the column's name does not end in it.
     """
-    told = {"meaning": meaning, "unit": unit, "refers_to": refers_to}
-    return field(metadata={**told, "combine": combine, "optional": optional})
+    described = {"meaning": meaning, "unit": unit, "refers_to": refers_to}
+    return field(metadata={**described, "combine": combine, "optional": optional})
 
 
 def distinct(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -218,15 +218,15 @@ def _column(table: type[Table], name: str, kind: object) -> Column:
     """Returns the declaration in the body of a table. Raises TypeError for anything else."""
     if str(kind) not in _DTYPES:
         raise TypeError(f"{table.__name__}.{name}: no type of a column")
-    told = getattr(getattr(table, name, None), "metadata", None) or {"meaning": ""}
-    unit = told.get("unit") or next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
-    refers_to = told.get("refers_to")
+    described = getattr(getattr(table, name, None), "metadata", None) or {"meaning": ""}
+    unit = described.get("unit") or next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
+    refers_to = described.get("refers_to")
     return Column(
         name=name,
         dtype=_DTYPES[str(kind)],
-        meaning=told["meaning"],
+        meaning=described["meaning"],
         unit=unit,
         refers_to=table if refers_to is Itself else refers_to,
-        combine=told.get("combine", Combine.NONE),
-        optional=told.get("optional", False),
+        combine=described.get("combine", Combine.NONE),
+        optional=described.get("optional", False),
     )

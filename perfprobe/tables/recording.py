@@ -103,9 +103,9 @@ class Recording:
 
     def rank_fact(self, name: str) -> int | None:
         """Returns `rank` or `world_size`, as set by torchrun or a trace; None if it is not set."""
-        told = self.fact("rank", name)
-        told = self.fact("trace", name) if told is None else told
-        return told if type(told) is int and told >= 0 else None
+        value = self.fact("rank", name)
+        value = self.fact("trace", name) if value is None else value
+        return value if type(value) is int and value >= 0 else None
 
     @property
     def is_trace(self) -> bool:

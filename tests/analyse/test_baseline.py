@@ -1,4 +1,4 @@
-"""What recording adds, from made steps; the interval against a table of it."""
+"""The interval of a median, against a published table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from perfprobe.analyse.baseline import _interval
     ("number", "places"),  # Conover's and other tables of the sign test at 95 %: ranks from 1
     [(6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (15, (4, 12)), (20, (6, 15)), (25, (8, 18))],
 )
-def test_the_interval_of_a_median_is_that_of_the_tables(number: int, places: tuple[int, int]) -> None:
+def test_the_interval_of_a_median_agrees_with_published_tables(number: int, places: tuple[int, int]) -> None:
     assert _interval(np.arange(1.0, number + 1)) == places
 
 

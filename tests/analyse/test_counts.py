@@ -1,4 +1,4 @@
-"""Counts of threads and operators on hand-made readings, scaled, and what they mean."""
+"""Counts of threads and operators from hand-made readings: scaled, and explained."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COUNTED = {"enabled_ns": TICK_NS, "core_ns": TICK_NS, "cache_ns": TICK_NS}
 REFUSED = {
     "name": "stalled-cycles-backend",
     "in_kernel": True,
-    "reason": "stalled-cycles-backend is not there: this processor has no such counter",
+    "reason": "stalled-cycles-backend is not available: this processor has no such counter",
     "remedy": "use a machine with a PMU",
 }
 
@@ -45,7 +45,7 @@ def found(made: Program, folder: Path) -> Findings:
     return find(link(made.recording(folder)), CounterFindings)
 
 
-def test_an_operator_has_the_counts_of_readings_that_it_fills(tmp_path: Path) -> None:
+def test_an_operator_has_the_counts_between_readings_that_it_fills(tmp_path: Path) -> None:
     made = program()
     for at in range(0, 100 * MS, TICK_NS):
         inner = op("mm", at, at + TICK_NS - 100_000) if at < 50 * MS else op("mm", at, at + 2 * MS)
@@ -54,7 +54,7 @@ def test_an_operator_has_the_counts_of_readings_that_it_fills(tmp_path: Path) ->
         made.counts(at, at + TICK_NS, cycles=2000, instructions=instructions, page_faults=2, **COUNTED)
     findings = found(made, tmp_path)
     rows = {row.operator: row for row in operator_rows(findings)}
-    assert list(rows) == ["mm"]  # of the second half neither fills nine tenths
+    assert list(rows) == ["mm"]  # in the second half no operator fills nine tenths
     assert (rows["mm"].looks, rows["mm"].counts["instructions"]) == (10, 10_000)
     assert (rows["mm"].cpi, rows["mm"].counts["page_faults"]) == (2.0, 20)
     [thread] = thread_rows(findings)
@@ -63,7 +63,7 @@ def test_an_operator_has_the_counts_of_readings_that_it_fills(tmp_path: Path) ->
     assert thread.counts["backend_stalls"] is None
 
 
-def test_two_kinds_in_one_reading_have_no_counts(tmp_path: Path) -> None:
+def test_two_operators_between_two_readings_have_no_counts(tmp_path: Path) -> None:
     made = program()
     for at in range(0, 50 * MS, TICK_NS):
         made.run(op("mm", at, at + 3 * MS), op("relu", at + 3 * MS, at + TICK_NS))
@@ -97,7 +97,7 @@ def test_counts_are_scaled_by_the_time_in_which_they_were_taken() -> None:
     assert part(0, 0) is None
 
 
-def test_cpi_is_read_as_vtune_reads_it() -> None:
+def test_cpi_is_good_fair_or_high_by_vtunes_limits() -> None:
     none = dict.fromkeys(
         (
             *("cycles", "instructions", "branches", "branch_misses", "cache_misses"),
@@ -127,7 +127,9 @@ def test_the_section_says_what_is_not_counted_and_why(tmp_path: Path) -> None:
     assert "1 of 2 events are counted here" in text
     assert "3.00" in text
     assert "high: slow instructions" in text
-    assert "Not counted: stalled-cycles-backend: is not there: this processor has no such counter." in text
+    assert (
+        "Not counted: stalled-cycles-backend: is not available: this processor has no such counter." in text
+    )
     assert "To change: use a machine with a PMU." in text
     events = event_rows(found(made, tmp_path))
     assert [(event.event, event.is_counted) for event in events] == [

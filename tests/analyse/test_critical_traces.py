@@ -23,7 +23,7 @@ from tests.found import find, watched
 
 FIGURES = Path(perfprobe.__file__).parents[1] / "benchmarks/truth/hta_figures.json"
 TRACES = json.loads(FIGURES.read_text())["traces"]
-KNOWN = sorted(name for name, told in TRACES.items() if "length" in told["critical_path"])
+KNOWN = sorted(name for name, reported in TRACES.items() if "length" in reported["critical_path"])
 # It knows neither hipDeviceSynchronize as a wait nor hipModuleLaunchKernel as a launch.
 AMD = "mi300_triton_compile"
 _BOUNDS = {
@@ -61,14 +61,14 @@ def found_in(path: Path) -> tuple[float, Counter[Bound]]:
 
 @pytest.mark.parametrize("name", KNOWN)
 def test_its_length_and_what_bounds_it_are_hta_s(folder: Path, name: str) -> None:
-    told = TRACES[name]["critical_path"]
+    reported = TRACES[name]["critical_path"]
     length, parts = found_in(folder / f"{name}.json.gz")
-    assert length == pytest.approx(told["length"], rel=0.01 if name == AMD else 1e-5)
+    assert length == pytest.approx(reported["length"], rel=0.01 if name == AMD else 1e-5)
     assert length == pytest.approx(sum(parts.values()) / 1000)
     if name != AMD:
         ours = {each: sum(parts[own] for own in bounds) / 1000 for each, bounds in _BOUNDS.items()}
         assert ours == pytest.approx(
-            {each: told["bound_by"].get(each, 0) for each in _BOUNDS}, rel=1e-4, abs=1
+            {each: reported["bound_by"].get(each, 0) for each in _BOUNDS}, rel=1e-4, abs=1
         )
 
 

@@ -64,8 +64,8 @@ def traced() -> Traced:
 
     @cache
     def read(name: str) -> tuple[Trace, GpuFindings, Told]:
-        recording, told = recording_of(name)
-        return (*analysed(recording), told)
+        recording, reported = recording_of(name)
+        return (*analysed(recording), reported)
 
     return read
 
@@ -79,25 +79,25 @@ def links_of(trace: Trace) -> GpuLinks:
     return trace.gpu
 
 
-def compared(trace: Trace, told: Told) -> Counter[str]:
+def compared(trace: Trace, reported: Told) -> Counter[str]:
     """Counts the kernels and copies that are linked as in the trace."""
     links = links_of(trace)
     found: Counter[str] = Counter()
-    for calls, named in ((links.kernel_call, told.kernels), (links.copy_call, told.copies)):
+    for calls, named in ((links.kernel_call, reported.kernels), (links.copy_call, reported.copies)):
         for call, (operator, _) in zip(calls.tolist(), named, strict=True):
             name = -1 if call < 0 else int(links.sites.name[call])
             ours = (trace.recording[Strings][name], int(links.sites.start_ns[call])) if name >= 0 else None
-            agree = ours == told.operators.get(-1 if operator is None else operator)
+            agree = ours == reported.operators.get(-1 if operator is None else operator)
             found["no call" if call < 0 else "agree" if agree else f"{operator}, not {ours}"] += 1
     return found
 
 
 @pytest.mark.parametrize("name", LINKED)
 def test_every_kernel_and_copy_has_the_operator_that_the_trace_names(name: str, traced: Traced) -> None:
-    trace, found, told = traced(name)
-    assert told.names_operators
+    trace, found, reported = traced(name)
+    assert reported.names_operators
     agree, no_call = LINKED[name]
-    assert compared(trace, told) == Counter(
+    assert compared(trace, reported) == Counter(
         {"agree": agree, "no call": no_call} if no_call else {"agree": agree}
     )
     assert (found.unlinked, found.outside) == (no_call, 0)
@@ -105,24 +105,26 @@ def test_every_kernel_and_copy_has_the_operator_that_the_trace_names(name: str, 
 
 @pytest.mark.parametrize("name", WITHOUT_NAMES)
 def test_in_traces_without_operators_all_work_is_linked_to_calls(name: str, traced: Traced) -> None:
-    _, found, told = traced(name)
-    assert not told.names_operators
-    assert len(told.kernels) + len(told.copies) == WITHOUT_NAMES[name]
+    _, found, reported = traced(name)
+    assert not reported.names_operators
+    assert len(reported.kernels) + len(reported.copies) == WITHOUT_NAMES[name]
     assert found.unlinked == 0
 
 
 @pytest.mark.parametrize("name", ["a100_nccl", "h100_bert_small", "h100_qwen_0.5b"])
 def test_external_ids_and_times_name_the_same_operators(name: str) -> None:
     """Links by the ids of the trace. Not for traces in whole microseconds."""
-    recording, told = recording_of(name)
-    named = {correlation: operator for operator, correlation in told.kernels + told.copies if operator}
+    recording, reported = recording_of(name)
+    named = {
+        correlation: operator for operator, correlation in reported.kernels + reported.copies if operator
+    }
     ids = ExternalIds(
         correlation=np.array(list(named), np.int64),
-        start_ns=np.array([told.operators[operator][1] for operator in named.values()], np.int64),
+        start_ns=np.array([reported.operators[operator][1] for operator in named.values()], np.int64),
     )
     trace, found = analysed(replace(recording, tables={**recording.tables, ExternalIds: ids}))
     assert (found.exact, found.disagreements) == (LINKED[name][0], 0)
-    assert compared(trace, told)["agree"] == LINKED[name][0]
+    assert compared(trace, reported)["agree"] == LINKED[name][0]
 
 
 def published(name: str) -> dict[str, Any]:
@@ -150,11 +152,11 @@ def test_a_busy_device_is_as_published(traced: Traced) -> None:
 
 @pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
 def test_sums_are_those_of_the_trace(name: str, traced: Traced) -> None:
-    trace, found, told = traced(name)
+    trace, found, reported = traced(name)
     gpu = trace.recording
-    assert found.kernels.kernels.sum() == len(told.kernels)
+    assert found.kernels.kernels.sum() == len(reported.kernels)
     assert found.kernels.total_ns.sum() == (gpu[Kernels].end_ns - gpu[Kernels].start_ns).sum()
-    assert found.copies.copies.sum() == len(told.copies)
+    assert found.copies.copies.sum() == len(reported.copies)
     assert found.copies.total_ns.sum() == (gpu[Copies].end_ns - gpu[Copies].start_ns).sum()
     rows = [batch.take(batch.scope != 7) for batch in trace.operators()]
     own_ns = sum(int(batch.gpu_self_ns.sum()) for batch in rows)

@@ -29,8 +29,8 @@ GEMM = "volta_fp16_s884gemm_fp16_128x128_ldg8_f2f_nn"
 
 
 def span(category: str, name: str, start_us: int, end_us: int, **facts: Any) -> dict[str, Any]:
-    told = {"cat": category, "name": name, "ts": start_us, "dur": end_us - start_us, "args": facts}
-    return {"ph": "X", "pid": 1, "tid": 1, **told}
+    reported = {"cat": category, "name": name, "ts": start_us, "dur": end_us - start_us, "args": facts}
+    return {"ph": "X", "pid": 1, "tid": 1, **reported}
 
 
 def kernel(

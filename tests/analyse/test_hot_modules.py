@@ -132,7 +132,7 @@ def library(
     strings, lines = trace.recording[Strings], found.lines
     places = [trace.line(frame) for frame in lines.frame.tolist()]
     sums = zip(lines.calls.tolist(), lines.forward_ns.tolist(), lines.backward_ns.tolist(), strict=True)
-    told = [
+    reported = [
         (f"{line.file.removeprefix(SITE)}:{line.line}", *figures, recompute_ns, strings[name])
         for line, figures, recompute_ns, name in zip(
             (line for line in places if line),
@@ -142,7 +142,7 @@ def library(
             strict=True,
         )
     ]
-    return found.packages, told
+    return found.packages, reported
 
 
 def test_lines_of_packages_that_define_the_model(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def alone_us(row: Overlaps, *kinds: str) -> float:
 @pytest.mark.parametrize("name", sorted(TRACES))
 def test_idle_time_of_streams_by_category_equals_htas(folder: Path, name: str) -> None:
     """Also in traces with nanoseconds, because HTA's rounding to microseconds is switched off."""
-    told = TRACES[name]["idle"]
+    reported = TRACES[name]["idle"]
     rows = found_in(folder, name)[IdleTimes].streams
     ours = {
         str(stream): (us(host), us(kernel), us(other))
@@ -59,7 +59,7 @@ def test_idle_time_of_streams_by_category_equals_htas(folder: Path, name: str) -
         )
     }
     categories = ("host_wait", "kernel_wait", "other")
-    theirs = {stream: tuple(by.get(each, 0.0) for each in categories) for stream, by in told.items()}
+    theirs = {stream: tuple(by.get(each, 0.0) for each in categories) for stream, by in reported.items()}
     assert ours.keys() == theirs.keys()
     for stream, times in theirs.items():
         assert ours[stream] == pytest.approx(times, rel=0.01, abs=1)
@@ -67,21 +67,21 @@ def test_idle_time_of_streams_by_category_equals_htas(folder: Path, name: str) -
 
 @pytest.mark.parametrize("name", sorted(set(TRACES) - _NOT_ONLY_WORK))
 def test_busy_and_idle_time_of_the_device_equal_htas(folder: Path, name: str) -> None:
-    told, row = TRACES[name]["temporal"], found_in(folder, name)[IdleTimes].overlaps
-    assert us(row.idle_ns[0]) == pytest.approx(told["idle_time(us)"], rel=0.01, abs=1)
+    reported, row = TRACES[name]["temporal"], found_in(folder, name)[IdleTimes].overlaps
+    assert us(row.idle_ns[0]) == pytest.approx(reported["idle_time(us)"], rel=0.01, abs=1)
     computing = alone_us(row, "computing", "computing_communicating", "computing_copying", "all")
-    assert computing == pytest.approx(told["compute_time(us)"], rel=0.01)
+    assert computing == pytest.approx(reported["compute_time(us)"], rel=0.01)
     others = alone_us(row, "communicating", "copying", "communicating_copying")
-    assert others == pytest.approx(told["non_compute_time(us)"], rel=0.07, abs=1)
+    assert others == pytest.approx(reported["non_compute_time(us)"], rel=0.07, abs=1)
 
 
 @pytest.mark.parametrize("name", sorted(_NOT_ONLY_WORK))
 def test_events_that_are_no_work_of_a_device_are_not_counted(folder: Path, name: str) -> None:
     """`get_temporal_breakdown` takes all events with a stream for kernels, also waits and inductor's rows."""
-    told, row = TRACES[name]["temporal"], found_in(folder, name)[IdleTimes].overlaps
+    reported, row = TRACES[name]["temporal"], found_in(folder, name)[IdleTimes].overlaps
     names = [each for each in Overlaps.dtypes if each.endswith("_ns")]
-    assert sum(us(getattr(row, each)[0]) for each in names) <= told["kernel_time(us)"]
-    assert us(row.computing_ns[0]) == pytest.approx(told["compute_time(us)"], rel=0.01)
+    assert sum(us(getattr(row, each)[0]) for each in names) <= reported["kernel_time(us)"]
+    assert us(row.computing_ns[0]) == pytest.approx(reported["compute_time(us)"], rel=0.01)
 
 
 def test_communication_while_computing_equals_htas(folder: Path) -> None:
@@ -93,16 +93,16 @@ def test_communication_while_computing_equals_htas(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["a100_nccl", "a100_simple_add", "v100_resnet50_num_workers_0"])
 def test_launches_and_their_delays_equal_htas(folder: Path, name: str) -> None:
-    told, found = TRACES[name]["launches"], found_in(folder, name)[LaunchTimes]
+    reported, found = TRACES[name]["launches"], found_in(folder, name)[LaunchTimes]
     for ours in ("launches", "short", "long_calls", "delayed"):
-        assert int(getattr(found.streams, ours).sum()) == told[ours]
-    assert us(found.rows.delay_ns.sum()) == pytest.approx(told["delay"], rel=0.001)
+        assert int(getattr(found.streams, ours).sum()) == reported[ours]
+    assert us(found.rows.delay_ns.sum()) == pytest.approx(reported["delay"], rel=0.001)
 
 
 @pytest.mark.parametrize("name", sorted(set(TRACES) - {"mi300_triton_compile"}))
 def test_longest_queues_equal_htas(folder: Path, name: str) -> None:
     """Except for AMD: HTA knows only some of its launches (`get_runtime_launch_events_query`)."""
-    told: dict[str, Any] = TRACES[name]["queues"]
+    reported: dict[str, Any] = TRACES[name]["queues"]
     rows = found_in(folder, name)[LaunchTimes].streams
     for stream, launches, most in zip(rows.stream, rows.launches, rows.most, strict=True):
-        assert (2 * launches, most) == (told[str(stream)]["count"], told[str(stream)]["max"])
+        assert (2 * launches, most) == (reported[str(stream)]["count"], reported[str(stream)]["max"])

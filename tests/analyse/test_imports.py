@@ -43,7 +43,7 @@ def found(folder: Path, *samples: tuple[int, tuple[str, ...]]) -> Findings:
     return find(link(program.recording(folder)), Calling)
 
 
-def told(findings: Findings) -> list[tuple[str | None, str | None, int | None, int]]:
+def reported(findings: Findings) -> list[tuple[str | None, str | None, int | None, int]]:
     rows = import_rows(findings.trace, findings[Calling])
     return [(row.module, row.by, row.line and row.line.line, row.time_ns // MS) for row in rows]
 
@@ -57,7 +57,7 @@ def test_nested_imports_are_part_of_the_outer_import(tmp_path: Path) -> None:
         (40, (MAIN, FIND, TORCH, FIND, SYMPY, f"{SITE}/sympy/core.py:9/4 make")),
         (100, (MAIN, BUILD)),
     )
-    assert told(findings) == [("torch", None, 3, 300)]
+    assert reported(findings) == [("torch", None, 3, 300)]
     assert imports_text(import_rows(findings.trace, findings[Calling])) == "torch 300 ms"
 
 
@@ -69,7 +69,7 @@ def test_callers_of_importing_functions(tmp_path: Path) -> None:
         (5, (MAIN, BUILD, ADAM, BASE, FIND)),
         (30, (MAIN, BUILD, ADAM)),
     )
-    assert told(findings) == [("torch._dynamo", "Adam", 36, 95), ("torch", None, 3, 20)]
+    assert reported(findings) == [("torch._dynamo", "Adam", 36, 95), ("torch", None, 3, 20)]
     text = imports_text(import_rows(findings.trace, findings[Calling]))
     assert text == "torch._dynamo 95.0 ms by Adam at train.py:36, torch 20.0 ms"
 
@@ -82,7 +82,7 @@ def test_a_decorators_wrapper_counts_as_the_function(tmp_path: Path) -> None:
         (90, (MAIN, BUILD, wrapper, wrapper, shutdown, f"{SITE}/torch/rpc.py:310 join", FIND, DYNAMO)),
         (20, (MAIN, BUILD, wrapper, FIND, SYMPY)),  # sympy has no other frames on the stack
     )
-    assert told(findings) == [
+    assert reported(findings) == [
         ("torch._dynamo", "shutdown", 36, 90),
         ("sympy", "checked.<locals>.wrapper", 36, 20),
     ]
@@ -95,7 +95,7 @@ def test_the_users_modules_are_not_imports(tmp_path: Path) -> None:
         (70, (MAIN, FIND, OWN, work)),
         (40, (MAIN, FIND, OWN, FIND, TORCH)),
     )
-    assert told(findings) == [("torch", None, 2, 40)]
+    assert reported(findings) == [("torch", None, 2, 40)]
     shown = hot_functions(findings, 0, "self")
     assert [(row.function.function, row.shown_own_ns) for row in shown.rows[:2]] == [
         ("tables", 70 * MS),
@@ -143,4 +143,4 @@ def test_failed_looks_are_not_imports(tmp_path: Path) -> None:
     program.thread(1, "main")
     program.sample(0, 10 * MS, stack=-1, look=Look.FAILED)
     program.sample(10 * MS, 20 * MS, MAIN, FIND, TORCH)
-    assert told(find(link(program.recording(tmp_path)), Calling)) == [("torch", None, 3, 10)]
+    assert reported(find(link(program.recording(tmp_path)), Calling)) == [("torch", None, 3, 10)]

@@ -1,4 +1,4 @@
-"""Native code by operator, on hand-made samples, and beside a slow twin on random ones."""
+"""Native code by operator: hand-made samples, and random ones compared with a slow simple implementation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SECOND_NS = 1_000_000_000
 
 
 def program(threads: int = 4) -> Program:
-    """A program whose thread 0 has Python; the other ones are those of a library."""
+    """A program whose thread 0 runs Python. Its other threads are a library's."""
     made = Program(program={"pid": MAIN}, start={"monotonic_ns": 0}, stop={"monotonic_ns": SECOND_NS})
     made.meta["native"] = {"period_ns": 1_000_000, "with_kernel": True, "cpu_ns": 5_000_000}
     for number in range(threads):
@@ -60,10 +60,10 @@ def test_members_of_a_team_work_for_the_operator_that_runs(tmp_path: Path) -> No
     made.run(op("mm", 100, 500))
     made.run(op("relu", 400, 700), thread=1)
     made.native(200, GOMP, "GOMP_barrier", thread=2)
-    made.native(450, GOMP, "GOMP_barrier", thread=2)  # of both
+    made.native(450, GOMP, "GOMP_barrier", thread=2)  # works for either
     made.native(600, TORCH, "mkl_blas_sgemm", thread=3)
     made.native(900, GOMP, "GOMP_barrier", thread=3)
-    made.native(300, TORCH, "mkl_blas_sgemm", thread=1)  # it has operators of its own, and was in none
+    made.native(300, TORCH, "mkl_blas_sgemm", thread=1)  # has operators of its own, but ran none then
     rows = {(row.operator, row.place): row for row in operator_rows(found(made, tmp_path))}
     assert {key: (row.cpu_ns, row.helpers_ns) for key, row in rows.items()} == {
         ("mm", "operator"): (10**6, 10**6),
@@ -73,7 +73,7 @@ def test_members_of_a_team_work_for_the_operator_that_runs(tmp_path: Path) -> No
     }
 
 
-def test_what_is_perfprobes_own_or_outside_of_the_program_is_left_out(tmp_path: Path) -> None:
+def test_samples_of_perfprobe_and_from_outside_of_the_program_are_left_out(tmp_path: Path) -> None:
     made = program(0)
     made.thread(0, "python")
     made.thread(1, "perfprobe-own")
@@ -84,7 +84,7 @@ def test_what_is_perfprobes_own_or_outside_of_the_program_is_left_out(tmp_path: 
     assert [(row.part, row.looks) for row in part_rows(findings)] == [("system", 1)]
 
 
-def test_nothing_is_found_where_nothing_was_sampled(tmp_path: Path) -> None:
+def test_without_samples_nothing_is_found(tmp_path: Path) -> None:
     made = program()
     made.run(op("mm", 100, 500))
     assert NativeSplit not in found(made, tmp_path)
@@ -92,7 +92,7 @@ def test_nothing_is_found_where_nothing_was_sampled(tmp_path: Path) -> None:
     assert section.requires == (NativeSplit,)
 
 
-def test_the_section_says_parts_functions_and_what_is_missing(tmp_path: Path) -> None:
+def test_the_section_names_parts_functions_and_missing_time(tmp_path: Path) -> None:
     from perfprobe.results import Results
 
     made = program()
@@ -117,7 +117,7 @@ def test_the_section_says_parts_functions_and_what_is_missing(tmp_path: Path) ->
     ]
 
 
-def test_random_samples_are_found_where_a_slow_twin_finds_them(tmp_path: Path) -> None:
+def test_random_samples_agree_with_a_slow_simple_implementation(tmp_path: Path) -> None:
     generator = random.Random(7)
     made, spans = program(), dict[int, list[tuple[int, int, str]]]()
     for thread in (0, 1):
@@ -138,7 +138,7 @@ def test_random_samples_are_found_where_a_slow_twin_finds_them(tmp_path: Path) -
 
 
 def nested(generator: random.Random, start: int, name: str, depth: int) -> tuple[Op, int]:
-    """An operator with some inside it, and when it ends."""
+    """Makes an operator, with others inside it; returns when it ends."""
     inside, at = [], start + generator.randrange(1, 20)
     for number in range(generator.randrange(3) if depth else 0):
         one, at = nested(generator, at, f"{name}.{number}", depth - 1)
@@ -148,13 +148,13 @@ def nested(generator: random.Random, start: int, name: str, depth: int) -> tuple
 
 
 def listed(operator: Op) -> list[tuple[int, int, str]]:
-    """All operators with their times, the innermost first."""
+    """All operators with their times, innermost first."""
     inner = [each for one in operator.inside for each in listed(one)]
     return [*inner, (operator.start_ns, operator.end_ns, operator.name)]
 
 
 def slow(spans: dict[int, list[tuple[int, int, str]]], time_ns: int, thread: int) -> tuple[str | None, str]:
-    """Where a sample belongs."""
+    """The operator that a sample belongs to."""
     here = {
         number: [name for start, end, name in own if start <= time_ns <= end] for number, own in spans.items()
     }

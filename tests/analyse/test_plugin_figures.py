@@ -56,7 +56,7 @@ def folder() -> Path:
     return path
 
 
-def told(name: str) -> dict[str, Any]:
+def reported(name: str) -> dict[str, Any]:
     figures: dict[str, Any] = json.loads((folder() / "tensorboard_plugin_figures.json").read_text())[name]
     return figures
 
@@ -100,7 +100,7 @@ def printed(share: float | None) -> float | None:
 
 
 def assert_steps(found: PeerTimes, name: str) -> None:
-    figures, ours = told(name), breakdown_us(found)
+    figures, ours = reported(name), breakdown_us(found)
     whole_us = sum(ours.values())
     assert round(whole_us) == figures["avg_step_us"]
     assert {text: round(ours[text]) for text in figures["breakdown_us"]} == figures["breakdown_us"]
@@ -110,7 +110,7 @@ def assert_steps(found: PeerTimes, name: str) -> None:
 
 
 def assert_use(use: DeviceUse, name: str) -> None:
-    figures, device = told(name), str(use.device)
+    figures, device = reported(name), str(use.device)
     assert use.kernel_ns / use.span_ns == pytest.approx(figures["gpu_utilization"][device], rel=1e-5)
     assert printed(use.kernel_ns / use.span_ns) == printed(figures["gpu_utilization"][device])
     efficiency = figures["est_sm_efficiency"].get(device)
@@ -129,7 +129,7 @@ def test_every_figure_equals_the_plugins_to_the_last_digit(name: str) -> None:
     assert_steps(times, name)
     assert_use(use.devices[0], name)
     share = use.devices[0].plugin_tensor_ns / use.devices[0].kernels_ns
-    assert share == told(name)["tensor_core_ratio"]["0"]
+    assert share == reported(name)["tensor_core_ratio"]["0"]
 
 
 @pytest.mark.parametrize("name", OF_TODAY)
@@ -143,7 +143,7 @@ def test_with_the_plugins_faults_every_figure_equals_its_own(name: str, tmp_path
 def test_without_the_faults_calls_of_cuda_are_runtime(name: str) -> None:
     times, use = found_in(folder() / f"{name}.json.gz")
     ours, steps = breakdown_us(times), times.plugin_steps
-    assert told(name)["breakdown_us"]["Runtime"] == 0 < ours["Runtime"]
+    assert reported(name)["breakdown_us"]["Runtime"] == 0 < ours["Runtime"]
     numbers = steps.number.tolist()
     assert numbers == sorted(set(numbers))  # no duplicates
     assert sum(ours.values()) == pytest.approx(int((steps.end_ns - steps.start_ns).sum()) / len(steps) / 1000)

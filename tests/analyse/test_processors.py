@@ -99,8 +99,8 @@ def test_waiting_for_a_quota_counts_for_the_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lacks", [{}, {"machine": "/proc/stat: Permission denied"}])
 def test_without_machine_readings_waiting_has_no_cause(tmp_path: Path, lacks: dict[str, str]) -> None:
-    told = {"children_cpu_ns": 0}
-    made = program(({0: (0, 0)}, told), ({0: (400, 600)}, told), processors={"lacks": lacks})
+    reported = {"children_cpu_ns": 0}
+    made = program(({0: (0, 0)}, reported), ({0: (400, 600)}, reported), processors={"lacks": lacks})
     processors = found(made, tmp_path)
     assert in_ms(processors) == (600, 0, None, 600)
     assert (processors.neighbours_cores, processors.neighbours_share) == (None, None)
@@ -146,8 +146,13 @@ def test_sums_agree_with_a_slow_twin(tmp_path: Path) -> None:
         for number, (run, wait) in more.items():
             sums[number] = [sums[number][0] + run, sums[number][1] + wait]
         cpu = sum(run for run, _ in sums.values())
-        told = {"busy_ns": at * 1900, "pressure_ns": at * 900, "children_cpu_ns": 0, "process_cpu_ns": cpu}
-        readings.append(({number: (sums[number][0], sums[number][1]) for number in chosen}, told))
+        reported = {
+            "busy_ns": at * 1900,
+            "pressure_ns": at * 900,
+            "children_cpu_ns": 0,
+            "process_cpu_ns": cpu,
+        }
+        readings.append(({number: (sums[number][0], sums[number][1]) for number in chosen}, reported))
         steps.append(more)
     processors = found(program(*readings), tmp_path)
     windows = processors.windows

@@ -111,7 +111,7 @@ def test_the_first_screen_of_each_names_the_straggler(tmp_path: Path) -> None:
 
 
 def test_without_samples_the_line_is_that_of_operators(tmp_path: Path) -> None:
-    """As in traces. The operator at the line ends when the collective is asked for, 50 ms later in rank 1."""
+    """As in traces. The operator at the line ends when the collective begins, 50 ms later in rank 1."""
     second = compared([rank(number, sampled=False) for number in (0, 1)], tmp_path)["ranks"][1]
     assert (second["line"], second["line_ns"]) == ("/p/data.py:7", 50 * MS)
 

@@ -1,8 +1,8 @@
-"""HTA's table of kernel sequences of a real trace, from our links of kernels to calls and operators.
+"""HTA's table of kernel sequences of a real trace, made again from our links of kernels to operators.
 
-Our own table (`--view sequences`) asks another question: which short kernels of one line could be one. HTA
-lists all kernels below the operators that are named to it, whatever they take, so the same rows cannot come.
-What both are made from must agree: the kernels below each call of an operator, in order, and their times.
+Our own table (`--view sequences`) answers another question: which short kernels of one line could be fused.
+HTA lists all kernels below given operators, however long they take, so the rows differ. The facts below both
+must agree: the kernels below each call of an operator, in order, and their times.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ TRUTH = Path(__file__).parent.parent.parent / "benchmarks" / "truth" / "hta_sequ
 FEWEST = 3
 CASES = [
     (trace, operator)
-    for trace, told in json.loads(TRUTH.read_text()).items()
-    for operator, rows in told.items()
+    for trace, reported in json.loads(TRUTH.read_text()).items()
+    for operator, rows in reported.items()
     if isinstance(rows, list)
 ]
 
 
 class Found(NamedTuple):
-    """Sums of a sequence."""
+    """Sums over all occurrences of a sequence."""
 
     times: int
     gpu_us: float
@@ -67,7 +67,7 @@ def below(trace: Trace, operator: str) -> dict[tuple[str, ...], Found]:
 
 
 def name(trace: Trace, work: Work, row: int) -> str:
-    """The name of a kernel; of copies and fills what all their names begin with."""
+    """The name of a kernel; for copies and fills, the common beginning of their names."""
     kernels, strings = trace.recording[Kernels], trace.recording[Strings]
     at = int(work.row[row])
     return str(strings[kernels.name[at]]) if at < len(kernels) else "Mem"
@@ -82,8 +82,8 @@ def test_the_same_sequences_as_hta(trace: str, operator: str) -> None:
     path = folder() / f"{trace}.json.gz"
     if not path.is_file():
         pytest.skip(f"no {path.name} in PERFPROBE_TRACES")
-    told = json.loads(TRUTH.read_text())[trace][operator]
-    wanted = {tuple(map(brief, row["kernels"])): row for row in told}
+    reported = json.loads(TRUTH.read_text())[trace][operator]
+    wanted = {tuple(map(brief, row["kernels"])): row for row in reported}
     found = below(link(kineto.read(path)), operator)
     found = {tuple(map(brief, key)): sums for key, sums in found.items()}
     assert found.keys() == wanted.keys()

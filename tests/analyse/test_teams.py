@@ -41,9 +41,9 @@ def program(times: Times, *, busy: int = 2000, team: int = 2, **meta: Any) -> Pr
         made.thread(number, "python")
     for at in range(SECONDS + 1):
         so_far = {thread: (at * run * MS, at * wait * MS) for thread, (run, wait) in times.items()}
-        told = {"busy_ns": at * busy * MS, "pressure_ns": at * SECOND_NS, "children_cpu_ns": 0}
+        reported = {"busy_ns": at * busy * MS, "pressure_ns": at * SECOND_NS, "children_cpu_ns": 0}
         of_second = {name: at * value if name.endswith("_ns") else value for name, value in fields.items()}
-        made.reading(at * SECOND_NS, so_far, **{**told, **of_second})
+        made.reading(at * SECOND_NS, so_far, **{**reported, **of_second})
     return made
 
 
@@ -214,7 +214,7 @@ def test_without_ticks_the_readings_tell_how_many_ran(tmp_path: Path) -> None:
 
 
 def test_potential_gain_is_split_by_what_openmp_spends(tmp_path: Path) -> None:
-    """A team of 2 of which the second member runs half of the time, and waits in OpenMP meanwhile."""
+    """A team of 2. Its second member runs for half of the time and waits in OpenMP for the other half."""
     made = program({0: (900, 0), 1: (400, 0)})
     run(made, "mm", 0.5)
     gomp = "/torch/lib/libgomp.so.1"

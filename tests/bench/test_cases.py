@@ -85,11 +85,11 @@ def test_small_products_measure_the_speed_of_a_dtype() -> None:
 
 
 def test_results_are_reported_from_the_first_call_on() -> None:
-    told: list[Answer] = []
-    whole = Bench(torch, seconds=0.01, memory_bytes=1 << 30, seed=0).answer(Case(7, CALL), told.append)
-    assert all(said.partial and said.case == 7 for said in told)
+    reported: list[Answer] = []
+    whole = Bench(torch, seconds=0.01, memory_bytes=1 << 30, seed=0).answer(Case(7, CALL), reported.append)
+    assert all(said.partial and said.case == 7 for said in reported)
     assert not whole.partial
-    first, second = told[:2]
+    first, second = reported[:2]
     assert list(first.blocks) == ["rotating"]
     assert first.changes == []
     assert {limit.subject for limit in second.limits} <= set(second.blocks)

@@ -89,14 +89,14 @@ class FakeCuda:
     """Records its calls. Its events are 3 ms apart and complete either at once or after everything else."""
 
     def __init__(self, *, has_happened: bool = False) -> None:
-        self.told: list[str] = []
+        self.reported: list[str] = []
         self.has_happened = has_happened
 
     def synchronize(self) -> None:
-        self.told.append("synchronize")
+        self.reported.append("synchronize")
 
     def _sleep(self, cycles: int) -> None:
-        self.told.append("sleep")
+        self.reported.append("sleep")
 
     def Event(self, enable_timing: bool) -> Any:  # noqa: N802
         assert enable_timing
@@ -108,10 +108,10 @@ class FakeEvent:
         self.cuda = cuda
 
     def record(self) -> None:
-        self.cuda.told.append("event")
+        self.cuda.reported.append("event")
 
     def query(self) -> bool:
-        self.cuda.told.append("query")
+        self.cuda.reported.append("query")
         return self.cuda.has_happened
 
     def elapsed_time(self, other: "FakeEvent") -> float:
@@ -119,31 +119,31 @@ class FakeEvent:
 
 
 class FakeHost(HostClock):
-    def __init__(self, told: list[str]) -> None:
-        self.told = told
+    def __init__(self, reported: list[str]) -> None:
+        self.reported = reported
 
     def prepare(self) -> None:
-        self.told.append("slow readings")
+        self.reported.append("slow readings")
 
     def start(self) -> None:
-        self.told.append("start")
+        self.reported.append("start")
 
     def stop(self) -> None:
-        self.told.append("stop")
+        self.reported.append("stop")
 
     def finish(self, calls: int) -> Block:
-        self.told.append("slow readings")
+        self.reported.append("slow readings")
         return Block(10.0, 11.0, 0.0, 0.0, 5.0)
 
 
 def test_only_fast_clocks_are_read_between_device_events_and_calls() -> None:
     cuda = FakeCuda()
-    clock = DeviceClock(cuda, FakeHost(cuda.told))
+    clock = DeviceClock(cuda, FakeHost(cuda.reported))
     clock.begin()
-    cuda.told.append("calls")
+    cuda.reported.append("calls")
     block = clock.end(1000)
     before = ["synchronize", "slow readings", "sleep", "event", "start"]
-    assert cuda.told == [*before, "calls", "event", "query", "stop", "slow readings", "synchronize"]
+    assert cuda.reported == [*before, "calls", "event", "query", "stop", "slow readings", "synchronize"]
     assert block.device_ns == pytest.approx(3000.0)
     assert (block.cpu_ns, block.wall_ns, block.time_ns) == (10.0, 11.0, block.device_ns)
 
@@ -151,6 +151,6 @@ def test_only_fast_clocks_are_read_between_device_events_and_calls() -> None:
 @pytest.mark.parametrize("has_happened", [False, True])
 def test_a_device_that_waited_for_the_host_is_reported(has_happened: bool) -> None:
     cuda = FakeCuda(has_happened=has_happened)
-    clock = DeviceClock(cuda, FakeHost(cuda.told))
+    clock = DeviceClock(cuda, FakeHost(cuda.reported))
     clock.begin()
     assert clock.end(1).starved == has_happened

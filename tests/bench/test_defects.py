@@ -58,8 +58,8 @@ def test_one_thread_of_two_is_reported() -> None:
         calls = [(call("aten::mul.Tensor", SMALL, 2), None)]
         found = harness.all_measured(calls, replace(SETTINGS, seconds=0.2))[0]
     # Any of the three, because changing the number of threads and back has a varying cost.
-    told = ("poorly parallel", "serial kernel", "slower with threads")
-    assert any(words in modifiers(found) for words in told)
+    reported = ("poorly parallel", "serial kernel", "slower with threads")
+    assert any(words in modifiers(found) for words in reported)
 
 
 def test_a_transposed_operand_is_reported(sound: Measured) -> None:

@@ -120,7 +120,7 @@ def test_after_one_delay_of_the_host_it_is_measured_again(monkeypatch: pytest.Mo
     assert [block.time_ns for block in blocks] == pytest.approx([2000] * 8, abs=300)
 
 
-def told_by_a_script(simulation: Simulation, call: Call, *, writes: bool = False) -> str:
+def script_output(simulation: Simulation, call: Call, *, writes: bool = False) -> str:
     """The device's us per call that an emitted script prints, for a block of 20,000."""
     torch, sets = SimpleNamespace(cuda=simulation), [SimpleNamespace(args=(), kwargs={}, restore=int)]
     loop = runner._Loop(torch, call, cast(Any, sets), writes, "cuda:0")
@@ -130,7 +130,7 @@ def told_by_a_script(simulation: Simulation, call: Call, *, writes: bool = False
 @pytest.mark.parametrize("kernel_us", [2, 50, 5000])
 def test_a_script_prints_the_time_of_the_kernel(kernel_us: int, monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = simulated(monkeypatch)
-    text = told_by_a_script(simulation, partial(simulation.launch, kernel_us * 1e3))
+    text = script_output(simulation, partial(simulation.launch, kernel_us * 1e3))
     assert float(text) == pytest.approx(kernel_us, abs=0.3)
 
 
@@ -141,7 +141,7 @@ def test_a_script_reports_that_the_device_waited_for_the_host(monkeypatch: pytes
         simulation.launch(2e3)
         simulation.synchronize()
 
-    text = told_by_a_script(simulation, call)
+    text = script_output(simulation, call)
     assert text.endswith("at most: the GPU waited for the host between the calls")
 
 

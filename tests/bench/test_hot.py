@@ -55,8 +55,8 @@ def of(
 
 def test_lines_and_phases_of_one_call_are_measured_once(tmp_path: Path) -> None:
     found = of(program(), tmp_path)
-    told = [(wanted.operator, wanted.signature, seen.calls, seen.self_ns) for wanted, seen in found.calls]
-    assert told == [
+    reported = [(wanted.operator, wanted.signature, seen.calls, seen.self_ns) for wanted, seen in found.calls]
+    assert reported == [
         ("aten::mm", "f32[8,8] f32[8,8]", 2, 500),
         ("aten::mul.Tensor", "f32[4] f32[4]", 1, 100),
         ("mine::window", "f32[4] f32[4]", 1, 30),
@@ -99,11 +99,11 @@ def test_waiting_does_not_count_if_cpu_time_is_known(focus: str | None, tmp_path
     calls += [op("aten::neg", 6000, 7000, signature=inputs, cpu_ns=1000)]
     made.run(*calls)
     found = of(made, tmp_path, focus=focus)
-    told = {wanted.operator: seen.share for wanted, seen in found.calls}
+    reported = {wanted.operator: seen.share for wanted, seen in found.calls}
     hottest = ["aten::relu", "aten::mm"]
-    assert list(told) == (["aten::neg", *hottest] if focus is None else hottest)
-    assert told["aten::mm"] == pytest.approx(0.05)
-    assert told["aten::relu"] == pytest.approx(0.45)
+    assert list(reported) == (["aten::neg", *hottest] if focus is None else hottest)
+    assert reported["aten::mm"] == pytest.approx(0.05)
+    assert reported["aten::relu"] == pytest.approx(0.45)
     assert chosen.BY_CPU in found.notes
 
 

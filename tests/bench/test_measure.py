@@ -49,19 +49,19 @@ def test_two_more_processes_run_if_the_first_disagree() -> None:
 
 
 def test_equal_calls_are_measured_once_and_keep_their_own_figures() -> None:
-    call, told = Wanted("fake::plain", "f32[2]"), []
+    call, reported = Wanted("fake::plain", "f32[2]"), []
     seen = [Seen(calls, 0.5, 1, 4000 * calls, 2000 * calls) for calls in (1, 10)]
     found = measure(
         [(call, one) for one in seen],
         BenchSettings(processes=1, most_processes=1),
-        lambda *said: told.append(said),
+        lambda *said: reported.append(said),
         words=COMMAND,
     )
     assert [row.seen for row in found.rows] == seen
     assert [row.replay for row in found.rows] == [CALL_NS / 2000, CALL_NS / 2000]
-    assert [said[:2] for said in told] == [(0, 1), (1, 1)]
-    assert told[0][2] is None
-    assert told[1][2] == 0.0
+    assert [said[:2] for said in reported] == [(0, 1), (1, 1)]
+    assert reported[0][2] is None
+    assert reported[1][2] == 0.0
 
 
 @pytest.mark.parametrize(

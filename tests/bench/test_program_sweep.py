@@ -84,7 +84,7 @@ def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
     assert values[0] < low < median(values) < high < values[-1]
 
 
-def test_a_program_with_its_own_number_of_threads_is_told() -> None:
+def test_a_program_that_ignores_the_number_of_threads_is_found() -> None:
     times = {0: [100.0], 1: [100.0], 2: [100.0]}
     assert ignored(rows(sweep(times, threads=(4, 4, 4))))
     assert not ignored(rows(sweep(times)))

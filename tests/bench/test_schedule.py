@@ -12,7 +12,7 @@ START_S = 5.0
 
 
 class Run:
-    """Measures what it is told to. A call takes `full_s` with its changed calls and `bare_s` without."""
+    """Measures the calls it is given. A call takes `full_s` with its changed calls and `bare_s` without."""
 
     def __init__(self, time_s: float | None, full_s: float, bare_s: float, count: int = 20) -> None:
         self.now_s = 0.0

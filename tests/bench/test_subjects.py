@@ -9,7 +9,7 @@ from perfprobe.bench.subjects import Arguments, Subject, Timing, rounds
 
 
 class CountingClock:
-    """Each call takes `call_ns`; the number of calls is told through `calls`."""
+    """Each call takes `call_ns`; the number of calls comes through `calls`."""
 
     def __init__(self, call_ns: float) -> None:
         self.call_ns = call_ns

@@ -30,10 +30,10 @@ class Machine:
 
         return Subject(name, call, [Arguments(())], 1)
 
-    def timing(self, limit_s: float | None, told: list[dict[str, int]] | None = None) -> Timing:
+    def timing(self, limit_s: float | None, reported: list[dict[str, int]] | None = None) -> Timing:
         def tell(found: Rounds) -> None:
-            if told is not None:
-                told.append({name: len(of) for name, of in found.blocks.items()})
+            if reported is not None:
+                reported.append({name: len(of) for name, of in found.blocks.items()})
 
         deadline = Deadline(limit_s, lambda: self.now_s)
         # No CPU time passes here, so the noise decides: nine blocks if there is none.
@@ -57,10 +57,10 @@ def test_without_a_time_limit_everything_is_timed() -> None:
 
 
 def test_results_come_in_the_order_call_limits_changes() -> None:
-    machine, told = Machine(), list[dict[str, int]]()
+    machine, reported = Machine(), list[dict[str, int]]()
     subjects = [machine.subject("call", 1.0), machine.subject("limit", 1.0)]
-    machine.timing(None, told).rounds(subjects, [machine.subject("change", 1.0)])
-    assert told[:3] == [{"call": 1}, {"call": 1, "limit": 1}, {"call": 2, "limit": 2, "change": 2}]
+    machine.timing(None, reported).rounds(subjects, [machine.subject("change", 1.0)])
+    assert reported[:3] == [{"call": 1}, {"call": 1, "limit": 1}, {"call": 2, "limit": 2, "change": 2}]
 
 
 def test_a_change_without_time_left_is_not_started() -> None:

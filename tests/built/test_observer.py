@@ -66,8 +66,8 @@ def test_without_a_compiler_the_autograd_profiler_is_used(site: Site) -> None:
     assert reason in seen.said[0]
     recording = storage.read(site.folder / "run.perfprobe")
     assert operator_names(recording)["aten::add"] == 1
-    told = " ".join(losses(recording))
-    assert f"{reason}; the autograd profiler records them instead" in told
+    reported = " ".join(losses(recording))
+    assert f"{reason}; the autograd profiler records them instead" in reported
     found = site.perfprobe("report", "run.perfprobe", "--view", "losses", COLUMNS="300")
     assert reason in found.out.decode()
     assert "perfprobe build" in found.out.decode()
@@ -122,13 +122,13 @@ def test_an_unwritable_cache_is_reported(site: Site, place: str) -> None:
 def test_a_read_only_file_system_is_reported(site: Site) -> None:
     seen = site.read_only("-q", "-o", "without.perfprobe", "main.py")
     assert (seen.status, seen.out) == (0, b"[2.0, 2.0]\n")
-    told = " ".join(losses(storage.read(site.folder / "without.perfprobe")))
-    assert "cannot be written (Read-only file system); the autograd profiler records them instead" in told
+    reported = " ".join(losses(storage.read(site.folder / "without.perfprobe")))
+    assert "cannot be written (Read-only file system); the autograd profiler records them instead" in reported
     assert site.perfprobe("build").status == 0
     assert "was there already" in site.read_only("build").out.decode()
     assert site.read_only("-q", "-o", "with.perfprobe", "main.py").status == 0
-    told = " ".join(losses(storage.read(site.folder / "with.perfprobe")))
-    assert "observer" not in told
+    reported = " ".join(losses(storage.read(site.folder / "with.perfprobe")))
+    assert "observer" not in reported
     assert site.compiled() == 1
 
 

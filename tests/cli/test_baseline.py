@@ -37,7 +37,7 @@ def document(recorded: tuple[Path, Recording]) -> dict[str, Any]:
     return found
 
 
-def test_every_second_step_behind_the_warm_up_is_left_out(
+def test_every_second_step_after_the_warm_up_is_untraced(
     recorded: tuple[Path, Recording], whole: list[Rows]
 ) -> None:
     folder, recording = recorded
@@ -58,7 +58,7 @@ def test_untraced_steps_are_rows_of_their_own_between_the_traced_ones(document: 
         assert before["end_ns"] <= behind["start_ns"] < behind["end_ns"]
 
 
-def test_what_recording_added_is_that_of_the_pairs_counted_by_hand(
+def test_the_added_time_equals_that_of_pairs_counted_by_hand(
     document: dict[str, Any], recorded: tuple[Path, Recording]
 ) -> None:
     steps = recorded[1][LiveSteps]

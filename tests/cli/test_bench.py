@@ -274,7 +274,7 @@ def test_impossible_calls_are_reported_in_one_line(words: list[str], fault: str,
 
 
 @pytest.mark.parametrize(
-    ("cause", "status", "told"),
+    ("cause", "status", "reported"),
     [
         ("call", 2, "this cannot be called: why not: aten::bmm f32[2]; nearest: aten::abs"),
         ("time", 4, "not measured: why not: aten::bmm f32[2]; give it more time with --time"),
@@ -285,7 +285,7 @@ def test_impossible_calls_are_reported_in_one_line(words: list[str], fault: str,
 def test_a_hint_is_given_only_if_the_call_is_wrong(
     cause: str,
     status: int,
-    told: str,
+    reported: str,
     folder: Path,
     asked: Asked,
     monkeypatch: pytest.MonkeyPatch,
@@ -298,7 +298,7 @@ def test_a_hint_is_given_only_if_the_call_is_wrong(
     monkeypatch.setattr(measuring_stage, "measure", measure)
     monkeypatch.setattr("perfprobe.bench.lookup.hint", lambda _: "nearest: aten::abs")
     assert main(["bench", "bmm", "f32[2]"]) == status
-    assert told in capfd.readouterr().err
+    assert reported in capfd.readouterr().err
 
 
 @needs_torch

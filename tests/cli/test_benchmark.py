@@ -60,11 +60,11 @@ def run(folder: Path, source: str, *options: str) -> tuple[str, str, Recording]:
 @pytest.mark.parametrize("workers", [0, 1])
 def test_each_step_lies_where_the_program_itself_saw_it(tmp_path: Path, workers: int) -> None:
     out, _, recording = run(tmp_path, TRAIN.format(workers=workers), "--benchmark", "-q")
-    told, rows = json.loads(out), recording[LiveSteps]
+    reported, rows = json.loads(out), recording[LiveSteps]
     own = rows.take(rows.is_evaluation == 0)
     assert own.number.tolist() == list(range(24))
-    assert own.samples.tolist() == [size for *_, size in told]
-    for row, (asked, given, done, _) in enumerate(told):
+    assert own.samples.tolist() == [size for *_, size in reported]
+    for row, (asked, given, done, _) in enumerate(reported):
         end, reader = own.end_ns[row], own.reader_ns[row]
         assert row == 12 or asked <= own.start_ns[row] <= given  # 12: its loader's iterator had to be made
         assert end >= done  # an epoch asks for one batch more than there is
@@ -119,14 +119,14 @@ def test_no_operator_is_recorded_and_callbacks_of_operators_are_none(tmp_path: P
     assert "found by perfprobe.step()" in err
 
 
-def test_a_program_without_steps_is_told_what_would_be_found(tmp_path: Path) -> None:
+def test_without_steps_the_report_says_what_is_taken_as_a_step(tmp_path: Path) -> None:
     _, err, recording = run(tmp_path, "print('nothing')", "--benchmark")
     assert "No step was found" in err
     assert "the program never imported torch" in recording[Losses].reason.tolist()
 
 
 def test_sizes_of_batches_of_all_kinds(tmp_path: Path) -> None:
-    # In a process of its own: after a test that made an optimizer, batches alone would not be steps.
+    # In its own process: where an optimizer was made before, batches alone are not taken as steps.
     source = """
         from collections import UserDict, namedtuple
         import torch

@@ -103,7 +103,7 @@ def document(planted: tuple[Path, Recording]) -> dict[str, Any]:
 
 
 def slow_by_hand(times_ns: list[int]) -> list[bool]:
-    """Longer than the 95th percentile of up to 200 before, and than 1.2 times their median."""
+    """Whether each is longer than the 95th percentile of the last 200, and than 1.2 times their median."""
     found = []
     for at, time_ns in enumerate(times_ns):
         before = sorted(times_ns[max(at - 200, 0) : at])
@@ -115,7 +115,7 @@ def rank(ordered: list[int], share: float) -> int:
     return ordered[int(np.ceil(len(ordered) * share)) - 1]
 
 
-def test_slow_steps_are_those_of_a_slow_twin() -> None:
+def test_slow_steps_agree_with_a_simple_implementation() -> None:
     random = np.random.default_rng(3)
     times_ns = (1_000_000 * random.lognormal(0, 0.2, 1_000)).astype(int).tolist()
     assert _core.slow_steps(times_ns) == slow_by_hand(times_ns)
@@ -131,7 +131,7 @@ def test_exactly_the_slow_steps_are_kept_with_all_their_operators(planted: tuple
     assert set(PLANTED) <= set(slow)  # on a busy machine others may really be slow
     assert steps.is_recorded.tolist() == steps.is_slow.tolist()
     names = Counter(row.name for row in recorded_rows.rows(folder / "run.perfprobe"))
-    assert names["aten::mul"] == len(slow) - 1  # one in each; that of HEAVY is not in the part that is kept
+    assert names["aten::mul"] == len(slow) - 1  # one in each; that of HEAVY is in the part that is not kept
 
 
 def test_every_operator_is_in_the_sums(planted: tuple[Path, Recording]) -> None:
@@ -149,7 +149,7 @@ def test_every_operator_is_in_the_sums(planted: tuple[Path, Recording]) -> None:
     assert int(recording[StepSums].steps.sum()) == 160
 
 
-def test_of_a_step_larger_than_the_buffer_a_part_is_kept(planted: tuple[Path, Recording]) -> None:
+def test_a_step_larger_than_the_buffer_is_kept_in_part(planted: tuple[Path, Recording]) -> None:
     folder, recording = planted
     steps, sums, strings = recording[LiveSteps], recording[OperatorSums], recording[Strings]
     assert steps.number[steps.is_partial > 0].tolist() == [HEAVY]
@@ -184,7 +184,7 @@ def test_the_report_of_a_kept_run_names_the_planted_lines(planted: tuple[Path, R
     assert "Recording cost at least" in text
 
 
-def test_a_killed_run_is_readable_and_its_files_go_on_one_after_the_other(tmp_path: Path) -> None:
+def test_the_files_of_a_killed_run_are_readable_and_continue_each_other(tmp_path: Path) -> None:
     record(tmp_path, SHORT, "--keep", "slow", "--rotate", "100K")
     paths = sorted(tmp_path.glob("run*.perfprobe"))
     parts = [storage.read(path) for path in paths]
@@ -192,7 +192,7 @@ def test_a_killed_run_is_readable_and_its_files_go_on_one_after_the_other(tmp_pa
     steps = np.concatenate([part[LiveSteps].number for part in parts])
     assert sorted(steps.tolist()) == list(range(len(steps)))
     assert not [part for part in parts if part.stopped_at]
-    for part in parts:  # names come again in each file
+    for part in parts:  # each file has all names
         assert all(0 <= name < len(part[Strings]) for name in part[OperatorSums].name.tolist())
     listed = sum(int(part[StepSums].steps.sum()) for part in parts)
     assert 0.5 * len(steps) < listed <= len(steps) + 5_000
@@ -209,11 +209,11 @@ def test_a_killed_run_is_readable_and_its_files_go_on_one_after_the_other(tmp_pa
         ({"rotate": 1000}, "too small"),
     ],
 )
-def test_options_that_make_no_sense(given: dict[str, object], said: str) -> None:
+def test_contradicting_options_are_refused(given: dict[str, object], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         Options(**given)
 
 
-def test_losses_say_what_is_missing(planted: tuple[Path, Recording]) -> None:
+def test_what_is_not_recorded_is_a_loss(planted: tuple[Path, Recording]) -> None:
     reasons = " ".join(planted[1][Losses].reason.tolist())
     assert "not recorded with --keep slow" in reasons

@@ -22,7 +22,7 @@ from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
 from tests.collect import recorded
 
-# Step n multiplies by a matrix of n + 1 columns; it ends when it is told to.
+# Step n multiplies by a matrix of n + 1 columns; it ends when the test asks for it.
 PROGRAM = """
 import os, time, torch
 import perfprobe

@@ -1,4 +1,4 @@
-"""Counters of the same program: what the kernel counts, and what it refuses."""
+"""Counters of a program of known parts: what the kernel counts, and what it refuses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(REFUSED is not None, reason="; ".join(REFUSED or
 Known = tuple[Recording, dict[str, Any]]
 
 
-def test_each_event_is_counted_or_says_why_not(known: Known) -> None:
+def test_each_event_is_counted_or_has_a_reason(known: Known) -> None:
     recording = known[0]
     rows = event_rows(find(link(recording), CounterFindings))
     allowed = {name: why for name, _, why in _core.counter_events_allowed()}
@@ -35,7 +35,7 @@ def test_each_event_is_counted_or_says_why_not(known: Known) -> None:
         assert row.is_counted or (row.reason and row.remedy and row.event in said)
 
 
-def test_what_is_not_counted_is_never_0(known: Known) -> None:
+def test_events_that_are_not_counted_are_never_0(known: Known) -> None:
     findings = find(link(known[0]), CounterFindings)
     refused = {row.event for row in event_rows(findings) if not row.is_counted}
     rows = thread_rows(findings) + operator_rows(findings)
@@ -49,7 +49,7 @@ def test_what_is_not_counted_is_never_0(known: Known) -> None:
             assert row.counts["page_faults"] is not None
 
 
-def test_cpu_time_of_the_main_thread_is_that_of_its_clock(known: Known) -> None:
+def test_cpu_time_of_the_main_thread_agrees_with_its_clock(known: Known) -> None:
     recording, printed = known
     rows = recording[Counters]
     main = rows.take(recording.main_thread()[rows.thread])
@@ -62,7 +62,7 @@ def test_cpu_time_of_the_main_thread_is_that_of_its_clock(known: Known) -> None:
 def test_the_product_has_counts_of_its_own(known: Known) -> None:
     rows = operator_rows(find(link(known[0]), CounterFindings))
     product = next((row for row in rows if row.operator == "aten::mm"), None)
-    # Its calls are shorter than the time between two readings: they fill it together.
+    # Its calls are shorter than the time between two readings. Several together fill it.
     assert product is not None
     assert product.line is not None
     assert product.line.file.endswith("known_parts.py")

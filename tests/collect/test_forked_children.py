@@ -139,10 +139,10 @@ def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path) -> N
     document = json.loads(perfprobe(["report", "--json", "recorded.perfprobe"], tmp_path).out)
     rows = document["tables"]["workers"]
     kinds = [row["kind"] for row in rows]
-    told = {kind: kinds.count(kind) for kind in kinds}
-    assert (told["executor"], told["process"]) == (2, 4)
+    reported = {kind: kinds.count(kind) for kind in kinds}
+    assert (reported["executor"], reported["process"]) == (2, 4)
     # Leaving a pool terminates its workers, maybe before one has registered.
-    assert (told["pool"] + told.get("unknown", 0), len(rows)) == (8, 14)
+    assert (reported["pool"] + reported.get("unknown", 0), len(rows)) == (8, 14)
     processes = {row["name"]: row["is_whole"] for row in rows if row["kind"] == "process"}
     assert processes == {"leave": True, "fail": True, "hang": False}
     parents = {row["process"] for row in rows if row["kind"] == "executor"}
@@ -254,13 +254,13 @@ def test_forks_during_backward_on_threads_do_not_hang(tmp_path: Path) -> None:
             weight = torch.randn(32, 32, requires_grad=True)
             while going:
                 step(weight)
-        # Once before: torch chooses a kernel at its first call, under a lock that a fork may copy locked.
+        # Before any fork: torch chooses a kernel at its first call, under a lock that a child would inherit.
         step(torch.ones(32, 32, requires_grad=True))
         threads = [threading.Thread(target=train) for _ in range(2)]
         for thread in threads: thread.start()
         codes = set()
         for number in range(40):
-            # Daemon: one that hangs is ended at exit.
+            # Daemon: a child that hangs is killed at exit.
             child = context.Process(target=torch.ones, args=(3,), daemon=True)
             child.start(); child.join(60)
             codes.add(child.exitcode)

@@ -46,7 +46,7 @@ def test_perfprobe_rarely_wakes_while_the_program_sleeps(tmp_path: Path) -> None
             assert process.stdout.readline() == b"now\n"
             time.sleep(2)
             threads = len(list(Path(f"/proc/{process.pid}/task").iterdir()))
-            # The calmest of three: on a busy machine the sampler takes longer to see that nothing runs.
+            # The best of three windows: on a busy machine the sampler notices later that nothing runs.
             counted = min(switches_during(process.pid, WATCHED_S) for _ in range(3))
         finally:
             process.kill()

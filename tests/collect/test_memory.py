@@ -1,4 +1,4 @@
-"""What recording memory leaves alone, and what it sees of threads, children and older storages."""
+"""Recording memory does not change the program, and is right for threads, children and older storages."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def storages(path: Path) -> Storages:
     return memory.storages
 
 
-def test_forks_threads_workers_and_tracemalloc_are_as_without(tmp_path: Path) -> None:
+def test_forks_threads_workers_and_tracemalloc_behave_as_without_recording(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
     plain = runs.start(["program.py"], tmp_path)
     words = [
@@ -86,8 +86,8 @@ def test_forks_threads_workers_and_tracemalloc_are_as_without(tmp_path: Path) ->
     assert (recorded.status, recorded.out) == (expected.status, expected.out)
     found = storages(tmp_path / "run.perfprobe")
     ones = found.take(found.size_bytes == 4000)
-    assert len(ones) == 100 + 3 * 50 * 2 + 1  # and the clone that is resized
-    assert int((found.size_bytes == 20_000).sum()) == 0  # the child's
+    assert len(ones) == 100 + 3 * 50 * 2 + 1  # the last one is the clone that is resized
+    assert int((found.size_bytes == 20_000).sum()) == 0  # allocated in the child
     assert int((ones.end_ns < 0).sum()) == 100
 
 
@@ -105,7 +105,7 @@ def test_a_storage_freed_by_another_thread_belongs_to_the_one_that_allocated_it(
     assert own.freed_thread[0] not in (-1, own.thread[0])
 
 
-def test_older_parameters_are_told_apart(tmp_path: Path) -> None:
+def test_parameters_older_than_the_recording_are_named(tmp_path: Path) -> None:
     model = torch.nn.Linear(64, 32)
     path = tmp_path / "run.perfprobe"
     with perfprobe.profile(path, python="off", memory=True):
@@ -122,7 +122,7 @@ def test_older_parameters_are_told_apart(tmp_path: Path) -> None:
 def test_storages_outlive_the_recording(tmp_path: Path) -> None:
     with perfprobe.profile(tmp_path / "first.perfprobe", python="off", memory=True):
         kept = [torch.ones(1000) for _ in range(10)]
-    one = kept.pop().resize_(5000)  # by the allocator that it came from
+    one = kept.pop().resize_(5000)  # by the allocator that allocated it
     with perfprobe.profile(tmp_path / "second.perfprobe", python="off", memory=True):
         kept.clear()
         two = torch.ones(77)
@@ -132,7 +132,7 @@ def test_storages_outlive_the_recording(tmp_path: Path) -> None:
     assert found.size_bytes.tolist() == [77 * 4]
 
 
-def test_copies_on_write_are_made_once_written(tmp_path: Path) -> None:
+def test_a_lazy_copy_allocates_when_it_is_written(tmp_path: Path) -> None:
     with perfprobe.profile(tmp_path / "run.perfprobe", python="off", memory=True):
         first = torch.ones(999)
         lazy = torch._lazy_clone(first)
@@ -145,7 +145,7 @@ def test_copies_on_write_are_made_once_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("memory", [False, True], ids=["without", "with"])
-def test_operators_have_what_they_allocated_themselves(tmp_path: Path, memory: bool) -> None:
+def test_operators_have_the_bytes_that_they_allocated_themselves(tmp_path: Path, memory: bool) -> None:
     path = tmp_path / "run.perfprobe"
     with perfprobe.profile(path, python="off", memory=memory):
         torch.zeros(1000).exp()

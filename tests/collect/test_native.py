@@ -1,4 +1,4 @@
-"""Native code of a program of known parts, beside the clocks of its threads."""
+"""Native code of a program of known parts, compared with the clocks of its threads."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.skipif(REFUSED is not None, reason="; ".join(REFUSED or
 
 
 def made(folder: Path) -> Path:
-    """A recording of the program, with what it printed beside it."""
+    """A recording of the program, and the times it printed."""
     compiler = shutil.which("cc") or pytest.skip("needs a C compiler")
     library, path = folder / "known_parts.so", folder / "known.perfprobe"
     subprocess.run([compiler, "-O2", "-fopenmp", "-shared", "-fPIC", "-o", library, SOURCE], check=True)
@@ -67,7 +67,7 @@ def known(once: Once) -> tuple[Recording, dict[str, Any]]:
 
 
 def of_part(recording: Recording, window: dict[str, int], *, is_wait: bool) -> NativeSamples:
-    """The samples of the main thread in a part's time; of its helper for waiting."""
+    """Samples in a part's time: those of the main thread; for `wait`, those of its helper."""
     samples = recording[NativeSamples]
     inside = (samples.time_ns >= window["start_ns"]) & (samples.time_ns <= window["end_ns"])
     is_main = recording.main_thread()[samples.thread]
@@ -91,7 +91,7 @@ def test_each_part_is_found_with_its_cpu_time(known: tuple[Recording, dict[str, 
     assert function in ("", names.most_common(1)[0][0])
 
 
-def test_all_parts_together_have_their_shares(known: tuple[Recording, dict[str, Any]]) -> None:
+def test_shares_of_all_parts_agree_with_their_clocks(known: tuple[Recording, dict[str, Any]]) -> None:
     """Within 5 points each, over all of their CPU time."""
     recording, printed = known
     whole_ns = sum(part["cpu_ns"] for part in printed.values())
@@ -105,7 +105,7 @@ def test_all_parts_together_have_their_shares(known: tuple[Recording, dict[str, 
         assert abs(by_part[part] / sum(by_part.values()) - share) < 0.05, (name, by_part)
 
 
-def test_the_product_is_split_at_its_line(known: tuple[Recording, dict[str, Any]]) -> None:
+def test_the_operator_has_its_line_and_its_parts(known: tuple[Recording, dict[str, Any]]) -> None:
     recording, printed = known
     rows = operator_rows(find(link(recording), NativeSplit))
     row = next(row for row in rows if row.operator == "aten::mm")
@@ -124,7 +124,9 @@ def test_samples_stand_for_the_cpu_time_of_all_threads(known: tuple[Recording, d
     assert least < split.cpu_ns / split.process_cpu_ns < 1.05
 
 
-def test_what_is_refused_is_a_loss_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refusal_is_a_loss_with_the_command_that_allows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     recorder = _core.Recorder(str(tmp_path / "refused.perfprobe"))
     why = ("cpu-clock is not permitted", "sudo sysctl kernel.perf_event_paranoid=2")
     monkeypatch.setattr(_core, "instruction_samples_refused", lambda: why)

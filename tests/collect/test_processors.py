@@ -168,9 +168,9 @@ def test_missing_values_are_not_zero(tmp_path: Path) -> None:
     readings = Readings(tmp_path, str(tmp_path / "absent"))
     readings.take()
     found = readings.recording()
-    told = found[ProcessorTimes]
+    reported = found[ProcessorTimes]
     assert len(found[ThreadTimes]) == 0
-    for column in (told.busy_ns, told.stolen_ns, told.pressure_ns, told.throttled_ns):
+    for column in (reported.busy_ns, reported.stolen_ns, reported.pressure_ns, reported.throttled_ns):
         assert column.tolist() == [-1]
 
 
@@ -193,17 +193,17 @@ def test_waiting_of_a_busy_loop_is_the_time_it_did_not_run(tmp_path: Path) -> No
 def test_threads_sharing_one_processor(tmp_path: Path) -> None:
     """Each thread's run time equals its own clock, and the sum equals the process's."""
     recording, out = run(TEAM, tmp_path)
-    told = {int(thread): int(run_ns) for thread, run_ns in map(str.split, out.splitlines())}
+    reported = {int(thread): int(run_ns) for thread, run_ns in map(str.split, out.splitlines())}
     found = find(link(recording), Processors)[Processors]
     number = recording[Threads].os_thread[found.threads.thread].tolist()
     times_ns: dict[int, int] = dict(zip(number, found.threads.run_ns.tolist(), strict=True))
-    for thread, time_ns in told.items():
+    for thread, time_ns in reported.items():
         assert times_ns[thread] == pytest.approx(time_ns, rel=0.01, abs=2_000_000)
     process_ns = found.used_cores * found.wall_ns
     assert sum(times_ns.values()) + found.other_run_ns == pytest.approx(process_ns, rel=0.01, abs=2_000_000)
     # Two wait while one runs, even if no other process runs.
     assert found.own_ns is not None
-    assert found.own_ns > 1.2 * sum(told.values())
+    assert found.own_ns > 1.2 * sum(reported.values())
 
 
 def test_a_killed_run_keeps_its_readings(tmp_path: Path) -> None:

@@ -20,5 +20,5 @@ def driver_missing() -> str | None:
 
 
 def has_standin() -> bool:
-    """Whether perfprobe is told to use the stand-in for libcupti, and to assume a driver."""
+    """Whether the environment selects the stand-in for libcupti and assumes a driver."""
     return bool(os.environ.get("PERFPROBE_CUPTI") and os.environ.get("PERFPROBE_ASSUME_DRIVER"))

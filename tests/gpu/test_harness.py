@@ -276,8 +276,8 @@ def test_wrong_arguments_are_reported_with_status_2(
 def test_the_list_names_every_check_and_its_need_of_a_gpu(capsys: pytest.CaptureFixture[str]) -> None:
     assert check.main(["--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    told = {line.split()[0]: line for line in lines if line.startswith("  ")}
-    assert list(told) == [each.name for each in CHECKS]
+    reported = {line.split()[0]: line for line in lines if line.startswith("  ")}
+    assert list(reported) == [each.name for each in CHECKS]
     for each in CHECKS:
         wanted = f"needs a GPU: {each.gpu_for}" if each.gpu_for else "runs against the stand-in"
-        assert told[each.name].endswith(wanted)
+        assert reported[each.name].endswith(wanted)

@@ -107,16 +107,16 @@ def timed(room: Room, name: str, words: Sequence[str]) -> dict[str, Any]:
     script = next(iter(sorted(folder.glob("*.py"))), None)
     expect(script is not None, f"bench --emit {emitted.how()}: {emitted.last_line()}")
     assert script is not None
-    told = process.run([sys.executable, script, "--warm", "--seconds", "1"], 40, room.folder)
-    print(told.output, flush=True)
-    expect(told.status == 0, f"the script {told.how()}: {told.last_line()}")
+    reported = process.run([sys.executable, script, "--warm", "--seconds", "1"], 40, room.folder)
+    print(reported.output, flush=True)
+    expect(reported.status == 0, f"the script {reported.how()}: {reported.last_line()}")
     graph = process.run([sys.executable, Path(__file__), name], 40, room.folder)
     expect(graph.status == 0, f"the graph {graph.how()}: {graph.last_line()}")
     return {
         "name": name,
         "clock": row["clock"],
         "bench_us": row["warm"]["value"] / 1e3 if row["warm"] else None,
-        "script": device_line(told.output),
+        "script": device_line(reported.output),
         "graph_us": float(graph.last_line()),
     }
 

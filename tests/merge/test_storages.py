@@ -59,7 +59,7 @@ def test_a_parameter_names_the_storage_that_is_alive_then() -> None:
     memory, _ = tensor_memory(recording(*rows))
     assert memory is not None
     assert memory.storages.named.tolist() == [0, P]
-    assert memory.older_bytes == 30  # once, though it was found twice
+    assert memory.older_bytes == 30  # counted once, though there are two rows
 
 
 def test_damaged_sizes_and_times_are_left_out() -> None:
@@ -76,7 +76,7 @@ def test_without_allocations_nothing_is_found(rows: tuple[tuple[int, int, int, i
     assert memory is None or len(memory.storages) == 0
 
 
-def test_random_programs_agree_with_a_heap_kept_by_hand() -> None:
+def test_random_programs_agree_with_a_simple_heap() -> None:
     chance = random.Random(3)
     alive: dict[int, tuple[int, int]] = {}
     rows, expected = [], []

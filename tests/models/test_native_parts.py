@@ -1,4 +1,4 @@
-"""What native code does, for names as `perf report` prints them."""
+"""What native code does, by names in the form that `perf report` prints."""
 
 from __future__ import annotations
 

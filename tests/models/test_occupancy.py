@@ -55,7 +55,7 @@ def test_blocks_with_more_shared_memory_than_the_default_limit() -> None:
 
 
 @pytest.mark.parametrize(
-    "told",
+    "reported",
     [
         {},
         {**dict(zip(NAMES, (9, 4, 304, 2048), strict=True)), "warp_threads": 64},  # of AMD
@@ -64,8 +64,8 @@ def test_blocks_with_more_shared_memory_than_the_default_limit() -> None:
         dict(zip(NAMES, (9, 0, 1 << 40, 2048), strict=True)),
     ],
 )
-def test_unknown_gpus_have_no_estimate(told: dict[str, Any]) -> None:
-    assert device(told) is None
+def test_unknown_gpus_have_no_estimate(reported: dict[str, Any]) -> None:
+    assert device(reported) is None
 
 
 @pytest.mark.parametrize("name", TRACES)
@@ -76,7 +76,7 @@ def test_estimates_of_kineto(name: str) -> None:
         pytest.skip("PERFPROBE_TRACES names no folder of traces")
     with gzip.open(path) as file:
         trace = json.load(file)
-    (gpu,) = [_device(told) for told in trace["deviceProperties"] if told["id"] == 0]
+    (gpu,) = [_device(reported) for reported in trace["deviceProperties"] if reported["id"] == 0]
     same = large = 0
     for event in trace["traceEvents"]:
         if event.get("cat", "").lower() != "kernel":
@@ -97,12 +97,12 @@ def _product(sizes: list[int]) -> int:
     return sizes[0] * sizes[1] * sizes[2]
 
 
-def _device(told: dict[str, Any]) -> Device:
+def _device(reported: dict[str, Any]) -> Device:
     names = ("computeMajor", "computeMinor", "numSms", "maxThreadsPerMultiprocessor")
-    found = device({own: told[name] for own, name in zip(NAMES, names, strict=True)})
+    found = device({own: reported[name] for own, name in zip(NAMES, names, strict=True)})
     assert found is not None
     assert (found.registers, found.shared_bytes) == (
-        told["regsPerMultiprocessor"],
-        told["sharedMemPerMultiprocessor"],
+        reported["regsPerMultiprocessor"],
+        reported["sharedMemPerMultiprocessor"],
     )
     return found

@@ -126,9 +126,9 @@ def test_every_source_of_losses_is_explained() -> None:
 
 
 def test_every_phase_has_a_place_in_the_glossary() -> None:
-    told = words.explained("phase")[-1].text + " ".join(word.text for word in words.explained("phases"))
+    reported = words.explained("phase")[-1].text + " ".join(word.text for word in words.explained("phases"))
     for text in ("forward", "backward", "recompute", "compile", "data", "other"):
-        assert text in told
+        assert text in reported
         assert text in PHASE_TEXTS.values()
 
 

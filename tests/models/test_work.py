@@ -167,7 +167,7 @@ ELEMENTWISE: dict[str, Callable[[], Any]] = {
 
 
 def torchs_profiler() -> Any:
-    """torch's own count of FLOPs. torch 2.11 warns that it drops events unless told to keep them."""
+    """torch's own count of FLOPs. torch 2.11 warns that it drops events by default."""
     return profile(activities=[ProfilerActivity.CPU], with_flops=True, record_shapes=True, acc_events=True)
 
 

@@ -1,5 +1,5 @@
-// The functions of an ELF file and of this process, held against dladdr and against functions of
-// this file.
+// The functions of an ELF file and of this process, compared with dladdr and with functions of this
+// file.
 #include "cpu/perf/code_map.h"
 
 #include <cstdlib>
@@ -131,7 +131,7 @@ void a_stripped_library_names_what_is_around() {
   ::unlink(path);
 }
 
-// What a library does not name lies between the functions before and after it.
+// Code without a name is named by the functions before and after it.
 void added_names_reach_to_the_next_one() {
   ElfFunctions functions("/dev/null");
   functions.add(1000, 4096, "first");

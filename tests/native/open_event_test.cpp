@@ -1,5 +1,5 @@
-// Every reason for which a kernel refuses an event is said in words, with what would allow it. The
-// samples of instructions ask for less until the kernel agrees.
+// Every errno with which a kernel refuses an event has a reason and a remedy. The sampler of
+// instructions reduces its event until the kernel accepts it.
 #include "cpu/perf/open_event.h"
 
 #include <cerrno>
@@ -30,7 +30,7 @@ struct Expected {
   const char* remedy;
 };
 
-// The errors of perf_event_open(2), and what is said about each.
+// The errors of perf_event_open(2), each with its reason and remedy.
 void every_error_has_its_reason_and_remedy() {
   const std::vector<Expected> all{
       {ENOENT, "no such counter", "PMU"},
@@ -69,7 +69,7 @@ void the_remedy_is_the_level_that_the_event_needs() {
   CHECK(has(unknown.reason, "perf_event_paranoid is too high"));
 }
 
-// A kernel that refuses all: what is said at the start is what is said of the error.
+// If the kernel refuses every event, starting fails with the reason for that error.
 template <int kError>
 int refuse(perf_event_attr*, pid_t, int, int, unsigned long) {
   errno = kError;
@@ -91,14 +91,14 @@ void is_refused(const std::string& reason) {
 void the_first_event_says_why() {
   is_refused<EACCES>("cpu-clock is not permitted: kernel.perf_event_paranoid");
   is_refused<EPERM>("cpu-clock is not permitted: a sandbox");
-  is_refused<ENOSYS>("cpu-clock is not there: this kernel has no perf_event_open");
-  is_refused<ENOENT>("cpu-clock is not there");
+  is_refused<ENOSYS>("cpu-clock is not available: this kernel has no perf_event_open");
+  is_refused<ENOENT>("cpu-clock is not available");
   is_refused<EINVAL>("cpu-clock is not known");
-  is_refused<EMFILE>("cpu-clock is not open: this process has too many open files");
+  is_refused<EMFILE>("cpu-clock cannot be opened: this process has too many open files");
   is_refused<EBUSY>("cpu-clock is in use");
 }
 
-// As at perf_event_paranoid 2: without the kernel only.
+// As at perf_event_paranoid 2: only events without the kernel are allowed.
 int opened_with_kernel = 0;
 int user_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
   if (event->exclude_kernel == 0) {

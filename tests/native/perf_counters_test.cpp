@@ -1,4 +1,4 @@
-// Counters beside programs whose counts are known, getrusage, and kernels that refuse.
+// Counters of code whose counts are known, compared with getrusage, and with kernels that refuse.
 #include "cpu/perf/perf_counters.h"
 
 #include <cerrno>
@@ -71,7 +71,7 @@ void page_faults_are_counted_exactly() {
       static_cast<volatile char*>(memory)[i * page] = 1;
   };
   CHECK_EQUAL(counted(touch).since(kFaults), static_cast<int64_t>(kPages));
-  CHECK_EQUAL(counted(touch).since(kFaults), 0);  // they are there now
+  CHECK_EQUAL(counted(touch).since(kFaults), 0);  // the pages are mapped now
   ::munmap(memory, kPages * page);
 }
 
@@ -96,7 +96,7 @@ void switches_are_those_of_getrusage() {
   CHECK(found.since(kSwitches) - known >= 0 && found.since(kSwitches) - known <= 2);
 }
 
-// Two instructions a turn, whatever the compiler makes of the rest.
+// Two instructions in each turn, whatever the compiler does with the rest.
 void instructions_of_a_loop_are_counted() {
   if (!is_counted(kInstructions))
     return;
@@ -119,7 +119,7 @@ int refuse(perf_event_attr*, pid_t, int, int, unsigned long) {
   return -1;
 }
 
-// Nothing is counted, and each event says why.
+// Nothing is counted, and each event has a reason.
 template <int kError>
 void all_are_refused(const std::string& reason) {
   const auto allowed = allowed_events(&refuse<kError>);
@@ -136,7 +136,7 @@ void all_are_refused(const std::string& reason) {
   CHECK_EQUAL(values.count[kFaults], -1);
 }
 
-// As in a virtual machine: events of the kernel only.
+// As in a virtual machine: only events of the kernel are available.
 int software_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
   if (event->type == PERF_TYPE_SOFTWARE)
     return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -156,10 +156,10 @@ void what_is_there_is_counted_and_the_rest_said() {
   const auto allowed = allowed_events(&software_only);
   CHECK(allowed[kFaults].is_allowed && allowed[kSwitches].is_allowed);
   CHECK(!allowed[kInstructions].is_allowed);
-  CHECK(has(allowed[kInstructions].refusal.reason, "instructions is not there"));
+  CHECK(has(allowed[kInstructions].refusal.reason, "instructions is not available"));
 }
 
-// Without the kernel the counter of switches is there, and 0: it must not be shown.
+// Without the kernel the counter of switches opens but stays 0: it must not be shown.
 void switches_are_left_out_without_the_kernel() {
   const auto allowed = allowed_events(&user_only);
   CHECK(allowed[kFaults].is_allowed && allowed[kFaults].is_user_only);
@@ -252,8 +252,8 @@ int main() {
   instructions_of_a_loop_are_counted();
   all_are_refused<EACCES>("is not permitted: ");
   all_are_refused<EPERM>("is not permitted: a sandbox");
-  all_are_refused<ENOENT>("is not there: this processor");
-  all_are_refused<EOPNOTSUPP>("is not there: this processor");
+  all_are_refused<ENOENT>("is not available: this processor");
+  all_are_refused<EOPNOTSUPP>("is not available: this processor");
   all_are_refused<ENOSYS>("no perf_event_open");
   all_are_refused<EINVAL>("is not known to this kernel");
   all_are_refused<EMFILE>("too many open files");

@@ -1,4 +1,4 @@
-"""Reports on mutated real traces: a report or one clear line, never another error. The tests run a few.
+"""Reports on mutated real traces. Each must end with a report or an error of one line. The tests run a few.
 
 python -m tests.read.mutated FOLDER_OF_TRACES [COUNT] [SEED]
 """
@@ -31,12 +31,12 @@ _DEEP = 5_000  # brackets
 
 
 def bases(folder: Path) -> list[dict[str, Any]]:
-    """Returns the traces of the folder that are mutated."""
+    """Returns the traces that are mutated, from this folder."""
     return [json.loads(gzip.decompress((folder / f"{name}.json.gz").read_bytes())) for name in BASES]
 
 
 def mutated(base: dict[str, Any], rng: random.Random) -> bytes:
-    """Returns the trace with entries changed, left out or nested deep, and bytes cut or overwritten."""
+    """Returns the trace with entries changed, removed or deeply nested, and bytes cut or overwritten."""
     trace = copy.deepcopy(base)
     for _ in range(rng.choice((1, 5, 40, 200))):
         event = rng.choice(trace["traceEvents"])
@@ -89,7 +89,7 @@ def main() -> int:
             path.write_bytes(mutated(rng.choice(traces), rng))
             try:
                 seen[outcome(path)] += 1
-            except Exception:  # what is searched for
+            except Exception:  # the faults that this program looks for
                 seen["error"] += 1
                 print(number)
                 traceback.print_exc(limit=-4)

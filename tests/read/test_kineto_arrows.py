@@ -28,8 +28,8 @@ def read(folder: Path, events: list[dict[str, Any]]) -> Recording:
 
 
 def span(name: str, start_us: float, end_us: float, tid: int = 1, **facts: Any) -> dict[str, Any]:
-    told = {"cat": "cpu_op", "name": name, "ts": start_us, "dur": end_us - start_us, "args": facts}
-    return {"ph": "X", "pid": 1, "tid": tid, **told}
+    reported = {"cat": "cpu_op", "name": name, "ts": start_us, "dur": end_us - start_us, "args": facts}
+    return {"ph": "X", "pid": 1, "tid": tid, **reported}
 
 
 def python(name: str, start_us: float, end_us: float) -> dict[str, Any]:

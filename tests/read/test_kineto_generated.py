@@ -21,8 +21,8 @@ FORWARD = "DistributedDataParallel.forward"
 
 
 def span(category: str, name: str, start_us: int, end_us: int, **facts: Any) -> dict[str, Any]:
-    told = {"cat": category, "name": name, "ts": start_us, "dur": end_us - start_us, "args": facts}
-    return {"ph": "X", "pid": 1, "tid": 1, **told}
+    reported = {"cat": category, "name": name, "ts": start_us, "dur": end_us - start_us, "args": facts}
+    return {"ph": "X", "pid": 1, "tid": 1, **reported}
 
 
 def launched(at_us: int, name: str, number: int) -> list[dict[str, Any]]:

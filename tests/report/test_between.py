@@ -74,8 +74,13 @@ def test_samples_show_what_ran_in_a_gap(tmp_path: Path) -> None:
     ]
     for end_ns, cpu_ns, frames in looks:
         program.sample(end_ns - 10_000, end_ns, *frames, cpu_ns=cpu_ns)
-    told = [re.split(r"  +", line)[-1] for line in shown(program, tmp_path, width=150)[2:6]]
-    assert told == ["100 % imports torch", "(after the last operator)", "60.0 % resize", "100 % waits in get"]
+    reported = [re.split(r"  +", line)[-1] for line in shown(program, tmp_path, width=150)[2:6]]
+    assert reported == [
+        "100 % imports torch",
+        "(after the last operator)",
+        "60.0 % resize",
+        "100 % waits in get",
+    ]
 
 
 def test_the_focus_limits_the_rows(tmp_path: Path) -> None:

@@ -246,13 +246,13 @@ def test_no_such_steps(asked: str, tmp_path: Path) -> None:
 
 
 def test_a_wait_of_no_stream_has_the_number_that_kineto_writes(tmp_path: Path) -> None:
-    """Today -1, in 2023 all bits set. HTA takes -1 alone for an event of the host, so idle time differs."""
-    for told, facts in ((-1, {}), (0xFFFFFFFF, {"trace": {"no_stream": 0xFFFFFFFF}})):
+    """Today -1, in 2023 all bits set. HTA takes only -1 as an event of the host: idle time would differ."""
+    for reported, facts in ((-1, {}), (0xFFFFFFFF, {"trace": {"no_stream": 0xFFFFFFFF}})):
         program = traced(**facts)
         program.gpu_wait(WaitKind.CONTEXT, START_NS + 10 * US, START_NS + 20 * US, 900, stream=-1)
         events = json.loads(write(program, tmp_path).read_text())["traceEvents"]
         (wait,) = [event for event in events if event.get("name") == "Context Sync"]
-        assert (wait["tid"], wait["args"]["stream"]) == (-1, told)
+        assert (wait["tid"], wait["args"]["stream"]) == (-1, reported)
 
 
 def test_nothing_to_draw(tmp_path: Path) -> None:
@@ -273,9 +273,9 @@ def test_read_as_any_trace_it_is_the_same(trace: Path, tmp_path: Path) -> None:
     plain = tmp_path / "plain.json"
     plain.write_text(json.dumps(stripped))
     read, recorded = kineto.read(plain), traced().recording(tmp_path)
-    wanted, told = _operators(recorded), _operators(read)
-    steps_and_ranges = Counter(told) - Counter(wanted)
-    assert not Counter(wanted) - Counter(told)
+    wanted, reported = _operators(recorded), _operators(read)
+    steps_and_ranges = Counter(reported) - Counter(wanted)
+    assert not Counter(wanted) - Counter(reported)
     assert {name for name, *_ in steps_and_ranges} <= {
         *("load", "gc", "perfprobe.step"),
         *(f"ProfilerStep#{number}" for number in range(STEPS)),

@@ -49,27 +49,27 @@ def test_frozen_kernel_times_are_those_of_the_recording(tool: str) -> None:
 
 
 def test_perfetto_reads_every_slice_arrow_and_counter(tmp_path: Path) -> None:
-    """What its trace processor said of this trace (perfetto_figures.py), against the trace itself."""
-    told = json.loads(SCRIPT.with_name("perfetto_figures.json").read_text())["made.json"]
+    """Figures that its trace processor gave for this trace (perfetto_figures.py), against the trace."""
+    reported = json.loads(SCRIPT.with_name("perfetto_figures.json").read_text())["made.json"]
     events = json.loads(write(traced(), tmp_path).read_text())["traceEvents"]
     slices = Counter(event["cat"] for event in events if event["ph"] in "Xbi")
-    assert {category: count for category, count, _ in told["slices"]} == slices
-    assert told["flows"] == [[sum(event["ph"] == "s" for event in events)]]
-    assert told["counters"] == [[sum(len(event["args"]) for event in events if event["ph"] == "C")]]
+    assert {category: count for category, count, _ in reported["slices"]} == slices
+    assert reported["flows"] == [[sum(event["ph"] == "s" for event in events)]]
+    assert reported["counters"] == [[sum(len(event["args"]) for event in events if event["ph"] == "C")]]
     sums = Counter[str]()
     for event in events:
         if event["ph"] == "X" and event["cat"] == "kernel":
             sums[event["name"]] += round(event["dur"] * 1000)
-    assert {name: total_ns for name, _, total_ns in told["kernels"]} == sums
-    assert told["errors"] == []
+    assert {name: total_ns for name, _, total_ns in reported["kernels"]} == sums
+    assert reported["errors"] == []
 
 
 def test_the_tools_still_say_what_is_frozen(tmp_path: Path) -> None:
     trace = write(traced(), tmp_path)
     for interpreter in peers():
         (found,) = figures(interpreter, trace)
-        for tool, told in found.items():
-            assert told == frozen()[tool]
+        for tool, reported in found.items():
+            assert reported == frozen()[tool]
 
 
 @pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
@@ -94,6 +94,8 @@ def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
         assert after["time_us"] == pytest.approx(before["time_us"], abs=1)  # HTA's are whole microseconds
     if "step_us" in before:
         assert after["step_us"] == pytest.approx(before["step_us"], abs=NEAR_US)
-        for gpu, told in before["gpus"].items():
-            known = {name: value for name, value in told.items() if value is not None}
-            assert after["gpus"][gpu] == told | {name: pytest.approx(known[name], rel=1e-5) for name in known}
+        for gpu, reported in before["gpus"].items():
+            known = {name: value for name, value in reported.items() if value is not None}
+            assert after["gpus"][gpu] == reported | {
+                name: pytest.approx(known[name], rel=1e-5) for name in known
+            }

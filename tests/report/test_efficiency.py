@@ -221,8 +221,8 @@ def test_json_has_the_measurements(tmp_path: Path) -> None:
         "level": None,
         "isa_fraction": None,
     }
-    told = [(row["of_limit"], row["limit"], row["verdict"]) for row in document["tables"]["hotspots"]]
-    assert told == [
+    reported = [(row["of_limit"], row["limit"], row["verdict"]) for row in document["tables"]["hotspots"]]
+    assert reported == [
         (0.97, "element", "element-rate-bound"),
         (0.41, "gemm", "below ceiling"),
         (None, None, None),

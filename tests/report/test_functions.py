@@ -364,15 +364,17 @@ def test_waiting_functions_are_not_the_hottest(tmp_path: Path) -> None:
     ):
         looks = {"looks": 9, "cpu_ns": cpu_ms * MS}
         program.sample(start_ms * MS, end_ms * MS, *frames, thread=thread, **looks)
-    told = Results(program.recording(tmp_path).path).text(View(full=True))
-    assert "Hottest Python: main thread waits 60.0 % of wall, in sleeper: 30.0 % at p.py:3 (wait)." in told
+    reported = Results(program.recording(tmp_path).path).text(View(full=True))
+    assert (
+        "Hottest Python: main thread waits 60.0 % of wall, in sleeper: 30.0 % at p.py:3 (wait)." in reported
+    )
     program.run(op("aten::mm", 0, 101 * MS))
     assert "main thread waits 60.0 %" in Results(program.recording(tmp_path).path).text(View(full=True))
     looks = {"looks": 9, "cpu_ns": 300 * MS}
     program.sample(1000 * MS, 1300 * MS, "/p/p.py:8/7 work", thread=0, **looks)
     program.meta["stop"] = {"monotonic_ns": 1300 * MS}
-    told = Results(program.recording(tmp_path).path).text(View(full=True))
-    assert "Hottest Python: 53.8 % of wall outside of operators, at p.py:8 in work." in told
+    reported = Results(program.recording(tmp_path).path).text(View(full=True))
+    assert "Hottest Python: 53.8 % of wall outside of operators, at p.py:8 in work." in reported
 
 
 def test_operators_can_be_hotter_than_python(tmp_path: Path) -> None:

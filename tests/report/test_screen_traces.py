@@ -99,7 +99,7 @@ def test_invalid_types_and_devices(value: object, tmp_path: Path) -> None:
 
 
 def zeroing(kind: str) -> list[dict[str, Any]]:
-    """Steps of `training` that end with 100 us of zero_grad, shown in one of the ways that traces have."""
+    """Steps of `training` that end with 100 us of zero_grad, written in one of the forms that traces have."""
     events = training()
     for step in range(STEPS):
         at = step * STEP_US + 860

@@ -1,4 +1,4 @@
-"""Recordings of child processes are opened once."""
+"""Each recording of a child process is opened only once."""
 
 from pathlib import Path
 

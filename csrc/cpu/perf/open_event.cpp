@@ -42,35 +42,37 @@ Refusal refusal_of(int error, std::string_view name, EventNeed need, int paranoi
     case EOPNOTSUPP:
     case ENODEV:
     case ENXIO:
-      return {event + " is not there: this processor, or this virtual machine, has no such counter",
-              "use bare metal, or a VM with a virtual PMU"};
+      return {
+          event + " is not available: this processor, or this virtual machine, has no such counter",
+          "use bare metal, or a VM with a virtual PMU"};
     case EACCES:
       return not_permitted(event, need, paranoid);
     case EPERM:
       return {
-          event + " is not permitted: a sandbox refuses perf_event_open, as Docker's default does",
+          event + " is not permitted: a sandbox refuses perf_event_open, as Docker does by default",
           "start the container with --cap-add PERFMON, or --security-opt seccomp=unconfined"};
     case EINVAL:
     case E2BIG:
       return {event + " is not known to this kernel",
               "use a newer kernel (`uname -r` says which runs)"};
     case EMFILE:
-      return {event + " is not open: this process has too many open files", "ulimit -n 65536"};
+      return {event + " cannot be opened: this process has too many open files", "ulimit -n 65536"};
     case ENFILE:
-      return {event + " is not open: the machine has too many open files",
+      return {event + " cannot be opened: the machine has too many open files",
               "sudo sysctl fs.file-max=1000000"};
     case ENOSYS:
-      return {event + " is not there: this kernel has no perf_event_open",
+      return {event + " is not available: this kernel has no perf_event_open",
               "use a kernel with CONFIG_PERF_EVENTS"};
     case EBUSY:
-      return {event + " is in use: another tool has the counters for itself",
+      return {event + " is in use: another tool holds the counters exclusively",
               "end that tool, or free the watchdog's counter: sudo sysctl kernel.nmi_watchdog=0"};
     case ENOSPC:
-      return {event + " is not open: all hardware breakpoints are in use", "end other profilers"};
+      return {event + " cannot be opened: all hardware breakpoints are in use",
+              "end other profilers"};
     case ENOMEM:
-      return {event + " is not open: the kernel has no memory for it", "free memory"};
+      return {event + " cannot be opened: the kernel has no memory for it", "free memory"};
     case ESRCH:
-      return {event + " is not open: the thread has ended", "nothing to do"};
+      return {event + " cannot be opened: the thread has ended", "nothing to do"};
     default:
       return other(event, error);
   }

@@ -154,8 +154,8 @@ class Timeline:
         phase[plain & self._is_copy[rows.name]] = StepPhase.COPY
         phase[plain & self._is_read[rows.name]] = StepPhase.RESULTS
         phase[plain & self._zeroes(rows)] = StepPhase.ZERO_GRAD
-        for told, own in _BY_PHASE.items():
-            other = (rows.phase == told) & (phase != own)
+        for recorded, own in _BY_PHASE.items():
+            other = (rows.phase == recorded) & (phase != own)
             phase[other] = own
             anchor[other] = 0
         return phase, anchor

@@ -153,16 +153,16 @@ class DeviceReader:
         key = (*own, *sums)
         if key not in self._launches:
             self._launches[key] = len(self._launches)
-            told = dict(zip(_LAUNCH, own, strict=True))
-            tables["launches"].add(**told, static_shared_bytes=-1, dynamic_shared_bytes=-1, local_bytes=-1)
+            read = dict(zip(_LAUNCH, own, strict=True))
+            tables["launches"].add(**read, static_shared_bytes=-1, dynamic_shared_bytes=-1, local_bytes=-1)
             tables["kineto_launches"].add(**dict(zip(_SUMS, sums, strict=True)))
         return self._launches[key]
 
 
 def _kind(event: Any) -> tuple[str, Mapping[str, Any]] | None:
     """Returns the kind of an event of a GPU or of CUDA's API, with its facts; None for other events."""
-    told = getattr(event, "activity_type", None)
-    text = told() if told is not None else None
+    read = getattr(event, "activity_type", None)
+    text = read() if read is not None else None
     if isinstance(text, str):
         return (_KINDS[text], _facts(event)) if text in _KINDS else None
     facts = _facts(event)
@@ -173,9 +173,9 @@ def _kind(event: Any) -> tuple[str, Mapping[str, Any]] | None:
 
 def _facts(event: Any) -> Mapping[str, Any]:
     """Returns the facts of an event. Kineto writes the content of a JSON object without braces."""
-    told = getattr(event, "metadata_json", None)
+    read = getattr(event, "metadata_json", None)
     try:
-        found = json.loads(f"{{{told()}}}") if told is not None else {}
+        found = json.loads(f"{{{read()}}}") if read is not None else {}
     except ValueError:  # the name of the event has quotes
         return {}
     return found if isinstance(found, dict) else {}

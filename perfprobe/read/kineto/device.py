@@ -128,8 +128,8 @@ class DeviceReader:
 
     def _launch(self, facts: Facts) -> int:
         """The row of `Launches`. A trace has shared memory only as one sum."""
-        told = small(facts.shared_bytes), _percent(facts.occupancy)
-        found = self._names.launch(facts.grid, facts.block, small(facts.registers), told)
+        kineto = small(facts.shared_bytes), _percent(facts.occupancy)
+        found = self._names.launch(facts.grid, facts.block, small(facts.registers), kineto)
         self.without_sizes += found < 0
         return found
 

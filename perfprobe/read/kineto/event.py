@@ -173,23 +173,23 @@ class _OwnFacts(NamedTuple):
     row: list[int] | None
 
 
-def own_event_of(told: dict[str, Any]) -> OwnEvent:
+def own_event_of(fields: dict[str, Any]) -> OwnEvent:
     """Makes an event from a decoded JSON object."""
     made = OwnEvent()
-    made.ts, made.dur, args = told.get("ts"), told.get("dur"), told.get("args")
+    made.ts, made.dur, args = fields.get("ts"), fields.get("dur"), fields.get("args")
     row = args.get(ENTRY) if isinstance(args, dict) else None
     is_row = isinstance(row, list) and all(type(value) is int for value in row)
     made.args = _OwnFacts(row if is_row else None)
     return made
 
 
-def event_of(told: dict[str, Any]) -> Event:
+def event_of(fields: dict[str, Any]) -> Event:
     """Makes an `Event` of a dict that the standard library decoded."""
     made = Event()
     for name in _EVENT:
-        if name in told:
-            setattr(made, name, told[name])
-    args = told.get("args")
+        if name in fields:
+            setattr(made, name, fields[name])
+    args = fields.get("args")
     if isinstance(args, dict):
         made.args = Facts()
         for name, key in _TEXTS.items():

@@ -135,12 +135,12 @@ class Names:
             self._call_stacks[key] = found
         return found
 
-    def launch(self, grid: bytes, block: bytes, registers: int, told: tuple[int, int]) -> int:
+    def launch(self, grid: bytes, block: bytes, registers: int, kineto: tuple[int, int]) -> int:
         """Returns the row of `Launches` for a kernel; -1 if grid or block is not three numbers.
 
         Args:
             grid: the number of blocks, as undecoded JSON; likewise block, the threads of a block.
-            told: the columns of `KinetoLaunches`.
+            kineto: the columns of `KinetoLaunches`.
         """
         key = bytes(grid), bytes(block)
         sizes = self._sizes.get(key)
@@ -152,12 +152,12 @@ class Names:
             )
         if not sizes:
             return -1
-        whole = (*sizes, registers, *told)
+        whole = (*sizes, registers, *kineto)
         found = self._launches.get(whole)
         if found is None:
             found = self._launches[whole] = len(self._launches)
             self.launches.add(*sizes, registers, -1, -1, -1)
-            self._kineto.add(*told)
+            self._kineto.add(*kineto)
         return found
 
     def roots(self) -> dict[str, list[str]]:

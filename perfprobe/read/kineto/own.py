@@ -98,9 +98,9 @@ def _table(kind: type[Table], rows: array[int], base_ns: int) -> Table:
 def _held(kind: type[Table], entry: dict[str, Any], name: str) -> Table:
     """A table of the file's entry; a column that it does not have is none."""
     tables = entry.get("tables")
-    told = tables.get(kind.table_name) if isinstance(tables, dict) else None
-    told = told if isinstance(told, dict) else {}
-    lists = {key: told.get(key) for key in kind.dtypes}
+    given = tables.get(kind.table_name) if isinstance(tables, dict) else None
+    given = given if isinstance(given, dict) else {}
+    lists = {key: given.get(key) for key in kind.dtypes}
     length = max((len(value) for value in lists.values() if isinstance(value, list)), default=0)
     try:
         made = {key: _column(lists[key], dtype, length) for key, dtype in kind.dtypes.items()}
@@ -121,8 +121,8 @@ def _column(values: Any, dtype: np.dtype[Any], length: int) -> npt.NDArray[Any]:
 
 
 def _meta(entry: dict[str, Any]) -> Meta:
-    told = entry.get("meta")
-    facts = told if isinstance(told, dict) else {}
+    given = entry.get("meta")
+    facts = given if isinstance(given, dict) else {}
     texts = [np.array([*column, ""], np.object_)[:-1] for column in (facts, map(json.dumps, facts.values()))]
     return Meta(*texts)
 

@@ -205,10 +205,10 @@ def _nothing(_: Event) -> None:
 
 def _devices(devices: Any) -> list[dict[str, Any] | None]:
     """Returns the facts about each device, indexed by its number, under the names of our own recordings."""
-    told = [entry for entry in devices if isinstance(entry, dict)] if isinstance(devices, list) else []
+    listed = [entry for entry in devices if isinstance(entry, dict)] if isinstance(devices, list) else []
     known = {
         number: {own: entry[name] for own, name in DEVICE_FACTS.items() if name in entry}
-        for entry in told
+        for entry in listed
         if type(number := entry.get("id")) is int and 0 <= number < _MOST_DEVICES
     }
     return [known.get(number) for number in range(max(known, default=-1) + 1)]

@@ -43,7 +43,7 @@ class HotFunctions:
     """The first rows by some order, and how many there are.
 
     whole: how many functions there are. found: how many of these are in focus, without those that their
-    callers' rows include. told: how many are included so. few_samples: whether there were too few samples, so
+    callers' rows include. included: how many these are. few_samples: whether there were too few samples, so
     that cProfile's times are used. imports: those of libraries; one row, that of the function `IMPORTS`, has
     them all.
     """
@@ -52,7 +52,7 @@ class HotFunctions:
     python: PythonRow
     whole: int
     found: int
-    told: int
+    included: int
     few_samples: bool
     imports: list[ImportRow]
 
@@ -65,8 +65,8 @@ def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
         calling = by_cprofile(calling)
     rows = _recorded(trace, calling)
     found = in_focus(findings, rows)
-    is_told = _told_by_caller(calling, found)
-    kept = found.take(~is_told)
+    is_included = _included_in_caller(calling, found)
+    kept = found.take(~is_included)
     imports = import_rows(trace, calling) if findings.focus is None else []
     shown = function_rows(trace, calling, ranked(calling, kept, top, sort))
     return HotFunctions(
@@ -74,7 +74,7 @@ def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
         python=python_row(calling),
         whole=len(rows),
         found=len(kept),
-        told=len(found) - len(kept),
+        included=len(found) - len(kept),
         few_samples=few_samples,
         imports=imports,
     )
@@ -112,7 +112,7 @@ def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
     return rows.take(~(only_counted(calling, rows) & (is_operator | is_runner)))
 
 
-def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
+def _included_in_caller(calling: Calling, rows: FunctionRows) -> Mask:
     """Which C functions of the standard library have nearly all the time of a caller that has a row."""
     self_of = dict(zip(rows.code.tolist(), self_ns(calling, rows).tolist(), strict=True))
     is_stdlib = calling.python.code.origin[rows.code] == Origin.STDLIB
@@ -120,11 +120,11 @@ def _told_by_caller(calling: Calling, rows: FunctionRows) -> Mask:
     total_of = dict(zip(candidates.code.tolist(), candidates.counted_total_ns.tolist(), strict=True))
     calls = calling.calls
     calls = calls.take(among(calls.callee, candidates.code) & among(calls.caller, rows.code))
-    told = [
+    included = [
         callee
         for caller, callee, time_ns in zip(
             calls.caller.tolist(), calls.callee.tolist(), calls.counted_total_ns.tolist(), strict=True
         )
         if time_ns >= _NEARLY * total_of[callee] and time_ns >= _NEARLY * self_of[caller] > 0
     ]
-    return among(rows.code, told)
+    return among(rows.code, included)

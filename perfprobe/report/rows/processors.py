@@ -90,5 +90,5 @@ def _inventory(findings: Findings, threads: int) -> list[dict[str, Any]]:
 def thread_title(recording: Recording, thread: int) -> str | None:
     """The program's name of a thread, else the kernel's."""
     threads = recording[Threads]
-    told = recording.text("python_threads", str(threads.os_thread[thread]))
-    return named(told or recording[Strings][threads.name[thread]])
+    name = recording.text("python_threads", str(threads.os_thread[thread]))
+    return named(name or recording[Strings][threads.name[thread]])

@@ -85,8 +85,8 @@ def _doing_column(rows: Sequence[IntervalRow]) -> Iterator[Column]:
 def _doing(row: IntervalRow) -> str:
     if row.doing is None:
         return ""
-    told = {"import": "imports {}", "wait": "waits in {}", "run": "{}"}[row.doing]
-    text = told.format(printable(row.doing_in or "a module"))
+    form = {"import": "imports {}", "wait": "waits in {}", "run": "{}"}[row.doing]
+    text = form.format(printable(row.doing_in or "a module"))
     return f"{units.percent(row.doing_share)} {text}"
 
 

@@ -41,7 +41,7 @@ def notes(findings: Findings, found: HotFunctions, seen: Shown) -> Iterator[str]
         yield f"{own} called from there, and below; backward counts at the forward call."
     if "non-ops" in titles:
         yield "non-ops: tottime outside of operators."
-    if found.told:
+    if found.included:
         yield "C functions that take nearly all of their caller's time are left out."
 
 

@@ -119,15 +119,15 @@ def _notes_on_rows(table: Operators, seen: Shown) -> Iterator[str]:
 def _marked_note(rows: Sequence[OperatorRow], marked: Sequence[OperatorRow]) -> str:
     """A note on rows marked ~: what they would be if their longest calls had taken the usual time."""
     places = dict(zip(map(id, rows), Lines([row.ran for row in rows]).own, strict=True))
-    told = []
+    texts = []
     for row in marked[:_MOST_MARKED]:
         times = f"{units.duration(row.ran.typical_ns)}, not {units.duration(row.ran.self_ns)}"
-        told.append(f"self {times} ({_what(row, places[id(row)])})")
-    more = f"; {len(marked) - len(told):,} more" if len(marked) > len(told) else ""
+        texts.append(f"self {times} ({_what(row, places[id(row)])})")
+    more = f"; {len(marked) - len(texts):,} more" if len(marked) > len(texts) else ""
     return (
         f"{MARK} dominated by outliers: calls over three times as long as usual (pre-emption, first touch "
         f"of memory, a first call), or waiting. Typical time, by which the row is ranked: "
-        f"{'; '.join(told)}{more}."
+        f"{'; '.join(texts)}{more}."
     )
 
 
@@ -191,17 +191,17 @@ def _python_note(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
     python_ns = int(rows.python_ns[rows.python_ns > 0].sum())
     if python_ns < _WORTH_SAYING_PYTHON * max(hotspots.totals.self_ns, 1):
         return
-    told = []
+    texts = []
     for at in np.argsort(-rows.python_ns, kind="stable")[:_MOST_FUNCTIONS].tolist():
         if rows.python_ns[at] > 0:
             (place,) = Lines([_Place(trace.line(int(rows.frame[at])))]).own
             where = " ".join([Phase(rows.phase[at]).name.lower(), *([f"at {place}"] if place else [])])
             name, own_ns = printable(strings[int(rows.name[at])]), int(rows.python_ns[at])
-            told.append(f"{units.duration(own_ns)} {name} ({where})")
-    most = "" if int(np.count_nonzero(rows.python_ns > 0)) == len(told) else "most "
+            texts.append(f"{units.duration(own_ns)} {name} ({where})")
+    most = "" if int(np.count_nonzero(rows.python_ns > 0)) == len(texts) else "most "
     yield (
         f"Python that autograd ran (Functions, hooks): {units.duration(python_ns)} outside of operators, "
-        f"in no row's self: {most}{', '.join(told)}."
+        f"in no row's self: {most}{', '.join(texts)}."
     )
 
 

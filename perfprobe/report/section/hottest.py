@@ -57,8 +57,8 @@ def hottest_operator(findings: Findings) -> HottestOperator | None:
     first, largest = rows_of(findings, rows.take(np.array([0, rows.self_ns.argmax()])))
     larger = ""
     if largest.ran.self_ns > _FAR_MORE * first.ran.self_ns:
-        told = f"{units.percent(largest.share)} of operator time, {_long_calls(largest)}"
-        larger = f"Larger sum, dominated by outliers: {_place(largest)}: {told}."
+        detail = f"{units.percent(largest.share)} of operator time, {_long_calls(largest)}"
+        larger = f"Larger sum, dominated by outliers: {_place(largest)}: {detail}."
     return HottestOperator(first, _share(first, hotspots), larger)
 
 
@@ -74,9 +74,9 @@ def hottest(findings: Findings) -> Iterator[Block]:
 
 def _place(row: OperatorRow) -> str:
     known = row.signature is not None
-    told = f" {shorten.cut(shorten.signature(signature_text(row)), LONGEST)}" if known else ""
+    detail = f" {shorten.cut(shorten.signature(signature_text(row)), LONGEST)}" if known else ""
     place = line_column([replace(row.ran, forward=None)]).cells[0].replace("\n", " ")
-    return f"{operator_text(row, brief=True)}{told}, {place}"
+    return f"{operator_text(row, brief=True)}{detail}, {place}"
 
 
 def _share(row: OperatorRow, hotspots: Hotspots) -> str:

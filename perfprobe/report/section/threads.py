@@ -91,8 +91,8 @@ def kinds_of_waiting(found: Processors) -> str:
     }
     known = sorted(((time_ns, kind) for kind, time_ns in kinds.items() if time_ns), reverse=True)
     least_ns = _NOTEWORTHY * found.wall_ns
-    told = [f"{units.duration(time_ns)} {kind}" for time_ns, kind in known if time_ns >= least_ns]
-    return ", ".join(told)
+    parts = [f"{units.duration(time_ns)} {kind}" for time_ns, kind in known if time_ns >= least_ns]
+    return ", ".join(parts)
 
 
 def _columns(rows: Sequence[ThreadWaitRow], wall_ns: int) -> list[Column]:

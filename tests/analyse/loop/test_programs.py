@@ -69,14 +69,14 @@ def test_a_generator_that_sleeps_is_waiting_for_data(ran: Callable[[str], dict[s
 @pytest.mark.parametrize(("workers", "context"), [(0, ""), (2, "fork"), (2, "spawn")])
 def test_phases_are_as_the_program_timed_them(tmp_path: Path, workers: int, context: str) -> None:
     found, said = tables(tmp_path, TIMED, str(workers), context)
-    told = json.loads(said)
+    reported = json.loads(said)
     loop = found["loops"][0]
     assert (loop["kind"], loop["steps"]) == ("training", 3)
     phases: dict[str, int] = {}
     for row in (row for row in found["steps"] if row["kind"] == "training"):
         for phase, time_ns in row["phases"].items():
             phases[phase] = phases.get(phase, 0) + time_ns
-    whole_ns = sum(told["steps"])
-    for phase, took_ns in told["took"].items():
-        assert abs(phases.get(phase, 0) - took_ns) <= 0.02 * whole_ns, (phase, phases, told)
+    whole_ns = sum(reported["steps"])
+    for phase, took_ns in reported["took"].items():
+        assert abs(phases.get(phase, 0) - took_ns) <= 0.02 * whole_ns, (phase, phases, reported)
     assert abs(sum(phases.values()) - whole_ns) <= 0.02 * whole_ns

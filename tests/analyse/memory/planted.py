@@ -21,7 +21,7 @@ LEAKED_BYTES = BATCH * LENGTH * LABELS * 4  # a step
 
 
 class Block(nn.Module):
-    """Attention written out, and two linear layers."""
+    """Attention without a fused kernel, and two linear layers."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -56,14 +56,14 @@ class Model(nn.Module):
 
 
 def loss_of(model: Model) -> tuple[Tensor, Tensor]:
-    """Of a random batch: the loss, and what the model returned."""
+    """Returns the loss of a random batch, and the model's output."""
     x, labels = torch.randn(BATCH, LENGTH, WIDTH), torch.randint(0, LABELS, (BATCH, LENGTH))
     found = model(x)
     return functional.cross_entropy(found.flatten(0, 1), labels.flatten()), found
 
 
 def train(kind: str) -> list[Any]:
-    """Trains a few steps; returns all that lives on."""
+    """Trains a few steps; returns everything that stays alive."""
     model, kept = Model(kind == "checkpointing"), []
     optimizer = torch.optim.Adam(model.parameters())
     for _ in range(STEPS):
@@ -78,7 +78,7 @@ def train(kind: str) -> list[Any]:
 
 
 class Counter(TorchDispatchMode):
-    """Counts the bytes of all storages that operators return, each until Python lets go of it."""
+    """Counts the bytes of all storages that operators return, each until Python frees it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ class Counter(TorchDispatchMode):
 
 
 def counted(kind: str) -> tuple[int, int]:
-    """Peak and held bytes."""
+    """Returns peak and held bytes."""
     with Counter() as counter:
         kept = train(kind)
         held_bytes = counter.held_bytes
@@ -120,7 +120,7 @@ def counted(kind: str) -> tuple[int, int]:
 
 
 def saved_bytes() -> int:
-    """What forward saves for backward, each storage once, with the parameters, without the inputs."""
+    """Bytes that forward saves for backward: each storage once, including parameters, without inputs."""
     model = Model(checkpoints=False)
     storages = {each.data_ptr(): each.nbytes for each in model.parameters()}
     inputs: list[int] = []
@@ -139,7 +139,7 @@ def saved_bytes() -> int:
 
 
 def malloc_counted(kind: str) -> tuple[int, int]:
-    """Peak and held bytes by a preloaded counter of malloc, after a first run for what is made once."""
+    """Prints peak and held bytes by a preloaded counter of malloc, after a first run as warm-up."""
     import ctypes
 
     library = ctypes.CDLL(None)

@@ -1,4 +1,4 @@
-"""Peak, held bytes, categories and growth of planted programs, beside counts by hand."""
+"""Peak, held bytes, categories and growth of planted programs, compared with counts by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     @cache
     def of(kind: str) -> tuple[Results, MemoryUse]:
         path = folder / f"{kind}.perfprobe"
-        planted.train(kind)  # makes what torch makes once
+        planted.train(kind)  # torch then has made what it makes only once
         gc.collect()
         with perfprobe.profile(path, python="off", memory=True):
             kept = planted.train(kind)
@@ -66,7 +66,7 @@ def test_peak_and_held_bytes_equal_those_of_malloc(recorded: Recorded, tmp_path:
     assert use.held_bytes == pytest.approx(held_bytes, rel=0.05)
 
 
-def test_what_is_alive_for_backward_equals_what_autograd_saved(recorded: Recorded) -> None:
+def test_memory_alive_for_backward_equals_what_autograd_saved(recorded: Recorded) -> None:
     _, use = recorded("transformer")
     parameter_bytes = sum(each.nbytes for each in planted.Model(checkpoints=False).parameters())
     assert use.backward_bytes is not None
@@ -101,7 +101,7 @@ def test_categories_at_the_peak_equal_those_counted_by_hand(recorded: Recorded) 
     assert at_peak[MemoryCategory.PARAMETER] == parameter_bytes
     assert at_peak[MemoryCategory.OPTIMIZER] == 2 * parameter_bytes + states
     assert at_peak[MemoryCategory.GRADIENT] == parameter_bytes  # of the earlier micro-batches
-    # Without the labels: the peak is in backward, and that of the loss is over.
+    # Without the labels: at the peak, backward of the loss is over, so they are freed.
     assert at_peak[MemoryCategory.INPUT] == planted.BATCH * planted.LENGTH * planted.WIDTH * 4
     assert at_peak[MemoryCategory.ACTIVATION] > 0.4 * use.peak_bytes
     assert sum(at_peak.values()) == use.peak_bytes
@@ -132,7 +132,7 @@ def test_sums_of_each_table_agree(recorded: Recorded) -> None:
 
 
 def profiled(path: Path | None) -> dict[str, tuple[int, int, int]]:
-    """Calls and bytes of operators, by the program's own profiler, alone or beside perfprobe."""
+    """Calls and bytes of operators by the program's own profiler. path: also recorded by perfprobe."""
 
     def run() -> dict[str, tuple[int, int, int]]:
         with torch.profiler.profile(profile_memory=True, acc_events=True) as profiler:

@@ -1,4 +1,4 @@
-"""Growth a step, and what is alive for backward, of storages made by hand."""
+"""Growth in a step and memory alive for backward, for storages made by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def storages(*rows: tuple[int, int, int]) -> Storages:
 
 
 def spans(first: int, last: int, steps: int = STEPS) -> Spans:
-    """A stretch of each step, from and to these times within it."""
+    """A span in each step. first, last: its start and end within the step."""
     begin_ns = np.arange(steps, dtype=np.int64) * STEP_NS
     return Spans(begin_ns + first, begin_ns + last)
 
@@ -46,14 +46,14 @@ def test_a_leak_grows_by_its_mean(every: int) -> None:
     assert grown(storages(*leaked)) == pytest.approx(600 / every, rel=0.1)
 
 
-def test_what_is_made_once_or_freed_later_does_not_grow() -> None:
-    once = [(5, -1, 10_000), (420, -1, 500)]  # a cache that is filled at the first step, and one in the fifth
+def test_memory_made_once_or_freed_later_is_not_growth() -> None:
+    once = [(5, -1, 10_000), (420, -1, 500)]  # a cache filled in the first step, and one in the fifth
     later = [(step * STEP_NS + 20, step * STEP_NS + 120, 300) for step in range(STEPS)]
     assert grown(storages(*once)) == 0
     assert grown(storages(*later)) == 0
 
 
-def test_of_several_backwards_that_with_most_alive_counts() -> None:
+def test_of_several_calls_of_backward_the_one_with_most_memory_alive_counts() -> None:
     backwards = Spans(np.array([20, 60], np.int64), np.array([30, 70], np.int64))
     one = Spans(np.array([0], np.int64), np.array([100], np.int64))
     at = Moments(one, np.ones(1, np.bool_), backwards, np.zeros(2, np.intp), one)
@@ -64,7 +64,7 @@ def test_of_several_backwards_that_with_most_alive_counts() -> None:
     assert kinds[2] == MemoryCategory.TEMPORARY
 
 
-def test_a_life_is_split_where_its_step_ends() -> None:
+def test_the_category_changes_when_the_step_ends() -> None:
     found = storages((10, 250, 7), (10, 60, 5), (85, -1, 3), (50, 90, 2))
     phase = np.array([Phase.FORWARD, Phase.FORWARD, Phase.OPTIMIZER, Phase.BACKWARD], np.int8)
     kinds = categories(found, phase, moments())

@@ -1,4 +1,4 @@
-"""What tools are told and in which order, with a stand-in for torch if that needs a GPU."""
+"""The commands that tools get, in order, with a stand-in for torch if that needs a GPU."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_listeners_without_pause_and_disabled_listeners(
     assert heard[len(inside) + 2 :] == (["resume", "pause"] if pauses else [])
 
 
-def test_perf_is_told_around_each_block(tmp_path: Path) -> None:
+def test_perf_is_switched_on_around_each_block(tmp_path: Path) -> None:
     torch = SimpleNamespace(__file__="", version=SimpleNamespace(cuda=None, hip=None))
     control, acknowledge = tmp_path / "control", tmp_path / "ack"
     os.mkfifo(control)

@@ -154,7 +154,7 @@ def test_inputs_that_a_trace_names_without_a_value_are_the_default() -> None:
     assert (call.arguments[2], call.notes) == (False, ("non_blocking was not recorded: taken as False",))
     with pytest.raises(NotRebuilt, match="its dim was not recorded"):
         made((Schema("aten::cumsum", "", (Parameter("self", T), Parameter("dim", "int"))),), "f32[4] ?")
-    with pytest.raises(NotRebuilt, match="its src was not recorded"):  # a tensor of a kind that is not told
+    with pytest.raises(NotRebuilt, match="its src was not recorded"):  # a tensor of an unknown kind
         made(COPY_, "f32[4] ?")
 
 

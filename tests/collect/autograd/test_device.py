@@ -102,7 +102,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     return lambda name, kind=NewKinetoEvent: read(name, kind)
 
 
-def told(
+def reported(
     recording: Recording, table: type[Table], names: tuple[str, ...], shift_ns: int = 0
 ) -> list[tuple[Any, ...]]:
     """Rows of a table sorted by their values, with names for strings and OS numbers for threads."""
@@ -127,14 +127,14 @@ def told(
 def test_every_event_gives_the_row_of_the_trace(name: str, kind: type[KinetoEvent], made: Made) -> None:
     """Compared with a reading of the trace by other code, in one and in several sessions."""
     ours, theirs, _ = made(name, kind)
-    told_by: dict[type[Table], tuple[str, ...]] = {
+    columns_of: dict[type[Table], tuple[str, ...]] = {
         Kernels: ("start_ns", "end_ns", "device", "stream", "name", "correlation"),
         Copies: ("start_ns", "end_ns", "device", "stream", "kind", "size_bytes", "correlation"),
         ApiCalls: ("start_ns", "end_ns", "thread", "name", "correlation"),
         GpuWaits: ("start_ns", "end_ns", "kind", "correlation"),
     }
-    for table, names in told_by.items():
-        assert told(ours, table, names, SHIFT_NS) == told(theirs, table, names)
+    for table, names in columns_of.items():
+        assert reported(ours, table, names, SHIFT_NS) == reported(theirs, table, names)
 
 
 @pytest.mark.parametrize("name", [name for name in STEPS if name in TRACES])
@@ -309,10 +309,10 @@ def test_kernels_of_a_session_are_linked_to_its_operators(
 class Cuda:
     """Records its calls."""
 
-    def __init__(self, told: list[str], *, initialised: bool, capturing: bool) -> None:
+    def __init__(self, reported: list[str], *, initialised: bool, capturing: bool) -> None:
         self.is_initialized, self.is_current_stream_capturing = (lambda: initialised), (lambda: capturing)
         self.device_count = lambda: 1
-        self.synchronize = lambda device: told.append(f"wait {device}")
+        self.synchronize = lambda device: reported.append(f"wait {device}")
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_a_session_ends_after_its_launched_work(
     from perfprobe.collect.autograd import kineto
 
     monkeypatch.setattr(kineto, "has_gpu_driver", lambda: True)
-    told: list[str] = []
+    reported: list[str] = []
     configs: list[dict[str, bool]] = []
     profiler = SimpleNamespace(
         ProfilerActivity=SimpleNamespace(CPU=0, CUDA=1),
@@ -342,17 +342,17 @@ def test_a_session_ends_after_its_launched_work(
     autograd = SimpleNamespace(
         _prepare_profiler=lambda *values: None,
         _enable_profiler=lambda *values: None,
-        _disable_profiler=lambda: told.append("end"),
+        _disable_profiler=lambda: reported.append("end"),
     )
     torch: Any = SimpleNamespace(
         version=SimpleNamespace(cuda="13.0"),
-        cuda=Cuda(told, initialised=initialised, capturing=capturing),
+        cuda=Cuda(reported, initialised=initialised, capturing=capturing),
         _C=SimpleNamespace(_autograd=autograd, _profiler=profiler),
     )
     session = kineto.Kineto(torch, with_stack=False, memory=False, gpu=gpu)
     session.prepare()()
     raw = session.stop()
-    assert told == wanted
+    assert reported == wanted
     assert session.reads_gpu == gpu
     assert configs[0].get("expose_kineto_event_metadata", False) == gpu
     assert raw.last_unix_ns <= raw.unix_stop_ns

@@ -139,11 +139,11 @@ def test_the_recording_is_complete_and_agrees_with_the_program(
     assert found is not None
     assert found.both > 1000
     assert found.unexplained == 0
-    told = losses(recording)
-    guests = [count for reason, count in told.items() if "the program's own torch.profiler ran" in reason]
+    reported = losses(recording)
+    guests = [count for reason, count in reported.items() if "the program's own torch.profiler ran" in reason]
     # Five sessions. Between two of one schedule there is one step, in which a window need not have opened.
     assert guests in ([[4], [5]] if name == "profilers" else [[]])
-    assert any("a range stayed open" in reason for reason in told) == (name == "ranges")
+    assert any("a range stayed open" in reason for reason in reported) == (name == "ranges")
     if name == "forks":
         assert operator_names(recording)["aten::add"] == 1000
 

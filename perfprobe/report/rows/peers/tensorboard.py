@@ -113,12 +113,12 @@ def summary_rows(findings: Findings) -> list[SummaryRow]:
     if findings.get(GpuUse) is None:
         return []
     known = findings.trace.recording.fact("gpu", "devices")
-    told = dict(enumerate(known)) if isinstance(known, list) else {}
-    return [_summary(row, told.get(row.device)) for row in use_rows(findings)]
+    recorded = dict(enumerate(known)) if isinstance(known, list) else {}
+    return [_summary(row, recorded.get(row.device)) for row in use_rows(findings)]
 
 
-def _summary(row: UseRow, told: Any) -> SummaryRow:
-    facts = told if isinstance(told, Mapping) else {}
+def _summary(row: UseRow, recorded: Any) -> SummaryRow:
+    facts = recorded if isinstance(recorded, Mapping) else {}
     name, size = facts.get("name"), facts.get("memory_bytes")
     major, minor = facts.get("compute_major"), facts.get("compute_minor")
     is_known = type(major) is int and type(minor) is int
@@ -212,8 +212,8 @@ def tb_module_rows(findings: Findings, top: int) -> list[ModuleRow]:
 
 def module_calls(trace: Trace) -> dict[str, int]:
     """Number of calls by module path. Only traces with Python calls have it: an event for each call."""
-    told = trace.recording.fact("module_calls")
-    counts = told if isinstance(told, list) else []
+    recorded = trace.recording.fact("module_calls")
+    counts = recorded if isinstance(recorded, list) else []
     found: dict[str, int] = {}
     for text, count in zip(trace.module_texts, counts, strict=False):
         if type(count) is int and count > 0:

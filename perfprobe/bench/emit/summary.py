@@ -13,7 +13,7 @@ from perfprobe.support.text import printable
 _LONGEST = 90  # characters of a signature
 
 
-def told(folder: Folder) -> str:
+def summary(folder: Folder) -> str:
     """Returns the lines: scripts, calls without a script and why, and commands for the first script."""
     lines = [*_scripts(folder.scripts), *_left_out(folder.left_out), *_commands(folder)]
     return "".join(f"{printable(line)}\n" for line in lines)
