@@ -230,3 +230,11 @@ def run_elements(name: str, left: object, right: object, out: object) -> None: .
 def gather(
     table: object, places: object, out: object, run_bytes: int, part: int = ..., parts: int = ...
 ) -> None: ...
+
+class EventKeys:
+    """Which entries of a trace's events are decoded. times: microseconds, which become nanoseconds."""
+
+    def __init__(self, times: list[str], event: list[str], args: list[str]) -> None: ...
+
+def event_columns(list: bytes, keys: EventKeys) -> tuple[list[bytes], list[bytes]] | None:
+    """Columns of int64, and the texts that they refer to; None for what is not a JSON list of events."""

@@ -18,6 +18,7 @@ void bind_tables(pybind11::module_& module);
 void bind_step_log(pybind11::module_& module);
 void bind_budget(pybind11::module_& module);
 void bind_thread_times(pybind11::module_& module);
+void bind_read(pybind11::module_& module);
 }  // namespace perfprobe
 
 PYBIND11_MODULE(_core, module) {
@@ -38,4 +39,5 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_step_log(module);
   perfprobe::bind_budget(module);
   perfprobe::bind_thread_times(module);
+  perfprobe::bind_read(module);
 }

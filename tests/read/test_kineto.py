@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import gzip
 import json
 import random
@@ -12,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from perfprobe import native
 from perfprobe.merge import link
 from perfprobe.read import kineto
 from perfprobe.read.kineto import chunks
 from perfprobe.results import Results
-from perfprobe.support.errors import InputError, PerfprobeError
+from perfprobe.support.errors import EnvironmentLack, InputError, PerfprobeError
 from perfprobe.support.view import View
 from perfprobe.tables.events import Losses, Signatures, Threads
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, Launches, MemoryKind, WaitKind
@@ -247,32 +247,28 @@ WHITESPACE = [
 
 @pytest.mark.parametrize("text", WHITESPACE)
 @pytest.mark.parametrize("part_bytes", [64, 333, 4096])
-@pytest.mark.parametrize("with_msgspec", [True, False])
+@pytest.mark.parametrize("with_core", [True, False])
 def test_parts_can_end_anywhere(
-    text: Any, part_bytes: int, with_msgspec: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: Any, part_bytes: int, with_core: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever a part is cut, even if strings and lists contain text that looks like the end of an event."""
     events = [operator(f'a"}}, {{"{n}', n * 10, 5, nested=[{"x": "}]"}, {"y": n}]) for n in range(40)]
     path = tmp_path / "trace.json"
     path.write_text(text({"schemaVersion": 1, "traceEvents": events, "traceName": "n"}))
     monkeypatch.setattr(chunks, "PART_BYTES", part_bytes)
-    if not with_msgspec:
-        _without_msgspec(monkeypatch)
+    if not with_core:
+        _without_core(monkeypatch)
     assert [row[0] for row in operators_of(kineto.read(path))] == [event["name"] for event in events]
     assert "damaged" not in reasons(kineto.read(path))
     slower = "standard library" in reasons(kineto.read(path))
-    assert slower == (not with_msgspec) or part_bytes == 4096
+    assert slower == (not with_core) or part_bytes == 4096
 
 
-def _without_msgspec(monkeypatch: pytest.MonkeyPatch) -> None:
-    imported = builtins.__import__
+def _without_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> None:
+        raise EnvironmentLack("not built", "here", "build it")
 
-    def without(name: str, *rest: Any) -> Any:
-        if name == "msgspec":
-            raise ImportError(name)
-        return imported(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setattr(native, "core", missing)
 
 
 def test_a_truncated_trace_shows_the_part_before(tmp_path: Path) -> None:

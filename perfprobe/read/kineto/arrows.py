@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from perfprobe.models.nodes import ENGINE
-from perfprobe.read.kineto.event import Event, time_ns
+from perfprobe.read.kineto.event import NONE, Events
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.nesting import Taken
 from perfprobe.tables.scopes import FUNCTION
@@ -32,13 +32,16 @@ class Arrows:
         self._end: dict[Any, _Place] = {}
         self.used = 0
 
-    def add(self, event: Event) -> None:
-        """Takes in an end; one without a time, a thread or a number is left out."""
-        at_ns, thread = time_ns(event.ts), self._names.thread(event.tid)
-        ends = {"s": self._begin, "f": self._end}.get(event.ph)
-        is_number = type(event.id) is int or isinstance(event.id, str)
-        if ends is not None and is_number and at_ns is not None and thread >= 0 and len(ends) < _MOST:
-            ends[event.id] = thread, at_ns
+    def add(self, events: Events, *, are_ends: bool) -> None:
+        """Takes in where arrows begin, or end; those without a time, a thread or a number are left out."""
+        found = self._end if are_ends else self._begin
+        at_ns, thread = events.times("ts"), events.each("tid", self._names.thread)
+        usable = (at_ns != NONE) & (thread >= 0)
+        columns = (events.codes("id"), thread, at_ns)
+        for code, row, begun_ns in zip(*(column[usable].tolist() for column in columns), strict=True):
+            key = events.value(code)
+            if (type(key) is int or isinstance(key, str)) and len(found) < _MOST:
+                found[key] = row, begun_ns
 
     def number(self, threads: Mapping[int, Taken]) -> None:
         """Gives operators that an arrow ties one sequence number, and backward's the thread of forward's.

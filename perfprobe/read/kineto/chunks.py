@@ -11,12 +11,12 @@ import gzip
 import itertools
 import json
 import re
-import zlib
 from collections.abc import Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from perfprobe.models.chrome import ENTRY
-from perfprobe.read.kineto.event import Decoder, own_decoder, plain_decoder
+from perfprobe.read.kineto.ahead import ReadAhead
+from perfprobe.read.kineto.decoder import Decoder, own_decoder, plain_decoder
 from perfprobe.support.errors import InputError
 
 PART_BYTES = 4 << 20
@@ -46,10 +46,10 @@ class Chunks:
         about: the file's entries other than the events. Large entries are left out.
         damaged: the number of events that could not be decoded.
         stopped: why reading ended before the end of the list; None if it did not.
-        typed: whether msgspec decodes, which is faster than the standard library.
+        faster: what makes decoding faster; "" if the standard library does not decode.
         parts: the number of parts that had events.
-        own: whether the file is a trace that perfprobe exported. Events then have the type `OwnEvent`, else
-            `Event`.
+        own: whether the file is a trace that perfprobe exported. It then yields lists of `OwnEvent`, else
+            `Events`.
 
     Raises:
         InputError: the file is not a trace.
@@ -59,7 +59,7 @@ class Chunks:
         self._name = name
         first = stream.read(2)
         stream.seek(0)
-        self._stream: Any = gzip.GzipFile(fileobj=stream) if first == _GZIP else stream
+        self._stream = ReadAhead(cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if first == _GZIP else stream)
         self.about: dict[str, Any] = {}
         self.damaged = 0
         self.stopped: str | None = None
@@ -68,15 +68,15 @@ class Chunks:
         self._first = self._start()
         self.own = isinstance(self.about.get(ENTRY), dict)
         self._decoder: Decoder = own_decoder() if self.own else plain_decoder()
-        self.typed = self._decoder.typed
+        self.faster = self._decoder.remedy
 
-    def __iter__(self) -> Iterator[list[Any]]:
-        """Yields a list of events for each part."""
+    def __iter__(self) -> Iterator[Any]:
+        """Yields the events of each part."""
         left, self._first = self._first, b""
         while True:
             text = self._read(PART_BYTES)
             events, left = self._part((left + text).lstrip(_BETWEEN_EVENTS), is_last=not text)
-            if events:
+            if len(events):
                 self.parts += 1
                 yield events
             if self._ended or not text:
@@ -84,11 +84,10 @@ class Chunks:
         self._finish(left)
 
     def _read(self, size_bytes: int) -> bytes:
-        try:
-            return bytes(self._stream.read(size_bytes))
-        except (EOFError, OSError, zlib.error):
+        text = self._stream.read(size_bytes)
+        if self._stream.is_damaged:
             self.stopped = "the compressed file is cut or damaged"
-            return b""
+        return text
 
     def _start(self) -> bytes:
         """Reads up to the list of events; returns the text after its `[`."""
@@ -105,7 +104,7 @@ class Chunks:
                 what = f"not a trace of torch.profiler: {self.stopped or why}"
                 raise InputError(what, self._name, _REMEDY)
 
-    def _part(self, text: bytes, *, is_last: bool) -> tuple[list[Any], bytes]:
+    def _part(self, text: bytes, *, is_last: bool) -> tuple[Any, bytes]:
         """Decodes a text that begins with an event; returns the events and the rest of the text."""
         for end in itertools.islice(_ends(text), _TRIES):
             try:
@@ -117,7 +116,7 @@ class Chunks:
             return events, rest
         return self._one_by_one(text, is_last=is_last)
 
-    def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[list[Any], bytes]:
+    def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[Any, bytes]:
         """As `_part`, for a text with a damaged event or the end of the list."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
         decoder, events, at = json.JSONDecoder(), [], 0
@@ -135,9 +134,8 @@ class Chunks:
                 continue
             events.append(event)
             at = _behind_comma(letters, at)
-        return [self._decoder.one(event) for event in events if isinstance(event, dict)], letters[
-            at:
-        ].encode()
+        objects = [event for event in events if isinstance(event, dict)]
+        return self._decoder.made(objects), letters[at:].encode()
 
     def _finish(self, left: bytes) -> None:
         if not self._ended:

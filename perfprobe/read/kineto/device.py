@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from perfprobe.models.chrome import NO_STREAM
-from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns
+from perfprobe.read.kineto.event import Events, small
 from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.rows import Rows
-from perfprobe.tables.columns import Table
+from perfprobe.tables.columns import Int64, Table
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, MemoryKind, WaitKind
 
 CALLS = ("cuda_runtime", "cuda_driver", "runtime", "privateuse1_runtime", "xpu_runtime", "mtia_runtime")
@@ -42,7 +44,7 @@ _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch")
 
 
 class DeviceReader:
-    """Makes rows of a trace's GPU events, one for each event it is given."""
+    """Makes rows of a trace's GPU events, one for each event that has times."""
 
     def __init__(self, names: Names, generated: GeneratedKernels) -> None:
         self._names, self._generated = names, generated
@@ -51,16 +53,16 @@ class DeviceReader:
         self.without_sizes = self.graph_launches = self.of_graphs = 0
         self.streams_differ = self.has_no_stream = False
 
-    def adder(self, category: str) -> Callable[[Event], bool] | None:
-        """Returns the function that adds events of this category, or None."""
+    def adder(self, category: str) -> Callable[[Events], int] | None:
+        """Returns the function that adds events of this category and says how many had times, or None."""
         kind = category.removeprefix("gpu_")
         if category in CALLS:
-            return self._add_call
+            return self._add_calls
         return {
-            "kernel": self._add_kernel,
-            "memcpy": self._add_copy,
-            "memset": self._add_copy,
-            "cuda_sync": self._add_wait,
+            "kernel": self._add_kernels,
+            "memcpy": self._add_copies,
+            "memset": self._add_copies,
+            "cuda_sync": self._add_waits,
         }.get(kind)
 
     @property
@@ -72,73 +74,77 @@ class DeviceReader:
         """The tables that have rows."""
         return [rows.table() for rows in (self.kernels, self.copies, self.calls, self.waits) if len(rows)]
 
-    def _add_call(self, event: Event) -> bool:
-        span = span_ns(event)
-        if span is None:
-            return False
-        name = str(event.name)
-        self.graph_launches += name.startswith(_GRAPH_LAUNCHES)
-        correlation = (event.args or NO_FACTS).correlation
-        thread = self._names.thread(event.tid)
-        correlation = -1 if correlation is None else number(correlation)
-        self.calls.add(*span, thread, self._names.text(name), correlation, -1, -1)
-        return True
+    def _add_calls(self, events: Events) -> int:
+        events, *span = _usable(events)
+        thread = events.each("tid", self._names.thread)
+        started = events.each("name", lambda name: str(name).startswith(_GRAPH_LAUNCHES))
+        self.graph_launches += int(started.sum())
+        nothing = np.full(len(events), -1, np.int64)
+        name = events.each("name", self._names.text)
+        self.calls.extend(*span, thread, name, events.numbers("correlation"), nothing, nothing)
+        return len(events)
 
-    def _add_kernel(self, event: Event) -> bool:
-        span = span_ns(event)
-        if span is None:
-            return False
-        facts = event.args or NO_FACTS
-        self._generated.note_kernel(str(event.name))
-        name, launch = self._names.text(str(event.name)), self._launch(facts)
-        self.kernels.add(*span, *_where(event, facts), name, launch, *self._origin(facts))
-        return True
+    def _add_kernels(self, events: Events) -> int:
+        events, *span = _usable(events)
+        name = events.each("name", self._name)
+        self.kernels.extend(*span, *_where(events), name, self._launches(events), *self._origin(events))
+        return len(events)
 
-    def _add_copy(self, event: Event) -> bool:
-        span = span_ns(event)
-        if span is None:
-            return False
-        facts, (kind, source, destination) = event.args or NO_FACTS, _move(str(event.name))
-        correlation, graph, node = self._origin(facts)
-        self.copies.add(
-            *(*span, *_where(event, facts), kind, source, destination, -1, number(facts.size_bytes)),
-            *(-1, correlation, graph, node),
-        )
-        return True
+    def _name(self, name: Any) -> int:
+        self._generated.note_kernel(str(name))
+        return self._names.text(name)
 
-    def _add_wait(self, event: Event) -> bool:
-        span = span_ns(event)
-        if span is None:
-            return False
-        facts = event.args or NO_FACTS
-        kind = _WAITS.get(str(facts.wait_kind or event.name), WaitKind.UNKNOWN)
-        self.has_no_stream |= facts.stream == NO_STREAM
-        context, stream = small(facts.context), small(facts.stream)
-        self.waits.add(*span, kind, context, stream, number(facts.correlation))
-        return True
+    def _add_copies(self, events: Events) -> int:
+        events, *span = _usable(events)
+        group, known = events.groups("name")
+        moves = [_move(str(events.value(code))) for (code,) in known]
+        kinds = np.array(moves, np.int64).reshape(-1, 3)[group].T
+        nothing = np.full(len(events), -1, np.int64)
+        sizes = events.numbers("size_bytes")
+        self.copies.extend(*span, *_where(events), *kinds, nothing, sizes, nothing, *self._origin(events))
+        return len(events)
 
-    def _origin(self, facts: Facts) -> tuple[int, int, int]:
-        correlation = number(facts.correlation)
-        if facts.graph is None and facts.graph_node is None:
-            return correlation, -1, -1
-        graph = number(facts.graph)
-        graph = graph if graph > 0 else -1
-        self.of_graphs += graph > 0
-        return correlation, graph, number(facts.graph_node)
+    def _add_waits(self, events: Events) -> int:
+        events, *span = _usable(events)
+        group, known = events.groups("wait_kind", "name")
+        told = [events.value(kind) or events.value(name) for kind, name in known]
+        kind = np.array([_WAITS.get(str(each), WaitKind.UNKNOWN) for each in told], np.int64)[group]
+        self.has_no_stream |= bool((events.codes("stream") == NO_STREAM).any())
+        where = events.smalls("context"), events.smalls("stream")
+        self.waits.extend(*span, kind, *where, events.numbers("correlation"))
+        return len(events)
 
-    def _launch(self, facts: Facts) -> int:
-        """The row of `Launches`. A trace has shared memory only as one sum."""
-        kineto = small(facts.shared_bytes), _percent(facts.occupancy)
-        found = self._names.launch(facts.grid, facts.block, small(facts.registers), kineto)
-        self.without_sizes += found < 0
+    def _origin(self, events: Events) -> tuple[Int64, Int64, Int64]:
+        """Returns the correlation ids, graphs and nodes of graphs."""
+        graph = events.numbers("graph")
+        graph = np.where(graph > 0, graph, -1)
+        self.of_graphs += int(np.count_nonzero(graph > 0))
+        return events.numbers("correlation"), graph, events.numbers("graph_node")
+
+    def _launches(self, events: Events) -> Int64:
+        """Returns the rows of `Launches`. A trace has shared memory only as one sum."""
+        group, known = events.groups("grid", "block", "registers", "shared_bytes", "occupancy")
+        rows = []
+        for grid, block, *others in known:
+            registers, shared_bytes, occupancy = map(events.value, others)
+            kineto = small(shared_bytes), _percent(occupancy)
+            rows.append(self._names.launch(events.raw(grid), events.raw(block), small(registers), kineto))
+        found = np.array(rows, np.int64)[group]
+        self.without_sizes += int(np.count_nonzero(found < 0))
         return found
 
 
-def _where(event: Event, facts: Facts) -> tuple[int, int, int]:
-    """Returns device, context and stream."""
-    device = small(event.pid if facts.device is None else facts.device)
-    stream = small(event.tid if facts.stream is None else facts.stream)
-    return device, small(facts.context), stream
+def _usable(events: Events) -> tuple[Events, Int64, Int64]:
+    """Returns the events that have times, their starts and their ends."""
+    start_ns, end_ns, usable = events.spans()
+    return events.take(usable), start_ns[usable], end_ns[usable]
+
+
+def _where(events: Events) -> tuple[Int64, Int64, Int64]:
+    """Returns devices, contexts and streams."""
+    device = np.where(events.has("device"), events.smalls("device"), events.smalls("pid"))
+    stream = np.where(events.has("stream"), events.smalls("stream"), events.smalls("tid"))
+    return device, events.smalls("context"), stream
 
 
 def _percent(value: Any) -> int:

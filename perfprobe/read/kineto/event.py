@@ -1,19 +1,29 @@
-"""One event of a trace. It looks the same for every version of the writer and for both JSON decoders."""
+"""Events of a trace as columns of numbers. They look the same for every version of the writer."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
-from perfprobe.models.chrome import ENTRY
+import numpy as np
 
-_LONGEST_US = 2.0**62 / 1000
-_NUMBERS = (float, int)
+from perfprobe.tables.columns import Int64, Mask, Rows, distinct
 
-# Attributes of `Facts` and their names in the trace. These stay undecoded JSON: most texts occur many times,
-# and each different one is decoded once.
-_TEXTS = {
+LONGEST_US = 2.0**62 / 1000
+NUMBERS = (float, int)
+_SMALLEST_TOO_LARGE = (1 << 31) - 1
+
+# An entry of an event is one number: a whole number is itself (times are in ns), and any other value is the
+# number of its JSON text: most texts occur many times, and each different one is decoded once.
+NONE = int(np.iinfo(np.int64).min)  # there is no such entry, or it is null
+LIMIT = 1 << 62
+FIRST_TEXT = -LIMIT - 1  # text n is FIRST_TEXT - n
+
+TIMES = ("ts", "dur")
+EVENT = ("ph", "cat", "name", "pid", "tid", "id")
+# Our names for entries of `args`, and those in the trace.
+ARGS = {
     "dims": "Input Dims",
     "types": "Input type",
     "types_again": "Input Types",  # in some versions
@@ -22,14 +32,12 @@ _TEXTS = {
     "call_stack": "Call stack",
     "grid": "grid",
     "block": "block",
-}
-_VALUES = {
     "sequence": "Sequence number",
     "forward_thread": "Fwd thread id",
     "external": "External id",
     "external_again": "external id",  # before 2023
     "allocated_bytes": "Bytes",
-    "name": "name",
+    "thread_name": "name",
     "device": "device",
     "context": "context",
     "stream": "stream",
@@ -47,172 +55,132 @@ _VALUES = {
     "group": "Process Group Name",
     "group_size": "Group size",
 }
+COLUMNS = (*TIMES, *EVENT, *ARGS)
 
 
-class Facts:
-    """The `args` of an event that are used: undecoded JSON (b"" if missing), or values (None if missing)."""
+class Events:
+    """Some events of a trace. Entries are requested by the names of `COLUMNS`."""
 
-    dims: bytes = b""
-    types: bytes = b""
-    types_again: bytes = b""
-    strides: bytes = b""
-    values: bytes = b""
-    call_stack: bytes = b""
-    grid: bytes = b""
-    block: bytes = b""
-    sequence: Any = None
-    forward_thread: Any = None
-    external: Any = None
-    external_again: Any = None
-    allocated_bytes: Any = None
-    name: Any = None
-    device: Any = None
-    context: Any = None
-    stream: Any = None
-    correlation: Any = None
-    graph: Any = None
-    graph_node: Any = None
-    registers: Any = None
-    occupancy: Any = None
-    shared_bytes: Any = None
-    size_bytes: Any = None
-    wait_kind: Any = None
-    kernel_file: Any = None
-    message_elements: Any = None
-    message_dtype: Any = None
-    group: Any = None
-    group_size: Any = None
+    def __init__(self, columns: Sequence[Int64], texts: Sequence[bytes], rows: Rows | None = None) -> None:
+        self._columns, self._texts, self._rows = columns, texts, rows
 
+    def __len__(self) -> int:
+        return len(self._columns[0]) if self._rows is None else len(self._rows)
 
-class Event:
-    """An event. An entry that the trace does not have is None."""
+    def take(self, chosen: Mask) -> Events:
+        """Returns the events that a mask selects, in the same order."""
+        rows = np.flatnonzero(chosen) if self._rows is None else self._rows[chosen]
+        return Events(self._columns, self._texts, rows)
 
-    ph: Any = None
-    cat: Any = None
-    name: Any = None
-    ts: Any = None
-    dur: Any = None
-    pid: Any = None
-    tid: Any = None
-    id: Any = None
-    args: Facts | None = None
+    def codes(self, name: str) -> Int64:
+        """Returns the number of an entry for each event. Equal values have equal numbers."""
+        column = self._columns[COLUMNS.index(name)]
+        return column if self._rows is None else column[self._rows]
 
+    def has(self, name: str) -> Mask:
+        """Returns which events have an entry."""
+        return np.asarray(self.codes(name) != NONE)
 
-NO_FACTS = Facts()
-_EVENT = [name for name in Event.__annotations__ if name != "args"]
+    def equals(self, name: str, value: str) -> Mask:
+        """Returns for which events an entry is this text, which needs no escapes in JSON."""
+        text = f'"{value}"'.encode()
+        codes = self.codes(name)
+        found = FIRST_TEXT - self._texts.index(text) if text in self._texts else FIRST_TEXT + 1
+        return np.asarray(codes == found)
 
+    def raw(self, code: int) -> bytes:
+        """Returns a value as JSON; b"" if there is none."""
+        if code == NONE:
+            return b""
+        return self._texts[FIRST_TEXT - code] if code <= FIRST_TEXT else b"%d" % code
 
-class OwnEvent:
-    """An event of a trace that perfprobe exported. `args.row` is set if it is the row of a table."""
+    def value(self, code: int) -> Any:
+        """Returns a decoded value; None if there is none."""
+        return code if code > FIRST_TEXT else value_of(self.raw(code))
 
-    ts: Any = None
-    dur: Any = None
-    args: Any = None
+    def each(self, name: str, convert: Callable[[Any], int]) -> Int64:
+        """Returns the entry of each event converted to a number: `convert` gets each different value once."""
+        codes = self.codes(name)
+        group, known = _numbered(codes)
+        return np.array([convert(self.value(code)) for code in known], np.int64)[group]
 
+    def groups(self, *names: str) -> tuple[Rows, list[tuple[int, ...]]]:
+        """Returns the group of each event, and the numbers of the entries that it shares with its group."""
+        return grouped([self.codes(name) for name in names])
 
-class Decoder(NamedTuple):
-    """Decodes events.
+    def numbers(self, name: str) -> Int64:
+        """Returns an entry that is an id or a size; -1 for none, as `number` does."""
+        codes = self.codes(name)
+        found = np.where(codes >= 0, codes, -1)
+        return self._with_texts(codes, found, number)
 
-    Attributes:
-        many: decodes a list of events or raises ValueError.
-        one: makes an event from a decoded JSON object.
-        typed: whether it uses msgspec, which is optional and fast.
-    """
+    def smalls(self, name: str) -> Int64:
+        """As `numbers`, for columns of 32 bits."""
+        found = self.numbers(name)
+        return np.where(found < _SMALLEST_TOO_LARGE, found, -1)
 
-    many: Callable[[bytes], list[Any]]
-    one: Callable[[dict[str, Any]], Any]
-    typed: bool
+    def times(self, name: str) -> Int64:
+        """Returns "ts" or "dur" in ns; NONE if it is not a time."""
+        codes = self.codes(name)
+        return self._with_texts(codes, codes, _time_or_none)
 
+    def spans(self) -> tuple[Int64, Int64, Mask]:
+        """Returns start and end of each event, and which have both and do not end before they start."""
+        start_ns, length_ns = self.times("ts"), self.times("dur")
+        usable = (start_ns != NONE) & (length_ns >= 0)
+        end_ns = start_ns + np.where(usable, length_ns, 0)
+        return start_ns, end_ns, np.asarray(usable & (end_ns >= start_ns))
 
-def plain_decoder() -> Decoder:
-    """Returns the decoder for traces of torch.profiler. It makes `Event`s."""
-    try:
-        import msgspec
-    except ImportError:
-        return Decoder(lambda text: _standard(text, event_of), event_of, False)
-    texts = [(name, msgspec.Raw, msgspec.Raw(b"")) for name in _TEXTS]
-    values = [(name, Any, None) for name in _VALUES]
-    facts = msgspec.defstruct("Facts", [*texts, *values], rename=_TEXTS | _VALUES, gc=False)
-    plain = [(name, Any, None) for name in _EVENT]
-    event = msgspec.defstruct("Event", [*plain, ("args", facts | None, None)], gc=False)
-    return Decoder(_typed(event), event_of, True)
+    def _with_texts(self, codes: Int64, found: Int64, convert: Callable[[Any], int]) -> Int64:
+        """Returns `found` with converted values where codes stand for texts."""
+        is_text = (codes <= FIRST_TEXT) & (codes != NONE)
+        if not bool(is_text.any()):
+            return found
+        group, known = _numbered(codes[is_text])
+        made = found.copy()
+        made[is_text] = np.array([convert(self.value(code)) for code in known], np.int64)[group]
+        return made
 
 
-def own_decoder() -> Decoder:
-    """Returns the decoder for traces that perfprobe exported. It makes `OwnEvent`s."""
-    try:
-        import msgspec
-    except ImportError:
-        return Decoder(lambda text: _standard(text, own_event_of), own_event_of, False)
-    facts = msgspec.defstruct("Facts", [("row", list[int] | None, None)], rename={"row": ENTRY}, gc=False)
-    plain = [(name, Any, None) for name in ("ts", "dur")]
-    event = msgspec.defstruct("OwnEvent", [*plain, ("args", facts | None, None)], gc=False)
-    return Decoder(_typed(event), own_event_of, True)
+def grouped(columns: Sequence[Int64]) -> tuple[Rows, list[tuple[int, ...]]]:
+    """Returns for each row the number of its group of equal rows, and the values of each group."""
+    if len(columns[0]) == 0:
+        return np.empty(0, np.intp), []
+    varying = [column for column in columns if bool((column != column[0]).any())]
+    if len(varying) == 0:
+        return np.zeros(len(columns[0]), np.intp), [tuple(int(column[0]) for column in columns)]
+    order = np.lexsort(varying)
+    is_first = np.ones(len(order), np.bool_)
+    ordered = [column[order] for column in varying]
+    is_first[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered])
+    group = np.empty(len(order), np.intp)
+    group[order] = np.cumsum(is_first) - 1
+    rows = order[is_first]
+    return group, list(zip(*(column[rows].tolist() for column in columns), strict=True))
 
 
-def _typed(event: Any) -> Callable[[bytes], list[Any]]:
-    import msgspec
-
-    typed = msgspec.json.Decoder(list[event])
-
-    def decode(text: bytes) -> list[Any]:
-        try:
-            found: list[Any] = typed.decode(text)
-        except msgspec.MsgspecError as error:
-            raise ValueError(str(error)) from error
-        return found
-
-    return decode
-
-
-def _standard(text: bytes, one: Callable[[dict[str, Any]], Any]) -> list[Any]:
-    return [one(event) for event in json.loads(text) if isinstance(event, dict)]
-
-
-class _OwnFacts(NamedTuple):
-    row: list[int] | None
-
-
-def own_event_of(fields: dict[str, Any]) -> OwnEvent:
-    """Makes an event from a decoded JSON object."""
-    made = OwnEvent()
-    made.ts, made.dur, args = fields.get("ts"), fields.get("dur"), fields.get("args")
-    row = args.get(ENTRY) if isinstance(args, dict) else None
-    is_row = isinstance(row, list) and all(type(value) is int for value in row)
-    made.args = _OwnFacts(row if is_row else None)
-    return made
-
-
-def event_of(fields: dict[str, Any]) -> Event:
-    """Makes an `Event` of a dict that the standard library decoded."""
-    made = Event()
-    for name in _EVENT:
-        if name in fields:
-            setattr(made, name, fields[name])
-    args = fields.get("args")
-    if isinstance(args, dict):
-        made.args = Facts()
-        for name, key in _TEXTS.items():
-            if key in args:
-                setattr(made.args, name, json.dumps(args[key]).encode())
-        for name, key in _VALUES.items():
-            if key in args:
-                setattr(made.args, name, args[key])
-    return made
+def _numbered(codes: Int64) -> tuple[Rows, list[int]]:
+    """Returns the place of each code in the list of different codes."""
+    place = FIRST_TEXT - codes
+    if len(codes) == 0 or int(codes.max()) > FIRST_TEXT or int(codes.min()) == NONE:
+        known = distinct(codes)
+        return np.searchsorted(known, codes), known.tolist()
+    is_used = np.bincount(place) > 0  # texts only, the usual case, without sorting
+    return (np.cumsum(is_used) - 1)[place], (FIRST_TEXT - np.flatnonzero(is_used)).tolist()
 
 
 def value_of(text: bytes) -> Any:
     """Decodes JSON; None for an empty or invalid text."""
     try:
-        return json.loads(bytes(text)) if text else None
+        return json.loads(text) if text else None
     except (ValueError, RecursionError):
         return None
 
 
 def time_ns(value: Any) -> int | None:
     """Converts microseconds to nanoseconds; None if the value is not a time."""
-    if type(value) in _NUMBERS:
-        return round(value * 1000) if -_LONGEST_US < value < _LONGEST_US else None
+    if type(value) in NUMBERS:
+        return round(value * 1000) if -LONGEST_US < value < LONGEST_US else None
     if isinstance(value, str):  # some writers quote numbers
         try:
             value = float(value)
@@ -222,24 +190,15 @@ def time_ns(value: Any) -> int | None:
     return None
 
 
-def span_ns(event: Event | OwnEvent) -> tuple[int, int] | None:
-    """Returns start and end of an event; None if either is missing or it ends before it starts."""
-    start, length = event.ts, event.dur
-    if type(start) in _NUMBERS and type(length) in _NUMBERS:  # the usual case, kept fast
-        if -_LONGEST_US < start < _LONGEST_US and 0 <= length < _LONGEST_US:
-            start_ns = round(start * 1000)
-            return start_ns, start_ns + round(length * 1000)
-        return None
-    start_ns, length_ns = time_ns(start), time_ns(length)
-    if start_ns is None or length_ns is None or length_ns < 0:
-        return None
-    return start_ns, start_ns + length_ns
+def _time_or_none(value: Any) -> int:
+    found = time_ns(value)
+    return NONE if found is None else found
 
 
 def number(value: Any) -> int:
     """Converts an id or a size to int; -1 if there is none. Some ids have all bits set to say that."""
     if type(value) is int:
-        return value if 0 <= value < 1 << 62 else -1
+        return value if 0 <= value < LIMIT else -1
     if isinstance(value, str) and value.isdecimal() and len(value) < 19:
         return int(value)
     if isinstance(value, float) and value.is_integer():
@@ -250,4 +209,4 @@ def number(value: Any) -> int:
 def small(value: Any) -> int:
     """As `number`, for columns of 32 bits."""
     found = value if type(value) is int else number(value)
-    return found if 0 <= found < (1 << 31) - 1 else -1
+    return found if 0 <= found < _SMALLEST_TOO_LARGE else -1

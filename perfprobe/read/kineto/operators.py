@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from perfprobe.models.message import message_text
 from perfprobe.models.nodes import ENGINE
 from perfprobe.read.kineto.arrows import Arrows
-from perfprobe.read.kineto.event import NO_FACTS, Event, Facts, number, small, span_ns, time_ns
+from perfprobe.read.kineto.event import FIRST_TEXT, NONE, Events, grouped
 from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.nesting import WITHOUT_PYTHON, NestedThread, Taken
 from perfprobe.read.kineto.signature import text_of
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, Mask, distinct
 from perfprobe.tables.events import Operators
 from perfprobe.tables.scopes import FUNCTION, USER_SCOPE
 
@@ -28,7 +30,7 @@ class OperatorReader:
     def __init__(self, names: Names) -> None:
         self._names = names
         self._threads: dict[int, array[int]] = {}
-        self._python: dict[int, list[tuple[int, int, int]]] = {}
+        self._python: dict[int, array[int]] = {}
         self._allocations: dict[int, array[int]] = {}
         self._inputs: dict[tuple[bytes, ...], int] = {}
         self.arrows = Arrows(names)
@@ -40,41 +42,56 @@ class OperatorReader:
         self.python_calls = self.allocations = 0
         self.steps = False
 
-    def add_range(self, event: Event) -> bool:
-        """As `add`, for a range of the program."""
-        return self.add(event, is_range=True)
+    def add_ranges(self, events: Events) -> int:
+        """As `add`, for ranges of the program."""
+        return self.add(events, are_ranges=True)
 
-    def add(self, event: Event, *, is_range: bool = False) -> bool:
-        """Adds an operator or a range; returns False if it has no time or thread."""
-        span, thread, name = span_ns(event), self._names.thread(event.tid), event.name
-        if span is None or thread < 0 or not isinstance(name, str):
-            return False
-        facts = event.args or NO_FACTS
-        stack = self._names.call_stack(facts.call_stack) if facts.call_stack else -1
-        known = self._known.get((name, is_range)) if facts.kernel_file is None else None
-        row, scope, frame = known or self._named(name, facts.kernel_file, is_range=is_range)
-        self.operators += scope == FUNCTION
-        self.with_call_stack += stack >= 0
-        if stack < 0 <= frame:
-            self.kernel_files += 1
-            stack = WITHOUT_PYTHON - self._names.stacks.row(-1, frame, -1)
-        order = facts.external if facts.external is not None else facts.external_again
-        rows = self._threads.get(thread)
-        if rows is None:
-            rows = self._threads[thread] = array("q")
-        signature = -1
-        if facts.message_elements is not None:
-            signature = self._message(facts)
-        elif facts.dims:
-            signature = self._signature(facts)
-        sequence = -1 if facts.sequence is None else number(facts.sequence)
-        self._has_sequences |= sequence >= 0
-        forward = -1 if facts.forward_thread is None else small(facts.forward_thread)
-        rows.extend((*span, row, signature, stack, sequence, forward, scope, small(order)))
-        return True
+    def add(self, events: Events, *, are_ranges: bool = False) -> int:
+        """Adds operators or ranges; returns how many had times, a thread and a name."""
+        events, start_ns, end_ns, thread = self._usable(events)
+        group, known = events.groups("name", "kernel_file")
+        named = [self._named(*map(events.value, codes), is_range=are_ranges) for codes in known]
+        row, scope, frame = np.array(named, np.int64).reshape(-1, 3)[group].T
+        self.operators += int(np.count_nonzero(scope == FUNCTION))
+        sequence = events.numbers("sequence")
+        self._has_sequences |= bool((sequence >= 0).any())
+        columns = (
+            *(start_ns, end_ns, row, self._signatures(events), self._stacks(events, frame), sequence),
+            *(events.smalls("forward_thread"), scope, _external(events)),
+        )
+        for number, own in _each(thread):
+            rows = self._threads.setdefault(number, array("q"))
+            rows.frombytes(np.stack([column[own] for column in columns], axis=1).tobytes())
+        return len(events)
 
-    def _named(self, name: str, file: object, *, is_range: bool) -> tuple[int, int, int]:
+    def _usable(self, events: Events) -> tuple[Events, Int64, Int64, Int64]:
+        """Returns the events that have times, a thread and a name; their starts, ends and threads."""
+        start_ns, end_ns, usable = events.spans()
+        thread = events.each("tid", self._names.thread)
+        usable &= (thread >= 0) & (events.each("name", lambda name: isinstance(name, str)) > 0)
+        return events.take(usable), start_ns[usable], end_ns[usable], thread[usable]
+
+    def _stacks(self, events: Events, frame: Int64) -> Int64:
+        """Returns the stack of each operator. frame: of the file of a generated kernel, -1 for others."""
+        stack = np.full(len(events), -1, np.int64)
+        told = events.has("call_stack")
+        if bool(told.any()):
+            group, known = events.take(told).groups("call_stack")
+            stack[told] = np.array([self._names.call_stack(events.raw(code)) for (code,) in known], np.int64)[
+                group
+            ]
+        self.with_call_stack += int(np.count_nonzero(stack >= 0))
+        own = (stack < 0) & (frame >= 0)
+        self.kernel_files += int(np.count_nonzero(own))
+        for each in distinct(frame[own]).tolist():
+            stack[own & (frame == each)] = WITHOUT_PYTHON - self._names.stacks.row(-1, each, -1)
+        return stack
+
+    def _named(self, name: str, file: Any, *, is_range: bool) -> tuple[int, int, int]:
         """Returns the row of an operator's name, its scope, and the frame of a generated kernel (or -1)."""
+        known = self._known.get((name, is_range)) if file is None else None
+        if known is not None:
+            return known
         if self._names_range(name) or is_range:
             found = self._names.text(name), USER_SCOPE, -1
         else:
@@ -84,22 +101,28 @@ class OperatorReader:
             self._known[name, is_range] = found
         return found
 
-    def add_python(self, event: Event) -> bool:
-        """Adds a Python call. Calls of C code and of modules have no line. False as for `add`."""
-        span, thread, name = span_ns(event), self._names.thread(event.tid), event.name
-        if span is None or thread < 0 or not isinstance(name, str):
-            return False
-        self.python_calls += 1
-        self._python.setdefault(thread, []).append((*span, self._names.text(name)))
-        return True
+    def add_python(self, events: Events) -> int:
+        """Adds Python calls. Calls of C code and of modules have no line. Returns as `add`."""
+        events, start_ns, end_ns, thread = self._usable(events)
+        columns = (start_ns, end_ns, events.each("name", self._names.text))
+        for number, own in _each(thread):
+            rows = self._python.setdefault(number, array("q"))
+            rows.frombytes(np.stack([column[own] for column in columns], axis=1).tobytes())
+        self.python_calls += len(events)
+        return len(events)
 
-    def add_allocation(self, event: Event) -> None:
-        """Adds an allocation. A negative size frees memory."""
-        at_ns, thread = time_ns(event.ts), self._names.thread(event.tid)
-        size_bytes = (event.args or NO_FACTS).allocated_bytes
-        if at_ns is not None and thread >= 0 and type(size_bytes) is int and abs(size_bytes) < 1 << 62:
-            self.allocations += 1
-            self._allocations.setdefault(thread, array("q")).extend((at_ns, size_bytes))
+    def add_allocations(self, events: Events) -> None:
+        """Adds allocations. A negative size frees memory."""
+        at_ns, thread, size_bytes = (
+            events.times("ts"),
+            events.each("tid", self._names.thread),
+            events.codes("allocated_bytes"),
+        )
+        usable = (at_ns != NONE) & (thread >= 0) & (size_bytes > FIRST_TEXT)
+        self.allocations += int(np.count_nonzero(usable))
+        for number, own in _each(np.where(usable, thread, -1)):
+            rows = self._allocations.setdefault(number, array("q"))
+            rows.frombytes(np.stack([at_ns[own], size_bytes[own]], axis=1).tobytes())
 
     def table(self) -> Operators:
         """Returns all rows. Those of a thread are in the order in which they ended, outer after inner."""
@@ -151,24 +174,46 @@ class OperatorReader:
                 self._names.set_forward_id(best, forward_id)
 
     def _around(self, thread: int) -> list[tuple[int, int, int]]:
-        return sorted(self._python.get(thread, []), key=lambda call: (call[0], -call[1]))
+        columns = np.frombuffer(self._python.pop(thread, array("q")), np.int64).reshape(-1, 3).T
+        order = np.lexsort((-columns[1], columns[0]))
+        return list(zip(*(column[order].tolist() for column in columns), strict=True))
 
     def _names_range(self, name: str) -> bool:
         self.steps |= name.startswith("ProfilerStep#")
         return name.startswith(_RANGES)
 
-    def _message(self, facts: Facts) -> int:
+    def _signatures(self, events: Events) -> Int64:
+        """Returns the row of each operator's signature, -1 for none."""
+        found = np.full(len(events), -1, np.int64)
+        messages, inputs = events.has("message_elements"), events.has("dims")
+        inputs &= ~messages
+        if bool(messages.any()):
+            told = events.take(messages)
+            group, known = told.groups("message_elements", "message_dtype", "group", "group_size")
+            found[messages] = np.array([self._message(*map(told.value, codes)) for codes in known], np.int64)[
+                group
+            ]
+        if bool(inputs.any()):
+            told = events.take(inputs)
+            self.with_shapes += len(told)
+            self.with_strides += int(np.count_nonzero(told.has("strides")))
+            types = np.where(told.has("types"), told.codes("types"), told.codes("types_again"))
+            others = (told.codes(name) for name in ("dims", "strides", "values"))
+            group, known = grouped([types, *others])
+            found[inputs] = np.array([self._signature(*map(told.raw, codes)) for codes in known], np.int64)[
+                group
+            ]
+        return found
+
+    def _message(self, elements: Any, dtype: Any, group: Any, group_size: Any) -> int:
         """Returns the row of the signature that a collective's message is written as."""
-        text = message_text(facts.message_elements, facts.message_dtype, facts.group, facts.group_size)
+        text = message_text(elements, dtype, group, group_size)
         if text is None:
             return -1
         return self._names.signatures.row(self._names.text(text), -1, -1, 0, -1, -1)
 
-    def _signature(self, facts: Facts) -> int:
-        self.with_shapes += 1
-        self.with_strides += bool(facts.strides)
-        types = facts.types or facts.types_again
-        key = (bytes(facts.dims), bytes(types), bytes(facts.strides), bytes(facts.values))
+    def _signature(self, types: bytes, dims: bytes, strides: bytes, values: bytes) -> int:
+        key = dims, types, strides, values
         found = self._inputs.get(key)
         if found is None:
             text = text_of(*key)
@@ -177,3 +222,15 @@ class OperatorReader:
             if len(self._inputs) < _MOST_KNOWN:
                 self._inputs[key] = found
         return found
+
+
+def _external(events: Events) -> Int64:
+    """Returns torch's own number of each operator, -1 for none."""
+    return np.where(events.has("external"), events.smalls("external"), events.smalls("external_again"))
+
+
+def _each(thread: Int64) -> Iterator[tuple[int, Mask]]:
+    """Yields every thread that is not -1, and its rows."""
+    for number in distinct(thread).tolist():
+        if number >= 0:
+            yield number, thread == number

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from perfprobe.models.chrome import ENTRY, EVENTS, FORMAT, HELD, columns
 from perfprobe.read.kineto.chunks import Chunks
-from perfprobe.read.kineto.event import OwnEvent, span_ns, time_ns
+from perfprobe.read.kineto.decoder import OwnEvent, span_ns
+from perfprobe.read.kineto.event import time_ns
 from perfprobe.read.kineto.rows import narrowed
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from perfprobe.models.chrome import DEVICE_FACTS, NO_STREAM
 from perfprobe.read.kineto.arrows import FORWARD_TO_BACKWARD
 from perfprobe.read.kineto.chunks import Chunks, is_trace
 from perfprobe.read.kineto.device import DeviceReader
-from perfprobe.read.kineto.event import NO_FACTS, Event, span_ns
+from perfprobe.read.kineto.event import Events
 from perfprobe.read.kineto.losses import losses
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.operators import OperatorReader
 from perfprobe.read.kineto.own import own, streamed
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
+from perfprobe.tables.columns import distinct
 from perfprobe.tables.events import Operators
 from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.recording import Recording
@@ -26,7 +30,6 @@ _OPERATORS = ("cpu_op", "operator")
 _OLD = {"Operator", "Kernel", "Runtime"}  # categories of 2021, as they are written
 # Not needed, other events say the same: arrows, spans around the whole trace.
 _KNOWN = ("ac2g", "async", "fwdbwd", "")
-_ARROWS = ("s", "t", "f")
 _HEAD_BYTES = 64
 _SAME_NS = 10  # Kineto of 2025 lets them begin 1 ns early
 _MOST_DEVICES = 256
@@ -61,9 +64,10 @@ class _Reading:
         self._operators = OperatorReader(self._names)
         self._device = DeviceReader(self._names, self._operators.generated)
         self._skipped: Counter[str] = Counter()
-        self._adders: dict[str, Callable[[Event], bool | None] | None] = {}
+        self._adders: list[Callable[[Events], int | None]] = []
+        self._kinds: dict[str, int] = {}  # of each category the place in `_adders`
         self._unusable = self._events = 0
-        self._processes: dict[int, int] = {}  # operators of each
+        self._processes: Counter[int] = Counter()  # operators of each
         self._span: tuple[int, int] | None = None  # of the profiler itself
         self._annotation: tuple[int, int] | None = None  # the first range on a stream
         for events in chunks:
@@ -74,65 +78,71 @@ class _Reading:
                 what, name, "write it when something was recorded: prof.export_chrome_trace(FILE)"
             )
 
-    def _add_all(self, events: list[Event]) -> None:
-        for event in events:
-            phase = event.ph
-            if phase == "X":
-                self._add_span(event)
-            elif phase not in _ARROWS:
-                self._add_mark(event)
-            elif event.cat in FORWARD_TO_BACKWARD:
-                self._operators.arrows.add(event)
+    def _add_all(self, events: Events) -> None:
+        spans = events.take(events.equals("ph", "X"))
+        category = spans.each("cat", self._category)
+        for kind in distinct(category).tolist():
+            self._add_spans(kind, spans.take(category == kind))
+        marks = events.take(events.equals("ph", "i") & events.equals("name", "[memory]"))
+        self._operators.add_allocations(marks)
+        self._name_threads(events.take(events.equals("ph", "M") & events.equals("name", "thread_name")))
+        is_tied = np.logical_or.reduce([events.equals("cat", name) for name in FORWARD_TO_BACKWARD])
+        for phase, are_ends in (("s", False), ("f", True)):
+            self._operators.arrows.add(events.take(is_tied & events.equals("ph", phase)), are_ends=are_ends)
 
-    def _add_mark(self, event: Event) -> None:
-        if event.ph == "i" and event.name == "[memory]":
-            self._operators.add_allocation(event)
-        elif event.ph == "M" and event.name == "thread_name":
-            self._names.name_thread(event.tid, (event.args or NO_FACTS).name)
+    def _name_threads(self, events: Events) -> None:
+        for thread, name in zip(
+            events.codes("tid").tolist(), events.codes("thread_name").tolist(), strict=True
+        ):
+            self._names.name_thread(events.value(thread), events.value(name))
 
-    def _add_span(self, event: Event) -> None:
-        category = event.cat
-        if not isinstance(category, str):
-            category = ""
-        try:
-            add = self._adders[category]
-        except KeyError:
-            add = self._adders[category] = self._adder(category.lower())
-        if add is None:
-            self._skipped[category[:40]] += 1
-            return
-        is_read = add(event)
+    def _category(self, value: Any) -> int:
+        """Returns the place of a category's function in `_adders`; categories with one function share it."""
+        category = value if isinstance(value, str) else ""
+        if category not in self._kinds:
+            found = self._adder(category.lower())
+            add = partial(self._skip, category[:40]) if found is None else found
+            if add not in self._adders:
+                self._adders.append(add)
+            self._kinds[category] = self._adders.index(add)
+        return self._kinds[category]
+
+    def _add_spans(self, kind: int, spans: Events) -> None:
+        is_read = self._adders[kind](spans)
         if is_read is not None:
             self._events += is_read
-            self._unusable += not is_read
+            self._unusable += len(spans) - is_read
 
-    def _adder(self, category: str) -> Callable[[Event], bool | None] | None:
+    def _adder(self, category: str) -> Callable[[Events], int | None] | None:
         """Returns the function that adds events of a category, or None for a category that is not read.
 
-        The function returns whether the event was usable; None if there was nothing to add.
+        The function returns how many events were usable; None if there was nothing to add.
         """
         if category in _OPERATORS:
-            return self._add_operator
+            return self._add_operators
         if category == "user_annotation":
-            return self._operators.add_range
+            return self._operators.add_ranges
         if category == "python_function":
             return self._operators.add_python
         if category in ("trace", "gpu_user_annotation"):
             return self._note_span if category == "trace" else self._note_annotation
         return _nothing if category in _KNOWN else self._device.adder(category)
 
-    def _add_operator(self, event: Event) -> bool:
-        process = event.pid
-        if type(process) is int and 0 < process < 1 << 31:
-            processes = self._processes
-            processes[process] = processes.get(process, 0) + 1
-        return self._operators.add(event)
+    def _add_operators(self, events: Events) -> int:
+        process = events.codes("pid")
+        process = process[(process > 0) & (process < 1 << 31)]
+        for number in distinct(process).tolist():
+            self._processes[number] += int(np.count_nonzero(process == number))
+        return self._operators.add(events)
 
-    def _note_span(self, event: Event) -> None:
-        self._span = self._span or span_ns(event)
+    def _skip(self, category: str, events: Events) -> None:
+        self._skipped[category] += len(events)
 
-    def _note_annotation(self, event: Event) -> None:
-        self._annotation = self._annotation or span_ns(event)
+    def _note_span(self, events: Events) -> None:
+        self._span = self._span or _first(events)
+
+    def _note_annotation(self, events: Events) -> None:
+        self._annotation = self._annotation or _first(events)
 
     def _stream_ranges(self) -> str:
         """Returns how ranges are drawn on streams: exactly from their first kernel on, or padded."""
@@ -184,7 +194,7 @@ class _Reading:
             "trace": {
                 **{key: distributed[key] for key in _DISTRIBUTED if key in distributed},
                 "python_calls": self._operators.python_calls,
-                "categories": "today's" if _OLD.isdisjoint(self._adders) else "old",
+                "categories": "today's" if _OLD.isdisjoint(self._kinds) else "old",
                 "stream_ranges": self._stream_ranges(),
                 **({"no_stream": NO_STREAM} if self._device.has_no_stream else {}),
             },
@@ -199,8 +209,15 @@ class _Reading:
         }
 
 
-def _nothing(_: Event) -> None:
+def _nothing(_: Events) -> None:
     return None
+
+
+def _first(events: Events) -> tuple[int, int] | None:
+    """Returns start and end of the first event that has times."""
+    start_ns, end_ns, usable = events.spans()
+    at = np.flatnonzero(usable)
+    return (int(start_ns[at[0]]), int(end_ns[at[0]])) if len(at) else None
 
 
 def _devices(devices: Any) -> list[dict[str, Any] | None]:

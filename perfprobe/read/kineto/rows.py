@@ -27,6 +27,10 @@ class Rows:
         """Adds a row of integers of at most 64 bits."""
         self._values.extend(values)
 
+    def extend(self, *columns: Int64) -> None:
+        """Adds rows, given as columns."""
+        self._values.frombytes(np.stack(columns, axis=1).astype(np.int64).tobytes())
+
     def values(self, row: int) -> tuple[int, ...]:
         """Returns the values of a row."""
         return tuple(self._values[row * self._width : (row + 1) * self._width])
