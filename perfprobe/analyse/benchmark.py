@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.analyse.percentiles import percentile
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.live_steps import Benchmark, Figures, LiveSteps
 from perfprobe.tables.recording import Recording
@@ -60,10 +61,6 @@ def _rates(batch_ns: Int64, samples: Int64 | None) -> Figures | None:
 def _figures(values: Int64 | npt.NDArray[np.float64], average: float | None) -> Figures | None:
     if len(values) == 0:
         return None
-    ordered = np.sort(values)
-
-    def nearest_rank(share: float) -> float:
-        return float(ordered[max(int(np.ceil(share * len(ordered))) - 1, 0)])
-
-    mean = float(ordered.mean()) if average is None else average
-    return Figures(mean, nearest_rank(0.5), nearest_rank(0.95), float(ordered[0]), float(ordered[-1]))
+    mean = float(values.mean()) if average is None else average
+    median, p95 = (float(percentile(values, percent)) for percent in (50, 95))
+    return Figures(mean, median, p95, float(values.min()), float(values.max()))

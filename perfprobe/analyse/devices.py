@@ -9,6 +9,7 @@ import numpy as np
 from perfprobe.tables.columns import Int32, Int64, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import DeviceRows, StepCounts
+from perfprobe.tables.intervals import around
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
@@ -130,9 +131,8 @@ def _step(steps: Steps, time_ns: Int64) -> Int64:
     """The step at each time; the number of steps for a time outside of all."""
     if len(steps) == 0:
         return np.zeros(len(time_ns), np.int64)
-    place = np.searchsorted(steps.start_ns, time_ns, "right") - 1
-    inside = (place >= 0) & (time_ns < steps.end_ns[place])
-    return np.where(inside, place, len(steps))
+    place = around(steps.start_ns, steps.end_ns, time_ns)
+    return np.where(place >= 0, place, len(steps))
 
 
 def _counts(rows: Kernels | Copies | GpuWaits, step: Int64, steps: int) -> tuple[Int64, Int64]:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, sort_codes
+from perfprobe.analyse.percentiles import rank
 from perfprobe.tables.columns import Int8, Int64, Mask, Rows
 from perfprobe.tables.findings import DurationBins
 
@@ -131,8 +132,7 @@ def quantile(bins: DurationBins, percent: int) -> Int64:
     first = first_of_each(bins.row)
     up_to = np.cumsum(bins.calls)
     before = up_to[first] - bins.calls[first]
-    rank = -(-np.add.reduceat(bins.calls, first) * percent // 100)
-    at = np.searchsorted(up_to, before + rank)
+    at = np.searchsorted(up_to, before + rank(np.add.reduceat(bins.calls, first), percent) + 1)
     return np.asarray(np.rint(bins.sum_ns[at] / bins.calls[at]).astype(np.int64))
 
 

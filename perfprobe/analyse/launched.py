@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from perfprobe.analyse.grouping import first_of_each, sort_by_keys
 from perfprobe.analyse.idle.gaps import Work, work_of
-from perfprobe.analyse.loop.marks import rank
+from perfprobe.analyse.percentiles import percentile
 from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.gpu import ApiCalls
 from perfprobe.tables.launch_times import (
@@ -109,9 +109,9 @@ def _stream(launches: _Launches, own: Rows) -> StreamLaunches:
         "short": np.count_nonzero(launches.is_short[own]),
         "long_calls": np.count_nonzero(call_ns > LONG_CALL_NS),
         "delayed": np.count_nonzero(delay_ns > LONG_DELAY_NS),
-        "call_ns": rank(call_ns, 50),
-        "delay_ns": rank(delay_ns, 50),
-        "p95_delay_ns": rank(delay_ns, 95),
+        "call_ns": percentile(call_ns, 50),
+        "delay_ns": percentile(delay_ns, 50),
+        "p95_delay_ns": percentile(delay_ns, 95),
         "span_ns": time_ns[-1] - time_ns[0],
         "queued_ns": (length[:-1] * lasted_ns).sum(),
         "empty_ns": lasted_ns[length[:-1] == 0].sum(),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.grouping import group_of, sort_by_keys
+from perfprobe.analyse.percentiles import rank
 from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.ranges import RangeKind, RangeRows, Ranges, RangeSource
 from perfprobe.tables.scopes import STEP_MARK
@@ -74,8 +75,8 @@ def _times(ranges: Ranges, end_ns: Int64, order: Rows, first: Rows) -> dict[str,
     by_duration = np.lexsort((duration_ns, group))
     last = np.append(first[1:], len(order)) - 1
 
-    def rank(percent: int) -> Int64:
-        place = last - counted + np.maximum(-(-counted * percent // 100), 1)
+    def percentiles(percent: int) -> Int64:
+        place = last - counted + 1 + rank(counted, percent)
         return np.where(counted > 0, duration_ns[by_duration][np.minimum(place, last)], -1)
 
     def where_known(sums: Int64) -> Int64:
@@ -86,9 +87,9 @@ def _times(ranges: Ranges, end_ns: Int64, order: Rows, first: Rows) -> dict[str,
         "mean_ns": where_known(
             _sums(np.where(known, duration_ns, 0), order, first) // np.maximum(counted, 1)
         ),
-        "median_ns": rank(50),
-        "p95_ns": rank(95),
-        "longest_ns": rank(100),
+        "median_ns": percentiles(50),
+        "p95_ns": percentiles(95),
+        "longest_ns": percentiles(100),
     }
 
 

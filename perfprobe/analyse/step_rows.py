@@ -10,6 +10,7 @@ from perfprobe.models.waiting import is_busy
 from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Hotspots, Sums, Totals
+from perfprobe.tables.intervals import around
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepMark, StepTimes
 from perfprobe.tables.trace import Trace
@@ -42,10 +43,7 @@ class RowsInSteps:
             self._rows.add(batch.take(chosen))
 
     def _within(self, batch: LinkedOperators) -> Mask:
-        if len(self._start_ns) == 0:
-            return np.zeros(len(batch), np.bool_)
-        step = np.searchsorted(self._start_ns, batch.start_ns, side="right") - 1
-        inside = (step >= 0) & (batch.start_ns < self._end_ns[np.maximum(step, 0)])
+        inside = around(self._start_ns, self._end_ns, batch.start_ns) >= 0
         return np.asarray(inside & ~among(batch.thread, self._others))
 
     def result(self) -> StepHotspots | None:

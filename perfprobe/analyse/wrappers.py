@@ -9,6 +9,7 @@ from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls, Kernels
+from perfprobe.tables.intervals import around
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Gap, Trace
@@ -89,8 +90,7 @@ def wrappers(trace: Trace, spans: WrapperSpans, call: Int32) -> Int8:
     os_threads, calls = recording.os_threads(), recording[ApiCalls].take(call[rows])
     for chosen in _kinds(spans):
         own = spans.take(chosen)
-        at = np.searchsorted(own.start_ns, calls.start_ns, "right") - 1
-        inside = (at >= 0) & (calls.start_ns < own.end_ns[np.maximum(at, 0)])
+        inside = around(own.start_ns, own.end_ns, calls.start_ns) >= 0
         inside &= os_threads[calls.thread] == os_threads[own.thread[0]]
         if own.is_forward[0]:
             inside &= sends[rows]

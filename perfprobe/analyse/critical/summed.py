@@ -19,6 +19,7 @@ from perfprobe.analyse.loop.ranges import Spans
 from perfprobe.tables.columns import Int8, Int64, Rows, Table, column
 from perfprobe.tables.critical import Bound, CriticalRows
 from perfprobe.tables.idle import IdleCause
+from perfprobe.tables.intervals import around
 from perfprobe.tables.trace import Gap, Trace
 
 _KEYS = ("bound", "name", "operator", "frame", "forward_frame", "phase", "gap")
@@ -119,8 +120,8 @@ def _of_python(
     sampled = _python_columns(np.where(is_data, Bound.DATA, Bound.PYTHON), samples.columns(), seen_ns)
     left_ns = end_ns - start_ns - Covered(samples.start_ns, samples.end_ns).within(start_ns, end_ns)
     following = chain.owner[gaps + 1]
-    at = np.searchsorted(data.start_ns, (start_ns + end_ns) // 2, "right") - 1
-    in_data = (at >= 0) & ((start_ns + end_ns) // 2 < np.append(data.end_ns, np.int64(-1))[at])
+    at = around(data.start_ns, data.end_ns, (start_ns + end_ns) // 2)
+    in_data = at >= 0
     frame = np.append(trace.sites.frame, np.int32(-1))[np.append(data.stack, np.int32(-1))[at]]
     places: _Columns = {name: getattr(events, name)[following] for name in _PLACE}
     places["frame"] = np.where(in_data, frame, places["frame"])

@@ -37,6 +37,7 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, among, colu
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls, GpuLinks
 from perfprobe.tables.idle import IdleCause, IdleKind
+from perfprobe.tables.intervals import around
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Gap, Trace
 
@@ -144,9 +145,8 @@ class _Host:
         if len(rows) == 0 or thread == -1:
             return np.zeros(len(time_ns), np.intp), np.zeros(len(time_ns), np.bool_)
         rows = rows[np.argsort(self.calls.start_ns[rows], kind="stable")]
-        at = rows[np.maximum(np.searchsorted(self.calls.start_ns[rows], time_ns, "right") - 1, 0)]
-        inside = (self.calls.start_ns[at] <= time_ns) & (time_ns < self.calls.end_ns[at])
-        return at, np.asarray(inside)
+        at = around(self.calls.start_ns[rows], self.calls.end_ns[rows], time_ns)
+        return rows[at], np.asarray(at >= 0)
 
 
 def _device(work: Work, found: Gaps, host: _Host, device: int, number: int) -> Blamed:
@@ -231,8 +231,8 @@ def _bounds(layers: list[Doing]) -> list[Int64]:
 def _cut(start_ns: Int64, end_ns: Int64, bounds: list[Int64]) -> tuple[Int64, Int64, Rows]:
     """Cuts intervals that do not overlap at all bounds; returns the parts, and the interval of each."""
     time_ns = distinct(np.concatenate([start_ns, end_ns, *bounds]))
-    at = np.searchsorted(start_ns, time_ns[:-1], "right") - 1
-    inside = (at >= 0) & (time_ns[:-1] < np.append(end_ns, np.int64(-1))[at])
+    at = around(start_ns, end_ns, time_ns[:-1])
+    inside = at >= 0
     return time_ns[:-1][inside], time_ns[1:][inside], at[inside]
 
 
@@ -248,8 +248,8 @@ def _at_moments(layers: list[Doing], start_ns: Int64, end_ns: Int64) -> Doing:
     for rows in layers:
         if len(rows) == 0:
             continue
-        at = np.searchsorted(rows.start_ns, start_ns, "right") - 1
-        shows = open_ & (at >= 0) & (start_ns < rows.end_ns[at])
+        at = around(rows.start_ns, rows.end_ns, start_ns)
+        shows = open_ & (at >= 0)
         for name in ("cause", *_PLACE):
             columns[name][shows] = getattr(rows, name)[at[shows]]
         open_ &= ~shows

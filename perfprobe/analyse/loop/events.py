@@ -10,6 +10,7 @@ import numpy as np
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, Spans
 from perfprobe.analyse.loop.timeline import Segments
 from perfprobe.tables.columns import Int32, Rows
+from perfprobe.tables.intervals import around
 from perfprobe.tables.steps import EventKind, StepPhase
 
 Kind = EventKind
@@ -61,10 +62,7 @@ def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: In
 
 def _inside(rows: Segments, spans: Spans) -> Rows:
     """Which segments begin in one of these ranges, a mask."""
-    if len(spans) == 0:
-        return np.zeros(len(rows), np.bool_)
-    at = np.searchsorted(spans.start_ns, rows.start_ns, "right") - 1
-    return (at >= 0) & (rows.start_ns < spans.end_ns[at])  # type: ignore[return-value]
+    return np.asarray(around(spans.start_ns, spans.end_ns, rows.start_ns) >= 0)
 
 
 def _spans(kind: Kind, rows: Spans, caller: Int32) -> list[Event]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from perfprobe.tables.columns import Int8, Rows, distinct
 from perfprobe.tables.events import Operators
+from perfprobe.tables.intervals import around
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import FUNCTION
 from perfprobe.tables.steps import StepKind, Steps
@@ -52,8 +53,8 @@ class _ThreadSteps:
 
     def add(self, batch: Operators) -> None:
         """Add operators of that thread."""
-        step = np.searchsorted(self._start_ns, batch.start_ns, "right") - 1
-        inside = (step >= 0) & (batch.start_ns < self._end_ns[np.maximum(step, 0)])
+        step = around(self._start_ns, self._end_ns, batch.start_ns)
+        inside = step >= 0
         self._is_any[step[inside]] = True
         inside &= batch.sequence >= 0
         np.minimum.at(self._least, step[inside], batch.sequence[inside])

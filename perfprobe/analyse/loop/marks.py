@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.percentiles import percentile
 from perfprobe.tables.columns import Int8, Int64, Mask
 from perfprobe.tables.steps import StepMark
 
@@ -45,12 +46,4 @@ def marks(duration_ns: Int64, compile_ns: Int64, own_work_ns: Int64, is_cut: Mas
 
 def _median(chosen: Int64, all_ns: Int64) -> int:
     """The median by nearest rank of the chosen durations, or of all if none is chosen."""
-    ordered = np.sort(chosen if len(chosen) else all_ns)
-    return int(ordered[(len(ordered) - 1) // 2])
-
-
-def rank(values: Int64, percent: int) -> int:
-    """A percentile by nearest rank, -1 without values."""
-    if len(values) == 0:
-        return -1
-    return int(np.sort(values)[max(-(-len(values) * percent // 100), 1) - 1])
+    return int(percentile(chosen if len(chosen) else all_ns, 50))

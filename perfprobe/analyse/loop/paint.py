@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from perfprobe.analyse.loop.ranges import Spans
 from perfprobe.analyse.loop.timeline import Segments
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, distinct
+from perfprobe.tables.columns import Int8, Int32, Int64, distinct
+from perfprobe.tables.intervals import around
 from perfprobe.tables.steps import StepPhase
 
 _SHORT_NS = 1_000_000  # longer gaps between operators of one region have the phase that samples show
@@ -60,21 +60,13 @@ def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
     time_ns = np.concatenate([[first_ns, last_ns], cuts, layers.looks.from_ns, *bounds])
     time_ns = distinct(time_ns[(time_ns >= first_ns) & (time_ns <= last_ns)])
     start_ns, end_ns = time_ns[:-1], time_ns[1:]
-    at, inside = _inside(layers.segments.start_ns, layers.segments.end_ns, start_ns)
-    phase = np.where(inside, np.append(layers.segments.phase, _UNKNOWN)[at], _UNKNOWN)
-    between = _between(layers, start_ns, at)
-    phase = np.where(inside, phase, between)
-    at, inside = _inside(layers.within.start_ns, layers.within.end_ns, start_ns)
-    phase = np.where(inside, np.append(layers.within.phase, _UNKNOWN)[at], phase)
-    for rows, own in ((layers.data, StepPhase.DATA), (layers.collections, StepPhase.COLLECTION)):
-        phase = np.where(_inside(rows.start_ns, rows.end_ns, start_ns)[1], np.int8(own), phase)
+    phase = _between(layers, start_ns)
+    for rows in operators:
+        at = around(rows.start_ns, rows.end_ns, start_ns)
+        phase = np.where(at >= 0, np.append(rows.phase, _UNKNOWN)[at], phase)
+    for spans, own in ((layers.data, StepPhase.DATA), (layers.collections, StepPhase.COLLECTION)):
+        phase = np.where(around(spans.start_ns, spans.end_ns, start_ns) >= 0, np.int8(own), phase)
     return Painted(start_ns, end_ns, phase.astype(np.int8))
-
-
-def _inside(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> tuple[npt.NDArray[np.intp], Mask]:
-    """For each time the row that began last, -1 none, and whether it is still open."""
-    at = np.searchsorted(start_ns, time_ns, "right") - 1
-    return at, np.asarray((at >= 0) & (time_ns < np.append(end_ns, np.int64(-1))[at]))
 
 
 def _bounds(layers: Layers) -> list[Int64]:
@@ -83,9 +75,10 @@ def _bounds(layers: Layers) -> list[Int64]:
     return [time_ns for rows in spans for time_ns in (rows.start_ns, rows.end_ns)]
 
 
-def _between(layers: Layers, start_ns: Int64, at: npt.NDArray[np.intp]) -> Int8:
-    """The phase of each stretch if it lies between operators. at: the segment before it, -1 none."""
+def _between(layers: Layers, start_ns: Int64) -> Int8:
+    """The phase of each stretch if it lies between operators."""
     rows = layers.segments
+    at = np.searchsorted(rows.start_ns, start_ns, "right") - 1  # the segment before it, -1 none
     before_ns = np.append(rows.end_ns, np.int64(-1))[at]
     after_ns = np.append(rows.start_ns, np.int64(2**62))[np.minimum(at + 1, len(rows))]
     same = (rows.phase[1:] == rows.phase[:-1]) & (rows.anchor[1:] == rows.anchor[:-1]) & (rows.anchor[1:] > 0)
@@ -101,7 +94,7 @@ def _between(layers: Layers, start_ns: Int64, at: npt.NDArray[np.intp]) -> Int8:
         (layers.optimizer, StepPhase.OPTIMIZER),
         (layers.zero_grad, StepPhase.ZERO_GRAD),
     ):
-        covered = _inside(spans.start_ns, spans.end_ns, start_ns)[1]
+        covered = around(spans.start_ns, spans.end_ns, start_ns) >= 0
         phase = np.where(covered & (phase == StepPhase.OTHER), np.int8(own), phase)
     return phase.astype(np.int8)
 

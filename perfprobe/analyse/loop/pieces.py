@@ -19,6 +19,7 @@ from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
 from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
 from perfprobe.tables.gpu import Copies, Kernels
+from perfprobe.tables.intervals import around
 from perfprobe.tables.python import Look
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.steps import StepPhase
@@ -157,8 +158,7 @@ def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> i
 def _in_steps(loop: ThreadLoop, time_ns: Int64) -> Mask:
     """Which times are in steps rather than in evaluations."""
     bounds = np.array([(s.start_ns, s.end_ns) for s in loop.spans if not s.is_evaluation], np.int64)
-    at = np.searchsorted(bounds[:, 0], time_ns, "right") - 1
-    return np.asarray((at >= 0) & (time_ns < np.append(bounds[:, 1], np.int64(-1))[at]))
+    return np.asarray(around(bounds[:, 0], bounds[:, 1], time_ns) >= 0)
 
 
 def _lines_within(loop: ThreadLoop, stack: Int32, time_ns: Int64) -> list[int]:
@@ -228,5 +228,4 @@ def _of_looks(looks: Looks, painted: Painted, phase: Int8) -> Int8:
 
 def _step(bounds: Int64, time_ns: Int64) -> Int64:
     """The step at each time, -1 none."""
-    at = np.searchsorted(bounds[:, 0], time_ns, "right") - 1
-    return np.where((at >= 0) & (time_ns < bounds[:, 1][at]), at, -1)
+    return around(bounds[:, 0], bounds[:, 1], time_ns)

@@ -10,10 +10,11 @@ import numpy as np
 from perfprobe.analyse.loop.batches import Batches, micro_batches
 from perfprobe.analyse.loop.events import Kind
 from perfprobe.analyse.loop.loops import ThreadLoop
-from perfprobe.analyse.loop.marks import marks, rank
+from perfprobe.analyse.loop.marks import marks
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
 from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 from perfprobe.analyse.loop.training import Span
+from perfprobe.analyse.percentiles import percentile
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int64, Mask, among, distinct
 from perfprobe.tables.stacks import Frames
@@ -137,11 +138,11 @@ def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
         "steady": int(np.count_nonzero(chosen)),
         "left_out_ns": int(duration_ns[~chosen].sum()),
         "total_ns": int(own_ns.sum()),
-        "median_ns": rank(own_ns, 50),
-        "p95_ns": rank(own_ns, 95),
-        "p99_ns": rank(own_ns, 99),
+        "median_ns": percentile(own_ns, 50),
+        "p95_ns": percentile(own_ns, 95),
+        "p99_ns": percentile(own_ns, 99),
         "micro_batches": int(steps.micro_batches[middle]),
-        "samples": rank(steps.samples[chosen & (steps.samples >= 0)], 50),
+        "samples": percentile(steps.samples[chosen & (steps.samples >= 0)], 50),
     }
     return Loops(**{name: np.array([values[name]], dtype) for name, dtype in Loops.dtypes.items()})
 
@@ -200,7 +201,7 @@ def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
         loop=np.full(len(phases), number, np.int32),
         phase=phases.astype(np.int8),
         time_ns=sums_ns[phases],
-        median_ns=np.array([rank(times_ns[:, phase], 50) for phase in phases], np.int64),
+        median_ns=np.array([percentile(times_ns[:, phase], 50) for phase in phases], np.int64),
         **{name: _summed(overlap_ns[chosen])[phases] for name, overlap_ns in kept.overlaps()},
         frame=np.array([frame for frame, _ in places], np.int32),
         frame_ns=np.array([time_ns for _, time_ns in places], np.int64),

@@ -6,6 +6,7 @@ import numpy as np
 
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int64, Mask, Rows
+from perfprobe.tables.intervals import around
 from perfprobe.tables.steps import EventKind, StepMark, StepTimes
 
 NEVER_NS = np.int64(2**62)
@@ -20,9 +21,7 @@ class Spans:
 
     def around(self, time_ns: Int64) -> Rows:
         """Returns the place of the span that contains each time; -1 for none."""
-        place = np.searchsorted(self.start_ns, time_ns, side="right") - 1
-        inside = (place >= 0) & (time_ns < np.append(self.end_ns, 0)[place])
-        return np.where(inside, place, -1)
+        return around(self.start_ns, self.end_ns, time_ns)
 
     def next(self, time_ns: Int64) -> Int64:
         """Returns when the first span at or after each time begins; `NEVER_NS` if there is none."""

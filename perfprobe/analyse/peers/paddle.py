@@ -7,7 +7,8 @@ import numpy as np
 from perfprobe.analyse.devices import union_ns
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.peers.on_gpu import OnGpu
-from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.intervals import around
 from perfprobe.tables.peers import ON_GPU, PeerPhase, PeerPhases, PeerSteps, PeerType, PeerTypes
 from perfprobe.tables.steps import EventKind, StepEvents
 
@@ -60,17 +61,10 @@ def launched_ns(start_ns: Int64, end_ns: Int64, gpu: OnGpu | None) -> Int64 | No
     """The summed duration on GPUs of the work launched in each interval; None without a GPU."""
     if gpu is None:
         return None
-    at, inside = within(start_ns, end_ns, gpu.begun_ns)
+    at = around(start_ns, end_ns, gpu.begun_ns)
     found = np.zeros(len(start_ns), np.int64)
-    np.add.at(found, at[inside], gpu.took_ns[inside])
+    np.add.at(found, at[at >= 0], gpu.took_ns[at >= 0])
     return found
-
-
-def within(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> tuple[Int64, Mask]:
-    """For each time the interval that began last, -1 none, and whether it is still open."""
-    at = np.searchsorted(start_ns, time_ns, "right") - 1
-    inside = (at >= 0) & (time_ns < np.append(end_ns, np.int64(-1))[at])
-    return at.astype(np.int64), np.asarray(inside)
 
 
 def types_of(
@@ -95,7 +89,7 @@ def types_of(
 
 def _of_gpu(steps: PeerSteps, gpu: OnGpu) -> list[tuple[int, int, int]]:
     """The types of GPU work, and calls of CUDA: type, count, time. NCCL's kernels count as kernels too."""
-    _, is_launched = within(steps.start_ns, steps.end_ns, gpu.begun_ns)
+    is_launched = around(steps.start_ns, steps.end_ns, gpu.begun_ns) >= 0
     of = dict(zip(ON_GPU, gpu.of, strict=True))
     of[PeerType.KERNEL] = of[PeerType.KERNEL] | of[PeerType.COMMUNICATION]
     found = []
@@ -104,7 +98,7 @@ def _of_gpu(steps: PeerSteps, gpu: OnGpu) -> list[tuple[int, int, int]]:
         if bool(chosen.any()):
             took_ns = union_ns(gpu.start_ns[chosen], gpu.end_ns[chosen])
             found.append((int(kind), int(np.count_nonzero(chosen)), took_ns))
-    _, called = within(steps.start_ns, steps.end_ns, gpu.api_start_ns)
+    called = around(steps.start_ns, steps.end_ns, gpu.api_start_ns) >= 0
     if bool(called.any()):
         took_ns = union_ns(gpu.api_start_ns[called], gpu.api_end_ns[called])
         found.append((int(PeerType.CUDA_RUNTIME), int(np.count_nonzero(called)), took_ns))

@@ -12,11 +12,12 @@ from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.analyse.peers.calls import calls_of, merged
 from perfprobe.analyse.peers.held import Held
 from perfprobe.analyse.peers.on_gpu import busy_ns, on_gpu, runtime_times
-from perfprobe.analyse.peers.paddle import phases_of, types_of, within
+from perfprobe.analyse.peers.paddle import phases_of, types_of
 from perfprobe.analyse.peers.plugin_steps import MarkWatch, host_steps, with_gpu
 from perfprobe.analyse.peers.tensorboard import RoleWatch, roles_of
 from perfprobe.tables.columns import Rows, among
 from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.intervals import around
 from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.steps import StepEvents, StepMark, StepTimes
@@ -65,17 +66,17 @@ class PeerWatch:
         is_inner[top] = False
         inner = np.flatnonzero(is_inner)
         child = inner[outermost(rows.start_ns[inner], rows.scope[inner])]
-        around = np.append(rows.name[top], np.int32(-1))[np.searchsorted(top, child)]
-        _, inside = within(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
+        outer_name = np.append(rows.name[top], np.int32(-1))[np.searchsorted(top, child)]
+        inside = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns) >= 0
         self._inner_calls += int(np.count_nonzero(inside[inner]))
         self._roles.add(rows, top, np.flatnonzero(rows.scope == USER_SCOPE))
-        around, child, top = around[inside[child]], child[inside[child]], top[inside[top]]
+        outer_name, child, top = outer_name[inside[child]], child[inside[child]], top[inside[top]]
         ranges = np.flatnonzero((rows.scope == USER_SCOPE) & inside & ~self._is_mark[rows.name])
         own = ranges[self._is_own[rows.name[ranges]]]
         self._hold(rows, {"operators": top, "inner": child, "own": own})
         self._note_bounds(rows, np.append(top, ranges))
         self._operators.append(calls_of(rows, top, np.full(len(top), -1, np.int32)))
-        self._operators.append(calls_of(rows, child, around))
+        self._operators.append(calls_of(rows, child, outer_name))
         self._ranges.append(calls_of(rows, own, np.full(len(own), -1, np.int32)))
         self._operators, self._ranges = [merged(self._operators)], [merged(self._ranges)]
 

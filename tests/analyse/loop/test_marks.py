@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfprobe.analyse.loop.marks import marks, rank
+from perfprobe.analyse.loop.marks import marks
 from perfprobe.tables.steps import StepMark
 
 STEADY, WARM_UP, COMPILE, OUTLIER, CUT, _ = StepMark
@@ -35,9 +35,3 @@ def found(durations: list[int], **more: list[int]) -> list[int]:
 )
 def test_marks_of_steps(durations: list[int], more: dict[str, list[int]], wanted: list[StepMark]) -> None:
     assert found(durations, **more) == wanted
-
-
-def test_the_nearest_rank_is_taken() -> None:
-    values = np.array([5, 1, 4, 2, 3], np.int64)
-    assert [rank(values, percent) for percent in (1, 50, 95, 99)] == [1, 3, 5, 5]
-    assert rank(values[:0], 50) == -1

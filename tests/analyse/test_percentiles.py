@@ -1,0 +1,27 @@
+"""Percentiles by nearest rank, compared with counting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from perfprobe.analyse.percentiles import percentile, rank
+
+
+def test_the_nearest_rank_is_taken() -> None:
+    values = np.array([5, 1, 4, 2, 3], np.int64)
+    assert [percentile(values, percent) for percent in (1, 50, 95, 99)] == [1, 3, 5, 5]
+    assert percentile(values[:0], 50) == -1
+
+
+@pytest.mark.parametrize("percent", [1, 50, 95, 99, 100])
+def test_at_least_so_many_values_are_not_larger_and_no_smaller_one_has_that(percent: int) -> None:
+    for count in range(1, 200):
+        place = int(rank(count, percent))
+        assert (place + 1) * 100 >= count * percent
+        assert place == 0 or place * 100 < count * percent
+
+
+def test_ranks_of_several_counts() -> None:
+    counts = np.array([0, 1, 2, 40, 41], np.int64)
+    assert rank(counts, 95).tolist() == [0, 0, 1, 37, 38]
