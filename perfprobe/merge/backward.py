@@ -55,6 +55,7 @@ _OF_MANY = -1  # in `stack`: a node that stands for several operators
 _NO_CALL = 0  # in `stack`; 0, because columns of zeros take no memory until written
 _STACK = 2  # added to each stack, so that -1 (a call without Python) is not "no call"
 _NODE = 1
+_AT_ONCE = 1 << 16  # numbers that are looked at together
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -64,7 +65,7 @@ class Calls:
     """The forward calls of one thread, by number minus `base`. Columns grow as numbers come.
 
     Attributes:
-        outermost: key of the outermost operator around the call.
+        outermost: number of the key of the outermost operator around the call, see `Keys`.
         node: kind of the node that has the number.
     """
 
@@ -72,7 +73,7 @@ class Calls:
     limit: int
     start_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     stack: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
-    outermost: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))  # its key
+    outermost: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     node: Int8 = field(default_factory=lambda: np.zeros(0, np.int8))  # its kind, 0 if none
     node_thread: Int32 | None = None  # None until a forward call ran in backward
     node_sequence: Int64 | None = None
@@ -85,8 +86,8 @@ class Calls:
         self._reserve(int(places.max()) + 1 if len(places) else 0)
         return places
 
-    def add(self, rows: Operators, calls: Rows, outermost: Int64) -> None:
-        """Adds the operators at these rows, which have a number. outermost: the keys of all rows."""
+    def add(self, rows: Operators, calls: Rows, outermost: Int32) -> None:
+        """Adds the operators at these rows, which have a number. outermost: numbers of keys, for all rows."""
         places = self.places(rows.sequence[calls])
         later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
         # Of equal indices the last one written stays: the last to start, and of these the inner one, which
@@ -127,11 +128,14 @@ class Calls:
         self.stack[self.node == NodeKind.OF_SEVERAL_CALLS] = _OF_MANY
         self.start_ns = self.start_ns[:0]
 
-    def take_outermost(self) -> Int64:
-        """Returns the keys of the calls that backward nodes refer to, and frees them."""
-        found = distinct(self.outermost[(self.node > 0) & (self.stack > _NO_CALL)])
+    def mark_referred(self, outermost: Mask, stacks: Mask) -> None:
+        """Marks keys and stacks of the calls that backward nodes refer to, and frees the keys."""
+        for first in range(0, len(self.node), _AT_ONCE):
+            part = np.s_[first : first + _AT_ONCE]
+            referred = (self.node[part] > 0) & (self.stack[part] > _NO_CALL)
+            outermost[self.outermost[part][referred]] = True
+            stacks[self.stack[part][referred] - _STACK] = True
         self.outermost = self.outermost[:0]
-        return found
 
     def _reserve(self, size: int) -> None:
         if size <= len(self.stack):
@@ -144,6 +148,26 @@ class Calls:
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread = _longer(self.node_thread, size)
             self.node_sequence = _longer(self.node_sequence, size)
+
+
+class Keys:
+    """Different keys of outermost operators, each with a number from 0. There are few of them."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def numbers(self, key: Int64) -> Int32:
+        """Returns the numbers of these keys; new keys get the next ones."""
+        known = distinct(key)
+        numbers = [self._numbers.setdefault(each, len(self._numbers)) for each in known.tolist()]
+        return np.array(numbers, np.int32)[np.searchsorted(known, key)]
+
+    def marked(self, marks: Mask) -> Int64:
+        """Returns the keys whose numbers are marked, sorted."""
+        return np.sort(np.array(list(self._numbers), np.int64)[marks])
 
 
 class Places:
@@ -213,6 +237,7 @@ class ForwardCalls:
     def __init__(self, recording: Recording, sites: Sites, watcher: Watcher | None = None) -> None:
         """Reads the recording once, for the watcher too. Raises InputError if it cannot be read."""
         self._calls: dict[int, Calls] = {}
+        self._keys = Keys()
         self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
         self.places = Places(sites)
         self._node_kinds = np.array([*map(node_kind, recording[Strings].text), NodeKind.ONLY_ONE], np.int8)
@@ -225,12 +250,11 @@ class ForwardCalls:
                 watcher.add(rows)
         for calls in self._calls.values():
             calls.settle()
-        self._is_forward_stack = np.append(entries.spread(self._referred_stacks()), False)
-        self._forward_outermost = distinct(
-            np.concatenate(
-                [np.empty(0, np.int64), *(calls.take_outermost() for calls in self._calls.values())]
-            )
-        )
+        marks, stacks = np.zeros(len(self._keys), np.bool_), np.zeros(self.places.stacks + 1, np.bool_)
+        for calls in self._calls.values():
+            calls.mark_referred(marks, stacks)
+        self._is_forward_stack = np.append(entries.spread(stacks[:-1]), False)
+        self._forward_outermost = self._keys.marked(marks)
 
     def lines_of(self, node_thread: Int32, node_sequence: Int64) -> Found:
         """Returns what is known of each node's forward call."""
@@ -279,7 +303,9 @@ class ForwardCalls:
 
     def _add(self, rows: Operators, forward_id: Int32) -> None:
         calls = np.flatnonzero((rows.scope == FUNCTION) & (rows.sequence >= 0))
-        outermost = keys(rows, find_outermost(rows)[0]) if len(calls) else np.empty(0, np.int64)
+        outermost = np.zeros(len(rows), np.int32)
+        if len(calls):
+            outermost[calls] = self._keys.numbers(keys(rows, find_outermost(rows)[0][calls]))
         for thread, chosen in _known_threads(forward_id[rows.thread[calls]]):
             self._of_thread(thread, rows.sequence[calls[chosen]]).add(rows, calls[chosen], outermost)
         nodes = np.flatnonzero((rows.scope == BACKWARD_FUNCTION) & (rows.node_sequence >= 0))
@@ -295,14 +321,6 @@ class ForwardCalls:
             if len(self._calls) < MOST_THREADS:
                 self._calls[thread] = calls
         return calls
-
-    def _referred_stacks(self) -> Mask:
-        """A mask of the stacks of forward calls that backward nodes refer to."""
-        marks = np.zeros(self.places.stacks + 1, np.bool_)
-        for calls in self._calls.values():
-            stacks = calls.stack[(calls.node > 0) & (calls.stack > _NO_CALL)]
-            marks[stacks - _STACK] = True
-        return marks[:-1]
 
     def _look_up(self, thread: Int32, sequence: Int64) -> tuple[Int32, Int8, Int32, Int64]:
         """Returns for each node its call's stack, why there is none, and the node in which the call ran."""
