@@ -141,11 +141,11 @@ class DeviceEvents:
             start_ns, end_ns, kind, context, stream, correlation, number = row
             device = self._device_of.get(context, 0)
             name = text(_WAITS.get(WaitKind(kind), "Sync") if kind in set(WaitKind) else "Sync")
-            told_stream = stream if stream >= 0 else self._no_stream
-            told = f'"cuda_sync_kind":{name},{self._on(device, context, told_stream)}'
-            told += self._ids(correlation, number)
+            written_stream = stream if stream >= 0 else self._no_stream
+            args = f'"cuda_sync_kind":{name},{self._on(device, context, written_stream)}'
+            args += self._ids(correlation, number)
             where = max(device, 0), max(stream, -1)
-            yield complete("cuda_sync", name, where, self._times(start_ns, end_ns), f"{told}{own}")
+            yield complete("cuda_sync", name, where, self._times(start_ns, end_ns), f"{args}{own}")
 
     def _overheads(self) -> Iterator[str]:
         table = self._scene.recording[GpuOverheads]

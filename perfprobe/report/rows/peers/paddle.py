@@ -223,7 +223,7 @@ def _processors(findings: Findings) -> Iterator[DeviceRow]:
     if len(readings) < 2:
         return
     could_ns = np.diff(readings.time_ns) * np.maximum(readings.processors[1:], 1)
-    busy_ns = np.clip(np.diff(readings.busy_ns), 0, could_ns)
+    busy_ns = np.diff(readings.busy_ns)
     if could_ns.sum() > 0:
         yield DeviceRow(device="CPU(System)", utilization=float(busy_ns.sum() / could_ns.sum()))
 

@@ -30,7 +30,7 @@ def headline(findings: Findings) -> Iterator[Block]:
     several = f", the busiest of {len(rows)}," if len(rows) > 1 else ""
     lost = any((recording.number("gpu", name) or 0) > 0 for name in _LOSSES)
     least = "at least " if gpu.untimed > 0 or lost else ""
-    share, used = units.percent(min(busiest.busy_ns / wall_ns, 1)), units.percent(use.busy)
+    share, used = units.percent(busiest.busy_ns / wall_ns), units.percent(use.busy)
     name = f"GPU {-1 if busiest.device is None else busiest.device}{several}"
     parts = f" ({use.parts()})" if use.parts() else ""
     said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"

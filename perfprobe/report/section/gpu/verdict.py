@@ -28,7 +28,7 @@ class Use:
         """The shares of a device."""
         span_ns = max(row.span_ns or 0, 1)
         parts = (row.busy_ns, row.computing_ns, row.nccl_ns, row.copying_ns)
-        return cls(span_ns, *(min((time_ns or 0) / span_ns, 1.0) for time_ns in parts))
+        return cls(span_ns, *((time_ns or 0) / span_ns for time_ns in parts))
 
     @property
     def hardly_idle(self) -> bool:

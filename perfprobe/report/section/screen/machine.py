@@ -91,7 +91,7 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     busiest = max(rows, key=lambda row: -1 if row.busy_ns is None else row.busy_ns, default=None)
     if busiest is None or busiest.busy_ns is None:
         return
-    use, share = Use.of(busiest), min(busiest.busy_ns / wall_ns, 1)
+    use, share = Use.of(busiest), busiest.busy_ns / wall_ns
     several = f" (the busiest of {len(rows)})" if len(rows) > 1 else ""
     busy = f"busy {whole_percent(use.busy)} from first to last work{several}"
     yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=busiest.busy_ns, share=use.busy)

@@ -110,7 +110,7 @@ def _parts(findings: Findings, known: StepTimes, wall_ns: int) -> Iterator[SlowS
         line = findings.trace.line(frame)
         if kind in _TEXTS:
             text = _own_module(findings, line) or _TEXTS[StartUpPart(kind)]
-            yield SlowStart(StartUpPart(kind), time_ns, min(time_ns / wall_ns, 1), text, line)
+            yield SlowStart(StartUpPart(kind), time_ns, time_ns / wall_ns, text, line)
 
 
 def _own_module(findings: Findings, line: Line | None) -> str:
