@@ -1,16 +1,21 @@
 """What recording adds to a training step, by the program's own clocks, in pairs of runs.
 
-python -m benchmarks.overhead.steps outside|benchmark|baseline|keep [--pairs 10] [--seconds 4]
+python -m benchmarks.overhead.steps PART [--pairs 20] [--seconds 2]
 
-outside: a window that never opens, against plain runs. benchmark: ips of `--benchmark` against a loop with
-`perf_counter` in a plain run. baseline: untraced steps of `--baseline` against plain runs. keep: runs with
-`--keep slow` against plain runs.
+Both programs of a pair run at the same time, each on a processor of its own with all of its threads, and
+begin to measure together. From pair to pair the processors change, and a figure is that of two such pairs:
+a machine that becomes slower, and a processor that is slower, count for both programs.
+
+PART: nothing: two plain runs, the error of the measurement. outside: a window that never opens. benchmark:
+ips of `--benchmark` beside a loop with `perf_counter`. baseline: the untraced step that `--baseline` states.
+keep: watching with `--keep slow`. operators: recording operators alone.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import statistics
 import subprocess
@@ -20,72 +25,112 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.overhead.tables import interval
+
 CHILD = Path(__file__).with_name("steps_child.py")
 OPTIONS = {
-    "outside": ("--steps", "1000000:1000001"),
+    "nothing": None,
+    "outside": ("--steps", "100000000:100000001"),
     "benchmark": ("--benchmark",),
-    "baseline": ("--baseline", "400"),
+    "baseline": ("--baseline", "400", "--warmup", "60"),
     "keep": ("--keep", "slow"),
+    "operators": ("--python", "off", "--ranges", "off"),
 }
 
 
 class Run(NamedTuple):
-    """What a run measured itself: its median step, and steps a second without the first ten."""
+    """Of a run by its own clock: median and tenth percentile of steps, samples a second, CPU of a step."""
 
     median_ns: float
+    tenth_ns: float
     ips: float
+    cpu_ns: float
 
 
-def run(words: Sequence[str], seconds: float) -> Run:
-    """Runs the program, after these words of the command line."""
-    command = [sys.executable, *words, str(CHILD), str(seconds)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    return Run(*json.loads(done.stdout))
+def start(words: Sequence[str], seconds: float, processor: int) -> subprocess.Popen[str]:
+    """The program under these words, on one processor."""
+    return subprocess.Popen(
+        ["taskset", "--cpu-list", str(processor), sys.executable, *words, str(CHILD), str(seconds)],
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
 
 
-def report(path: Path) -> dict[str, list[dict[str, float]]]:
+def together(words: Sequence[str], seconds: float, processors: Sequence[int]) -> tuple[Run, Run]:
+    """The program under these words and a plain one, at the same time.
+
+    Raises:
+        RuntimeError: one of them failed.
+    """
+    both = [start(*given) for given in zip((words, []), (seconds, seconds), processors, strict=True)]
+    for program in both:
+        if program.stdout is None or program.stdout.readline() != "warm\n":
+            raise RuntimeError(f"{program.args!r} does not begin")
+    for program in both:
+        assert program.stdin is not None
+        program.stdin.write("\n")
+        program.stdin.flush()
+    found = [program.communicate()[0] for program in both]
+    return Run(*json.loads(found[0])), Run(*json.loads(found[1]))
+
+
+def tables(path: Path) -> dict[str, list[dict[str, float]]]:
     """The tables of a recording."""
     words = [sys.executable, "-m", "perfprobe", "report", "--json", str(path)]
-    tables: dict[str, list[dict[str, float]]] = json.loads(subprocess.check_output(words))["tables"]
-    return tables
+    found: dict[str, list[dict[str, float]]] = json.loads(subprocess.check_output(words))["tables"]
+    return found
 
 
-def pair(part: str, path: Path, seconds: float) -> tuple[Run, Run, float]:
-    """A run with perfprobe, a plain run, and the figure of perfprobe's report that is compared."""
-    words = ["-m", "perfprobe", "run", "-q", *OPTIONS[part], "-o", str(path)]
-    ours, plain = run(words, seconds), run([], seconds)
+def said(part: str, path: Path, ours: Run) -> float:
+    """The figure that is compared: what perfprobe says, or the median step by the program's own clock."""
     if part == "benchmark":
-        measures = {str(row["measure"]): row for row in report(path)["benchmark_measures"]}
-        return ours, plain, measures["ips"]["average"]
-    if part == "baseline":
-        return ours, plain, report(path)["baseline"][0]["untraced_ns"]
-    return ours, plain, ours.median_ns
+        measures = {str(row["measure"]): row for row in tables(path)["benchmark_measures"]}
+        return measures["ips"]["average"]
+    return tables(path)["baseline"][0]["untraced_ns"] if part == "baseline" else ours.median_ns
+
+
+def pair(part: str, path: Path, seconds: float, processors: Sequence[int]) -> dict[str, float]:
+    """Figures with perfprobe divided by those of the plain run beside it."""
+    options = OPTIONS[part]
+    words = [] if options is None else ["-m", "perfprobe", "run", "-q", *options, "-o", str(path)]
+    ours, plain = together(words, seconds, processors)
+    figure = said(part, path, ours)
+    against = plain.ips if part == "benchmark" else plain.median_ns
+    print(f"{figure:14,.0f} against {against:14,.0f}: {100 * (figure / against - 1):+.2f} %", flush=True)
+    return {
+        "what is compared": figure / against,
+        "median step": ours.median_ns / plain.median_ns,
+        "tenth percentile": ours.tenth_ns / plain.tenth_ns,
+        "CPU time of a step": ours.cpu_ns / plain.cpu_ns,
+    }
 
 
 def main() -> None:
-    """Prints a line for each pair, then the medians."""
+    """Prints a line for each pair, then the medians with their intervals."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead.steps")
     parser.add_argument("part", choices=OPTIONS)
-    parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--seconds", type=float, default=4)
+    parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=2)
     given = parser.parse_args()
-    said, plain, medians = [], [], []
+    processors = sorted(os.sched_getaffinity(0))[:2]
+    if len(processors) < 2:
+        parser.error("the two programs of a pair need a processor each")
+    found = []
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(given.pairs):
-            ours, alone, figure = pair(given.part, Path(folder) / f"{number}.perfprobe", given.seconds)
-            reference = alone.ips if given.part == "benchmark" else alone.median_ns
-            said.append(figure)
-            plain.append(reference)
-            medians.append(ours.median_ns / alone.median_ns)
-            print(
-                f"{number}: {figure:,.0f} against {reference:,.0f}: {100 * (figure / reference - 1):+.2f} %"
-            )
-    ratios = sorted(ours / alone for ours, alone in zip(said, plain, strict=True))
-    print(f"median of ratios {100 * (statistics.median(ratios) - 1):+.2f} %")
-    print(f"ratio of medians {100 * (statistics.median(said) / statistics.median(plain) - 1):+.2f} %")
-    print(f"ratio of least   {100 * (min(said) / min(plain) - 1):+.2f} %")
-    print(f"program's own median, with and without: {100 * (statistics.median(medians) - 1):+.2f} %")
+        for number in range(given.pairs + given.pairs % 2):
+            path = Path(folder) / f"{number}.perfprobe"
+            found.append(pair(given.part, path, given.seconds, processors[:: -1 if number % 2 else 1]))
+            path.unlink(missing_ok=True)
+    for name in found[0]:
+        ratios = [math.sqrt(one[name] * other[name]) for one, other in zip(*[iter(found)] * 2, strict=True)]
+        least, greatest = interval(ratios)
+        print(
+            f"{name:18} {100 * (statistics.median(ratios) - 1):+.2f} % "
+            f"({100 * (least - 1):+.2f} to {100 * (greatest - 1):+.2f}, {len(ratios)} times two pairs)"
+        )
 
 
 if __name__ == "__main__":

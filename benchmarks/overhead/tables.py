@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,6 +30,13 @@ class Spread:
             for value in (self.median, self.least, self.greatest)
         )
         return f"{median} ({least}-{greatest})"
+
+
+def interval(values: Sequence[float]) -> tuple[float, float]:
+    """The 95 % interval of the median, by the ranks of the values (sign test, normal distribution)."""
+    ordered = sorted(values)
+    rank = max(0, math.floor((len(ordered) - 1.96 * math.sqrt(len(ordered))) / 2))
+    return ordered[rank], ordered[-1 - rank]
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

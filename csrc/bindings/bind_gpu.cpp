@@ -56,6 +56,7 @@ py::dict describe(const GpuFigures& figures) {
   named["canary"] = figures.is_canary_seen;
   named["context"] = figures.had_context;
   named["broken"] = figures.is_broken;
+  named["unresumed"] = figures.unresumed;
   return named;
 }
 

@@ -20,7 +20,8 @@ std::atomic<StepLog*> current{nullptr};
 // A forked child has no recording, and a thread that it does not have may hold the lock.
 void forget_in_child() {
   current = nullptr;
-  is_watching = true;
+  is_watching = is_in_window = true;
+  window_changed = nullptr;
 }
 
 }  // namespace
@@ -62,7 +63,7 @@ void StepLog::stop() {
   rows_.write(recorder_);
   rows_ = {};
   line_.print(std::exchange(text_, {}));
-  is_watching = true;
+  is_watching = is_in_window = true;
   turn_ = nullptr;
   over_ = nullptr;
 }
@@ -107,6 +108,7 @@ void StepLog::follow_schedule(int64_t time_ns) {
     if (over_ != nullptr)
       over_();
   }
+  follow_windows();
   const bool wanted = !is_over_ && schedule_.records(steps_.number());
   if (wanted && first_on_ns_ < 0)
     first_on_ns_ = time_ns;
@@ -116,6 +118,15 @@ void StepLog::follow_schedule(int64_t time_ns) {
   is_watching = wanted;
   if (turn_ != nullptr)
     turn_(wanted);
+}
+
+// Before operators are recorded and after: work of theirs on a GPU belongs to the window.
+void StepLog::follow_windows() {
+  const bool is_within = !is_over_ && schedule_.is_within(steps_.number());
+  if (is_in_window.exchange(is_within) == is_within)
+    return;
+  if (void (*changed)() = window_changed; changed != nullptr)
+    changed();
 }
 
 void StepLog::take(const std::vector<LiveStep>& ended) {

@@ -64,6 +64,7 @@ class StepLog final : public LoopPort {
   [[nodiscard]] bool are_sums_due(int64_t now_ns) const;
   void write_sums(int64_t now_ns, const StepSum& sum);
   void follow_schedule(int64_t time_ns);
+  void follow_windows();
   void write_line();
 
   Recorder& recorder_;

@@ -145,7 +145,10 @@ std::optional<CuptiFault> CuptiSession::open(bool with_ids) {
     close();
     return fault;
   }
+  find_calls();
   choose_calls();
+  if (api_.enable_driver_call == nullptr)
+    missing_.emplace_back("calls of the CUDA driver, as Triton makes them: this CUPTI is too old");
   if (kWaitFault.is_in(version_))
     missing_.emplace_back("waits for the whole GPU (cudaDeviceSynchronize): a fault of this CUPTI");
   number_ = ++sessions;
@@ -240,17 +243,42 @@ std::optional<CuptiFault> CuptiSession::enable_kinds(bool with_ids) {
   return std::nullopt;
 }
 
-// Called after the kinds are enabled, because enabling a kind enables all of its calls.
-void CuptiSession::choose_calls() {
+void CuptiSession::find_calls() {
   if (api_.enable_runtime_call != nullptr)
     for_calls(api_, cupti::kRuntimeDomain, kLeftOut,
-              [&](uint32_t call) { static_cast<void>(api_.enable_runtime_call(call, 0)); });
-  if (api_.enable_driver_call == nullptr) {
-    missing_.emplace_back("calls of the CUDA driver, as Triton makes them: this CUPTI is too old");
-    return;
-  }
-  for_calls(api_, cupti::kDriverDomain, kDriverCalls,
-            [&](uint32_t call) { static_cast<void>(api_.enable_driver_call(call, 1)); });
+              [&](uint32_t call) { left_out_.push_back(call); });
+  if (api_.enable_driver_call != nullptr)
+    for_calls(api_, cupti::kDriverDomain, kDriverCalls,
+              [&](uint32_t call) { driver_calls_.push_back(call); });
+}
+
+// Called after the kinds are enabled, because enabling a kind enables all of its calls.
+void CuptiSession::choose_calls() {
+  for (const uint32_t call : left_out_)
+    static_cast<void>(api_.enable_runtime_call(call, 0));
+  enable_driver_calls(1);
+}
+
+void CuptiSession::enable_driver_calls(uint8_t enabled) {
+  for (const uint32_t call : driver_calls_)
+    static_cast<void>(api_.enable_driver_call(call, enabled));
+}
+
+// Not flushed: records of work that still runs come with a later flush.
+void CuptiSession::pause() {
+  for (const uint32_t kind : enabled_)
+    static_cast<void>(api_.disable(kind));
+  enable_driver_calls(0);
+  is_paused_ = true;
+}
+
+bool CuptiSession::resume() {
+  bool is_all = true;
+  for (const uint32_t kind : enabled_)
+    is_all = api_.enable(kind) == 0 && is_all;
+  choose_calls();
+  is_paused_ = false;
+  return is_all;
 }
 
 void CuptiSession::flush() {
@@ -275,9 +303,7 @@ void CuptiSession::flush_and_disable() {
   flush();
   for (const uint32_t kind : enabled_)
     static_cast<void>(api_.disable(kind));
-  if (api_.enable_driver_call != nullptr)
-    for_calls(api_, cupti::kDriverDomain, kDriverCalls,
-              [&](uint32_t call) { static_cast<void>(api_.enable_driver_call(call, 0)); });
+  enable_driver_calls(0);
   enabled_.clear();
   static_cast<void>(api_.flush_all(kForced));
 }

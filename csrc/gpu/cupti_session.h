@@ -22,6 +22,11 @@ class CuptiSession {
 
   // Starts. On failure everything is undone. with_ids: external ids are recorded from the start.
   std::optional<CuptiFault> open(bool with_ids);
+  // Lets CUPTI record nothing, until `resume`. Work that was launched before is still recorded.
+  void pause();
+  // Returns whether all that was recorded before is recorded again.
+  bool resume();
+  [[nodiscard]] bool is_paused() const { return is_paused_; }
   // Puts completed records into the buffers. Waits for no GPU.
   void flush();
   // Delivers the last records, also of work that still runs. `make_traced_call` runs with an id
@@ -54,7 +59,9 @@ class CuptiSession {
   [[nodiscard]] bool has_our_clock() const;
   void promise_zeroed_buffers(uint8_t promised);
   std::optional<CuptiFault> enable_kinds(bool with_ids);
+  void find_calls();
   void choose_calls();
+  void enable_driver_calls(uint8_t enabled);
   void push_canary();
   void pop_canary();
   void flush_and_disable();
@@ -65,6 +72,9 @@ class CuptiSession {
   int number_ = 0;
   Strides strides_;
   std::vector<uint32_t> enabled_;
+  std::vector<uint32_t> left_out_;  // calls of the runtime
+  std::vector<uint32_t> driver_calls_;
+  bool is_paused_ = false;
   std::vector<std::string> missing_;
   int64_t dropped_records_ = 0;
 };

@@ -1,6 +1,7 @@
 #include "gpu/gpu_recording.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -8,6 +9,7 @@
 #include <system_error>
 
 #include "core/clock.h"
+#include "core/watching.h"
 #include "gpu/cupti_records.h"
 
 namespace perfprobe {
@@ -17,6 +19,8 @@ constexpr int64_t kFlushNs = 250'000'000;
 constexpr int64_t kCanaryNs = 2'000'000'000;
 constexpr int64_t kLastBuffersNs = 200'000'000;
 constexpr int64_t kLookNs = 5'000'000;
+
+std::atomic<GpuRecording*> following{nullptr};
 
 // Discards what came after an earlier recording had ended, and records of the timed calls.
 void discard_buffers() {
@@ -62,7 +66,42 @@ std::optional<CuptiFault> GpuRecording::start() {
   }
   recorder_.join_forks(thread_);
   has_begun_ = true;
+  follow_windows();
   return std::nullopt;
+}
+
+// The loop's thread enters and leaves windows of steps, and CUPTI records in them alone.
+void GpuRecording::follow_windows() {
+  {
+    const std::lock_guard lock(windows_mutex_);
+    follows_windows_ = true;
+  }
+  following = this;
+  window_changed = [] {
+    if (GpuRecording* recording = following; recording != nullptr)
+      recording->see_window();
+  };
+  see_window();
+}
+
+void GpuRecording::see_window() {
+  const std::lock_guard lock(windows_mutex_);
+  if (!follows_windows_ || is_in_window != session_.is_paused())
+    return;
+  if (!is_in_window)
+    session_.pause();
+  else if (!session_.resume())
+    ++figures_.unresumed;
+}
+
+// What tells whether records still arrive at the end is a record too.
+void GpuRecording::leave_windows() {
+  window_changed = nullptr;
+  following = nullptr;
+  const std::lock_guard lock(windows_mutex_);
+  follows_windows_ = false;
+  if (session_.is_paused())
+    static_cast<void>(session_.resume());
 }
 
 // For tests: saves what CUPTI delivers, unchanged, in the file that PERFPROBE_CUPTI_FIXTURE names.
@@ -98,6 +137,7 @@ void GpuRecording::stop() {
   recorder_.leave_forks(thread_);
   if (!thread_.end())
     return;
+  leave_windows();
   figures_.had_context = driver_.has_context();
   session_.flush();
   drain();  // makes room for the last buffers

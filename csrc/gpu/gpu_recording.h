@@ -33,6 +33,7 @@ struct GpuFigures {
   bool is_canary_seen = false;
   bool had_context = false;  // a GPU was in use at the end
   bool is_broken = false;    // out of memory
+  int64_t unresumed = 0;     // windows of steps in which CUPTI did not record all again
 };
 
 // Never destroyed: its thread may be waiting for a lock when Python ends.
@@ -63,6 +64,9 @@ class GpuRecording {
  private:
   std::optional<CuptiFault> keep_buffers();
   void keep_clocks();
+  void follow_windows();
+  void see_window();
+  void leave_windows();
   void run();
   void drain();
   void await_records();
@@ -83,6 +87,8 @@ class GpuRecording {
   BufferFigures buffers_before_;
   bool has_begun_ = false;
   bool is_ending_ = false;
+  std::mutex windows_mutex_;  // what CUPTI is to record, and `figures_.unresumed`
+  bool follows_windows_ = false;
   NativeThread thread_{[this] { run(); }, [] { cupti_buffers().wake(); }};
 };
 

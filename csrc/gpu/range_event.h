@@ -24,6 +24,7 @@ struct RangeEvent {
   int32_t domain;  // of RangeNames, kNone the default one
   RangeSource source;
   RangeAct act;
+  bool is_outside = false;  // it begins outside of a window: only its end is looked for
 };
 static_assert(sizeof(RangeEvent) == 32 && std::is_trivially_copyable_v<RangeEvent>);
 

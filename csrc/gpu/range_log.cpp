@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/mapped_memory.h"
+#include "core/watching.h"
 
 namespace perfprobe {
 
@@ -144,6 +145,9 @@ void RangeLog::put(RangeAct act, RangeSource source, int32_t domain, int32_t nam
   if (!is_recording())
     return;
   const bool ends = act == RangeAct::pop || act == RangeAct::end;
+  const bool is_outside = !is_in_window.load(std::memory_order_relaxed);
+  if (is_outside && act == RangeAct::mark)
+    return;
   // An end reads the clock before this work and a start after it, so the work is in no range.
   const int64_t end_ns = ends ? monotonic_ns() : 0;
   RangeThread* own = thread();
@@ -153,7 +157,7 @@ void RangeLog::put(RangeAct act, RangeSource source, int32_t domain, int32_t nam
     ++lost_;
     return;
   }
-  own->ring.put({ends ? end_ns : monotonic_ns(), id, name, domain, source, act});
+  own->ring.put({ends ? end_ns : monotonic_ns(), id, name, domain, source, act, is_outside});
 }
 
 RangeThread* RangeLog::thread() {

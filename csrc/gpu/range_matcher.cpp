@@ -36,10 +36,11 @@ void RangeMatcher::take(MatchedThread& thread, const RangeEvent& event) {
 OpenRange RangeMatcher::opened(MatchedThread& thread, const RangeEvent& event) {
   return {.start_ns = event.time_ns,
           .id = event.id,
-          .thread = thread_row(thread),
+          .thread = event.is_outside ? kNone : thread_row(thread),
           .name = event.name,
           .domain = event.domain,
-          .source = event.source};
+          .source = event.source,
+          .is_outside = event.is_outside};
 }
 
 void RangeMatcher::push(MatchedThread& thread, const RangeEvent& event) {
@@ -102,19 +103,15 @@ void RangeMatcher::end_round() {
 }
 
 void RangeMatcher::write_open(MatchedThread& thread) {
-  for (const OpenRange& range : thread.open) {
-    add(range, -1, RangeKind::nested);
-    ++figures_.open;
-  }
+  for (const OpenRange& range : thread.open)
+    add_open(range, RangeKind::nested);
   thread.open.clear();
 }
 
 void RangeMatcher::write_free() {
   figures_.unmatched += static_cast<int64_t>(late_.size());
-  for (const auto& [id, range] : free_) {
-    add(range, -1, RangeKind::free);
-    ++figures_.open;
-  }
+  for (const auto& [id, range] : free_)
+    add_open(range, RangeKind::free);
   free_.clear();
 }
 
@@ -124,7 +121,14 @@ void RangeMatcher::name_thread(int64_t os_thread, int32_t name) {
     thread_names_[os_thread] = name;
 }
 
+void RangeMatcher::add_open(const OpenRange& range, RangeKind kind) {
+  add(range, -1, kind);
+  figures_.open += range.is_outside ? 0 : 1;
+}
+
 void RangeMatcher::add(const OpenRange& range, int64_t end_ns, RangeKind kind) {
+  if (range.is_outside)
+    return;
   if (++counts_[{range.source, range.domain}] > kMostRows) {
     ++figures_.beyond;
     return;

@@ -24,6 +24,7 @@ struct OpenRange {
   int32_t name;
   int32_t domain;
   RangeSource source;
+  bool is_outside;  // not written
 };
 
 // The matcher's state of each thread.
@@ -97,6 +98,7 @@ class RangeMatcher {
   void start(MatchedThread& thread, const RangeEvent& event);
   bool end(int64_t id, int64_t time_ns);
   void add(const OpenRange& range, int64_t end_ns, RangeKind kind);
+  void add_open(const OpenRange& range, RangeKind kind);
   int32_t thread_row(MatchedThread& thread);
   int32_t string(int32_t name);
 

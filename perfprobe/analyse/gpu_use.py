@@ -9,6 +9,7 @@ import numpy as np
 
 from perfprobe.analyse.devices import duration_ns
 from perfprobe.analyse.loop.covered import Covered
+from perfprobe.analyse.loop.unrecorded import outside_windows
 from perfprobe.analyse.peers.on_gpu import OnGpu, on_gpu
 from perfprobe.analyse.peers.plugin_steps import host_steps, with_gpu
 from perfprobe.models.launch_sizes import Floats, LaunchSizes, sizes_of
@@ -33,7 +34,8 @@ def gpu_use(trace: Trace, marks: StepMarks, times: StepTimes) -> GpuUse | None:
         return None
     steps = with_gpu(steps, gpu)
     kernels = _kernels(trace)
-    devices = [_device(number, steps, gpu, kernels) for number in distinct(kernels.device).tolist()]
+    span_ns = _span_ns(trace, steps)
+    devices = [_device(number, span_ns, steps, gpu, kernels) for number in distinct(kernels.device).tolist()]
     return GpuUse(steps, has_steps, devices, _parts(steps, gpu))
 
 
@@ -69,7 +71,13 @@ def _kernels(trace: Trace) -> _Kernels:
     )
 
 
-def _device(device: int, steps: PluginSteps, gpu: OnGpu, kernels: _Kernels) -> DeviceUse:
+def _span_ns(trace: Trace, steps: PluginSteps) -> int:
+    """From the first step to the last one, without the time between windows, in which no GPU was recorded."""
+    outside_ns = outside_windows(trace.recording).within(steps.start_ns[:1], steps.end_ns[-1:])
+    return int(steps.end_ns[-1] - steps.start_ns[0] - outside_ns[0])
+
+
+def _device(device: int, span_ns: int, steps: PluginSteps, gpu: OnGpu, kernels: _Kernels) -> DeviceUse:
     first_ns, last_ns = int(steps.start_ns[0]), int(steps.end_ns[-1])
     rows, all_work = kernels.of(device), gpu.device == device
     start_ns, end_ns = kernels.start_ns[rows], kernels.end_ns[rows]
@@ -78,10 +86,10 @@ def _device(device: int, steps: PluginSteps, gpu: OnGpu, kernels: _Kernels) -> D
     sizes = kernels.sizes.take(rows)
     return DeviceUse(
         device=device,
-        span_ns=last_ns - first_ns,
+        span_ns=span_ns,
         kernel_ns=_within(start_ns, end_ns, first_ns, last_ns),
         busy_ns=_within(gpu.start_ns[all_work], gpu.end_ns[all_work], first_ns, last_ns),
-        sm_efficiency=_sm_efficiency(start_ns, end_ns, sizes.blocks_per_sm, first_ns, last_ns),
+        sm_efficiency=_sm_efficiency(start_ns, end_ns, sizes.blocks_per_sm, first_ns, last_ns, span_ns),
         plugin_occupancy=_mean(sizes.plugin_occupancy, within_ns),
         occupancy=_mean(sizes.occupancy, within_ns),
         kernels_ns=int(own_ns.sum()),
@@ -96,18 +104,18 @@ def _within(start_ns: Int64, end_ns: Int64, first_ns: int, last_ns: int) -> int:
 
 
 def _sm_efficiency(
-    start_ns: Int64, end_ns: Int64, blocks: Floats, first_ns: int, last_ns: int
+    start_ns: Int64, end_ns: Int64, blocks: Floats, first_ns: int, last_ns: int, span_ns: int
 ) -> float | None:
     """The mean over the span of the running kernels' blocks per multiprocessor, each moment at most 1."""
     known = (blocks > 0) & (end_ns > first_ns) & (start_ns < last_ns)
-    if not known.any() or last_ns <= first_ns:
+    if not known.any() or span_ns <= 0:
         return None
     start_ns, end_ns = np.maximum(start_ns[known], first_ns), np.minimum(end_ns[known], last_ns)
     time_ns = np.append(start_ns, end_ns)
     order = np.argsort(time_ns, kind="stable")
     at_work = np.cumsum(np.append(blocks[known], -blocks[known])[order])[:-1]
     efficiency = np.where(at_work > 0, np.minimum(at_work, 1.0), 0.0)
-    return float((efficiency * np.diff(time_ns[order])).sum() / (last_ns - first_ns))
+    return float((efficiency * np.diff(time_ns[order])).sum() / span_ns)
 
 
 def _mean(values: Floats, weight_ns: Int64) -> float | None:

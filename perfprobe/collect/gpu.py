@@ -51,6 +51,10 @@ _LOSSES = {
     "malformed": ("GPU records that could not be read", "report this with the version of CUPTI"),
     "beyond_limits": ("GPU records beyond the limits of names, launches and threads", ""),
     "unread_names": ("kernels whose name could not be read", ""),
+    "unresumed": (
+        "windows of steps in which CUPTI refused some of the kinds of records that it had granted before",
+        "report this with the version of CUPTI",
+    ),
 }
 # Likewise for clocks. The remedy is that of the known fault of this version of CUPTI.
 _CLOCK_LOSSES = {

@@ -81,7 +81,8 @@ class StepFinder(Collector):
         if self._options.keep == "slow":
             self._note_unkept(figures)
         if self._options.has_windows and outside > 0:
-            reason = f"operators of steps outside of the windows asked for ({_asked(self._options)})"
+            asked = _asked(self._options)
+            reason = f"operators, ranges and work of GPUs in steps outside of the windows asked for ({asked})"
             self._facts.loss(self.name, reason, outside, "nothing to do")
         short = self._options.baseline - figures["baseline"]
         if short > 0:

@@ -13,19 +13,22 @@ from perfprobe.support.errors import UsageError
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
+from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
 from tests.collect import recorded
 
 # Step n multiplies by a matrix of n + 1 columns: which step an operator is of can be read from its inputs.
 PROGRAM = """
 import torch
+import perfprobe
 from torch.utils.data import DataLoader
 
 if __name__ == "__main__":
     weight = torch.nn.Parameter(torch.ones(1))
     optimizer = torch.optim.SGD([weight], 0.1)
     for number in DataLoader(range(10), batch_size=None):
-        with torch.profiler.record_function("all of it"):
+        with torch.profiler.record_function("all of it"), perfprobe.range(f"range {int(number)}"):
             (torch.ones(4, 4).mm(torch.ones(4, int(number) + 1)).sum() * weight).backward()
             optimizer.step()
     print("ended")
@@ -68,6 +71,8 @@ def test_a_window_holds_exactly_the_operators_of_its_steps(tmp_path: Path, whole
     assert rows(tmp_path) == together(whole[3:6])
     assert out == "ended\n"
     assert recording[LiveSteps].is_recorded.tolist() == [0, 0, 0, 1, 1, 1, 0, 0, 0, 0]
+    ranges = [recording[Strings][name] for name in recording[Ranges].name.tolist()]
+    assert ranges == ["range 3", "range 4", "range 5"]
     losses = recording[Losses]
     assert losses.source.tolist() == ["steps"]
     assert losses.count.tolist() == [7]

@@ -113,6 +113,21 @@ def test_all_gpu_work_of_the_program_is_recorded(seen: Run) -> None:
     assert seen.recording.fact("gpu", "devices")[0]["name"] == "Stand-in"
 
 
+def test_only_gpu_work_of_the_window_is_recorded(standin: Path, tmp_path: Path) -> None:
+    program = """
+import perfprobe
+for number in range(6):
+    work(torch.ones(4), f"step {number}", 1000)
+    wait()
+    perfprobe.step()
+"""
+    seen = run(program, tmp_path, standin, "--steps", "2:4")
+    assert seen.names(seen.recording[Kernels]) == ["step 2", "step 3"]
+    assert len(seen.recording[GpuWaits]) == 2
+    assert seen.losses == {}
+    assert seen.recording.fact("gpu", "canary") is True
+
+
 def test_calls_are_inside_their_operators(seen: Run) -> None:
     recording, gpu = seen.recording, seen.recording
     (batch,) = recording.operators()

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/watching.h"
 #include "on_standin.h"
 
 using namespace perfprobe::test;
@@ -152,6 +153,34 @@ void another_client_that_takes_over_is_noticed() {
   check_left_clean();
 }
 
+void enter_window(bool is_within) {
+  perfprobe::is_in_window = is_within;
+  if (void (*changed)() = perfprobe::window_changed; changed != nullptr)
+    changed();
+}
+
+void nothing_is_recorded_outside_of_windows() {
+  enter_window(false);
+  const Result result = record([](Recorder&) {
+    CHECK_EQUAL(kinds(), uint64_t{0});
+    CHECK_EQUAL(is_traced(1, 307), 0U);
+    launch_many(3, 1);
+    enter_window(true);
+    CHECK_EQUAL(is_traced(2, 211), 1U);
+    CHECK_EQUAL(is_traced(2, 17), 0U);  // queries stay left out
+    CHECK_EQUAL(is_traced(1, 307), 1U);
+    launch_many(4, 1);
+    enter_window(false);
+    launch_many(5, 1);
+  });
+  enter_window(true);
+  CHECK_EQUAL(result.totals.kernels.calls, 4);
+  CHECK_EQUAL(result.totals.waits[3].calls, 1);
+  CHECK_EQUAL(result.figures.unresumed, 0);
+  CHECK(result.figures.is_canary_seen);
+  check_left_clean();
+}
+
 void refused(const char* name, const char* value, const char* reason) {
   const Setting setting(name, value);
   const Result result = record([](Recorder&) { CHECK(false); });
@@ -219,6 +248,7 @@ int main() {
   kernels_without_times_are_counted();
   a_slow_flush_loses_nothing();
   another_client_that_takes_over_is_noticed();
+  nothing_is_recorded_outside_of_windows();
   refusals_have_a_reason_in_words();
   a_kind_that_is_refused_is_left_out();
   a_file_that_is_not_cupti_is_refused();

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "check.h"
+#include "core/watching.h"
 #include "gpu/itt_ranges.h"
 
 #ifdef NVTX_LISTENER
@@ -106,6 +107,29 @@ void ends_are_matched_with_their_begins() {
   CHECK_EQUAL(figures.open, 2);
   CHECK_EQUAL(figures.unmatched, 2);
   CHECK_EQUAL(figures.lost + figures.too_many + figures.beyond, 0);
+}
+
+// Their ends are still matched: those of a window do not end the wrong range.
+void ranges_that_begin_outside_of_a_window_are_left_out() {
+  const int32_t name = sink().name("window");
+  const RangeFigures figures = record([&] {
+    sink().push(kNvtx, -1, name);
+    perfprobe::is_in_window = false;
+    sink().push(kNvtx, -1, name);
+    const int64_t outside = sink().start(kNvtx, -1, name);
+    sink().mark(kNvtx, -1, name);
+    perfprobe::is_in_window = true;
+    sink().pop(kNvtx, -1);  // the second one
+    sink().end(kNvtx, outside);
+    perfprobe::is_in_window = false;
+    sink().push(kNvtx, -1, name);
+    sink().pop(kNvtx, -1);
+    sink().pop(kNvtx, -1);         // the first one
+    sink().push(kNvtx, -1, name);  // never ended
+    perfprobe::is_in_window = true;
+  });
+  CHECK_EQUAL(rows(figures, kNvtx), 1);
+  CHECK_EQUAL(figures.open + figures.unmatched + figures.beyond, 0);
 }
 
 void a_recording_has_no_ranges_of_the_one_before() {
@@ -347,6 +371,7 @@ void names_beyond_the_limit_are_one() {
 
 int main() {
   ends_are_matched_with_their_begins();
+  ranges_that_begin_outside_of_a_window_are_left_out();
   a_recording_has_no_ranges_of_the_one_before();
   more_ranges_than_a_ring_holds_are_recorded();
   ranges_nested_too_deep_are_counted();

@@ -33,6 +33,7 @@ from perfprobe.analyse.idle.layers import (
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.ranges import NamedSpans
 from perfprobe.analyse.loop.regions import Regions, regions
+from perfprobe.analyse.loop.unrecorded import outside_windows
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, among, column, distinct
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls, GpuLinks
@@ -65,9 +66,11 @@ class BlamedIdle:
         self._kept: list[tuple[int, LinkedOperators]] = []
         links = trace.gpu
         self.work = None if links is None else work_of(trace.recording, links)
+        self.outside = outside_windows(trace.recording)
         self._found: list[tuple[int, Gaps]] = []
         if self.work is not None:
-            self._found = [(device, gaps(self.work, own)) for device, own in each_device(self.work)]
+            devices = each_device(self.work)
+            self._found = [(device, gaps(self.work, own, self.outside)) for device, own in devices]
         times = [(each.start_ns, each.end_ns) for _, each in self._found] or [(np.empty(0, np.int64),) * 2]
         starts_ns, ends_ns = zip(*times, strict=True)
         self._idle = Covered(np.concatenate(starts_ns), np.concatenate(ends_ns))

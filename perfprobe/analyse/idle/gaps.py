@@ -13,6 +13,7 @@ import numpy as np
 
 from perfprobe.analyse.devices import NCCL, duration_ns
 from perfprobe.analyse.grouping import first_of_each
+from perfprobe.analyse.loop.covered import Covered
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, Kernels
 from perfprobe.tables.idle import SHORT_GAP_NS, IdleKind, StreamIdle
@@ -87,12 +88,16 @@ def each_device(work: Work) -> list[tuple[int, Rows]]:
     return [(int(work.device[own[0]]), own[np.argsort(work.start_ns[own], kind="stable")]) for own in parts]
 
 
-def gaps(work: Work, own: Rows) -> Gaps:
-    """Returns the gaps between these rows, which must be sorted by start."""
+def gaps(work: Work, own: Rows, outside: Covered) -> Gaps:
+    """Returns the gaps between these rows, which must be sorted by start.
+
+    outside: when GPUs were not recorded. What was idle then is not known.
+    """
     start_ns, end_ns = work.start_ns[own], work.end_ns[own]
     until_ns = np.maximum.accumulate(end_ns)
     last = np.maximum.accumulate(np.where(end_ns == until_ns, np.arange(len(own)), 0))
     after = np.flatnonzero(start_ns[1:] > until_ns[:-1]) + 1
+    after = after[outside.within(until_ns[after - 1], start_ns[after]) == 0]
     begin_ns, end_ns = until_ns[after - 1], start_ns[after]
     is_host = work.launch_ns[own[after]] > begin_ns
     short = np.where(end_ns - begin_ns < SHORT_GAP_NS, np.int8(IdleKind.KERNEL_WAIT), np.int8(IdleKind.OTHER))
@@ -100,20 +105,20 @@ def gaps(work: Work, own: Rows) -> Gaps:
     return Gaps(begin_ns, end_ns, own[last[after - 1]], own[after], kind)
 
 
-def stream_idle(work: Work) -> StreamIdle:
+def stream_idle(work: Work, outside: Covered) -> StreamIdle:
     """Returns a row for each stream of each device, most idle time first."""
     if len(work.start_ns) == 0:
         return StreamIdle.empty()
     key = (work.device.astype(np.int64) << 32) + work.stream
     parts = np.split(np.arange(len(key)), first_of_each(key)[1:])
-    rows = [_row(work, own) for own in parts]
+    rows = [_row(work, own, outside) for own in parts]
     found = StreamIdle.concat(rows)
     idle_ns = found.host_wait_ns + found.kernel_wait_ns + found.other_ns
     return found.take(np.argsort(-idle_ns, kind="stable"))
 
 
-def _row(work: Work, own: Rows) -> StreamIdle:
-    found = gaps(work, own)
+def _row(work: Work, own: Rows, outside: Covered) -> StreamIdle:
+    found = gaps(work, own, outside)
     took_ns = found.end_ns - found.start_ns
     by_kind = [int(took_ns[found.kind == kind].sum()) for kind in IdleKind]
     return StreamIdle(

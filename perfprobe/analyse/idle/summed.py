@@ -31,7 +31,7 @@ def idle_times(blamed: BlamedIdle | None, times: StepTimes) -> IdleTimes | None:
     in_steps = Covered(times.steps.start_ns[steady], times.steps.end_ns[steady])
     return IdleTimes(
         rows=_rows(blamed.pieces(), in_steps),
-        streams=stream_idle(blamed.work),
+        streams=stream_idle(blamed.work, blamed.outside),
         overlaps=overlaps(blamed.work),
         steady=int(np.count_nonzero(steady)),
     )

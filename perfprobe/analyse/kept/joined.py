@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,7 +47,7 @@ def drift(parts: Sequence[KeptPart], stretches: Sequence[Stretch]) -> Drift | No
         return None
     first_ns, last_ns = median_of(first), median_of(last)
     noise = max(_noise(first), _noise(last))
-    lines = _more(parts, early_s, late_s, _steps(first), _steps(last), grows=last_ns > first_ns)
+    lines = _more(parts, stretches, len(first), len(last), grows=last_ns > first_ns)
     return Drift(first_ns, last_ns, last_ns / max(first_ns, 1) - 1, noise, lines)
 
 
@@ -67,18 +69,52 @@ def _steps(stretches: Sequence[Stretch]) -> int:
 
 
 def _more(
-    parts: Sequence[KeptPart], early_s: float, late_s: float, first: int, last: int, *, grows: bool
+    parts: Sequence[KeptPart], stretches: Sequence[Stretch], first: int, last: int, *, grows: bool
 ) -> list[LineTime]:
-    """The lines whose time in a step changed most in the direction of the drift."""
-    before: Counter[Line] = Counter()
-    behind: Counter[Line] = Counter()
-    for part in parts:
-        for until_s, line, time_ns in part.lines:
-            if until_s <= early_s:
-                before[line] += time_ns
-            elif until_s >= late_s:
-                behind[line] += time_ns
+    """The lines whose time in a step changed most in the direction of the drift.
+
+    first, last: how many stretches at the beginning and at the end are compared.
+    """
+    sums = list(_sums(parts, stretches))
+    before = _means([each for each in sums if each.stop <= first])
+    behind = _means([each for each in sums if each.start >= len(stretches) - last])
+    if not before or not behind:
+        return []
     sign = 1 if grows else -1
-    changed = {line: behind[line] / last - before[line] / first for line in {*before, *behind}}
+    changed = {line: behind.get(line, 0) - before.get(line, 0) for line in {*before, *behind}}
     most = sorted(changed, key=lambda line: sign * changed[line], reverse=True)[:_MOST_LINES]
     return [LineTime(line, changed[line]) for line in most if sign * changed[line] > 0]
+
+
+class _Sums(NamedTuple):
+    """Time by line in the ordinary steps of some stretches, from number `start` to before number `stop`."""
+
+    start: int
+    stop: int
+    steps: int
+    lines: Counter[Line]
+
+
+def _sums(parts: Sequence[KeptPart], stretches: Sequence[Stretch]) -> Iterator[_Sums]:
+    """What was added up each time. Sums may be written less often than stretches of steps end."""
+    by_time: dict[float, Counter[Line]] = defaultdict(Counter)
+    for part in parts:
+        for until_s, line, time_ns in part.lines:
+            by_time[until_s][line] += time_ns
+    ends_s = [each.end_s for each in stretches]
+    start, lines = 0, Counter[Line]()
+    for until_s in sorted(by_time):
+        lines += by_time[until_s]
+        stop = bisect_right(ends_s, until_s)
+        if stop > start:
+            yield _Sums(start, stop, _steps(stretches[start:stop]), lines)
+            start, lines = stop, Counter[Line]()
+
+
+def _means(sums: Sequence[_Sums]) -> dict[Line, float]:
+    """Time in a step."""
+    together: Counter[Line] = Counter()
+    for each in sums:
+        together += each.lines
+    steps = sum(each.steps for each in sums)
+    return {line: time_ns / steps for line, time_ns in together.items()}

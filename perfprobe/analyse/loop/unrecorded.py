@@ -9,9 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.training import Span
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.live_steps import LiveSteps
+from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
 
@@ -33,6 +35,15 @@ class Unrecorded:
         bounds = zip(baseline.start_ns.tolist(), baseline.end_ns.tolist(), strict=True)
         found += [Span(start_ns, end_ns, False, (), is_baseline=True) for start_ns, end_ns in bounds]
         return sorted(found, key=lambda span: span.start_ns)
+
+
+def outside_windows(recording: Recording) -> Covered:
+    """The steps outside of the windows that were asked for: nothing was recorded in them, not even GPUs."""
+    rows = counted(recording[LiveSteps])
+    is_outside = (rows.is_recorded == 0) & (rows.is_baseline == 0)
+    has_windows = any(recording.fact("recording", name) for name in ("steps", "duration", "wait"))
+    rows = rows.take(is_outside & has_windows)
+    return Covered(rows.start_ns, rows.end_ns)
 
 
 def counted(rows: LiveSteps) -> LiveSteps:

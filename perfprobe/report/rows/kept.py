@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 
 from perfprobe.report.rows.row import place
 from perfprobe.support.frozen import frozen
@@ -12,6 +13,7 @@ from perfprobe.tables.kept import KeptRun, LineTime, SlowStep, Stretch
 from perfprobe.tables.trace import Line
 
 _WORTH = 0.1  # of the time that a step took longer; causes with less are left out
+_FEWEST_AGAIN = 3  # distances
 
 
 @frozen(kw_only=True)
@@ -42,11 +44,15 @@ class SlowStepRow:
 
 @frozen(kw_only=True)
 class CauseRow:
-    """Slow steps with the same line. more_ns: by how much they took longer, together."""
+    """Slow steps with the same line. more_ns: what they took longer, together.
+
+    every: the number of steps from one to the next, where at least four come at the same distance.
+    """
 
     line: Line | None = place()
     steps: int
     more_ns: int
+    every: int | None
 
 
 @frozen(kw_only=True)
@@ -109,7 +115,24 @@ def cause_rows(rows: Sequence[SlowStepRow]) -> list[CauseRow]:
     more_ns: Counter[Line | None] = Counter()
     for row in rows:
         more_ns[row.line] += row.more_ns
-    return [CauseRow(line=line, steps=steps[line], more_ns=ns) for line, ns in more_ns.most_common()]
+    return [
+        CauseRow(
+            line=line,
+            steps=steps[line],
+            more_ns=ns,
+            every=_distance([row.step for row in rows if row.line == line]),
+        )
+        for line, ns in more_ns.most_common()
+    ]
+
+
+def _distance(steps: Sequence[int]) -> int | None:
+    """How many steps lie between these, if they come again and again: some may be missing or additional."""
+    apart = Counter(behind - before for before, behind in pairwise(sorted(set(steps))))
+    if not apart:
+        return None
+    distance, times = apart.most_common(1)[0]
+    return distance if distance > 1 and times >= _FEWEST_AGAIN and times >= 0.5 * apart.total() else None
 
 
 def course_rows(findings: Findings, most: int | None = None) -> list[CourseRow]:

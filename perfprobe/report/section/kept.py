@@ -9,6 +9,7 @@ from typing import Any
 from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.kept import (
+    CauseRow,
     CourseRow,
     DriftRow,
     SlowStepRow,
@@ -106,11 +107,15 @@ def _left(rows: Sequence[SlowStepRow], shown: int) -> Iterator[Paragraph]:
     causes = [cause for cause in cause_rows(rows) if cause.line is not None and cause.steps > 1][:3]
     if causes:
         texts = [
-            f"{cause.steps:,} at {place(cause.line)}, {units.duration(cause.more_ns)} together"
+            f"{cause.steps:,} at {place(cause.line)}{_again(cause)}, {units.duration(cause.more_ns)} together"
             for cause in causes
             if cause.line is not None
         ]
         yield Paragraph(f"By line: {'; '.join(texts)}.")
+
+
+def _again(cause: CauseRow) -> str:
+    return "" if cause.every is None else f" every {cause.every:,} steps"
 
 
 def _course_columns(rows: Sequence[CourseRow]) -> list[Column]:
