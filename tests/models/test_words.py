@@ -144,6 +144,13 @@ def test_words_are_found_as_reports_print_them() -> None:
     assert "measurement floor" in mark.text
 
 
+def test_a_value_is_explained_as_in_its_column() -> None:
+    (word,) = words.explained("Kept from earlier steps")
+    assert (word.kind, word.of) == ("value", "category (memory)")
+    assert word.text.startswith("Activations and temporaries that outlive their step")
+    assert [word.of for word in words.explained("batch_cost")] == ["measure (benchmark)"]
+
+
 def test_a_field_of_a_table_is_explained_as_it_is_declared() -> None:
     (word,) = words.explained("Operators.cpu_ns")
     assert (word.kind, word.of) == ("field", "operators")

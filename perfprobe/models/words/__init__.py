@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -60,6 +61,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "sources": other_columns.SOURCES,
     "losses": other_columns.LOSSES,
 }
+_VALUE = re.compile(r"\*\*([^*]+)\*\*: (.+?)(?= \*\*[^*]+\*\*:|$)")
 _GUIDES = {"torch's own table": "report", "machine": "bench"}
 
 
@@ -119,13 +121,15 @@ def _columns(of: str) -> list[Word]:
 def explained(asked: str) -> list[Word]:
     """Returns all meanings of a word, in any case. Fields of tables only count if nothing else matches.
 
-    A loss or verdict may be followed by more text, as the report prints it.
+    A value is explained in the text of its column. A loss or verdict may be followed by more text, as the
+    report prints it.
 
     Raises:
         UsageError: there is no such word.
     """
     wanted = "<" if asked.strip().startswith("<") else asked.strip().lower()
     found = [word for word in listed() if wanted in map(str.lower, (word.name, *word.also))]
+    found += _values(wanted)
     found = found or list(_fields(wanted)) or [word for word in listed() if _begins(word, wanted)]
     if not found:
         raise UsageError("no such word", asked, _remedy(wanted))
@@ -134,6 +138,15 @@ def explained(asked: str) -> list[Word]:
 
 def _begins(word: Word, wanted: str) -> bool:
     return word.kind in _BEGINNINGS and wanted.startswith(word.name.lower())
+
+
+def _values(wanted: str) -> Iterator[Word]:
+    """Yields values that the text of a column explains, such as **activations** in `category`."""
+    for word in by_kind()["column"]:
+        for name, text in _VALUE.findall(word.text):
+            if name.lower() == wanted:
+                of = f"{word.name} ({word.of})"
+                yield Word(name, "value", f"{text[0].upper()}{text[1:]}", of=of, guide=word.guide)
 
 
 def _fields(wanted: str) -> Iterator[Word]:

@@ -42,6 +42,15 @@ TERMS: dict[str, str] = {
     "*other* (metrics, inference without modules).",
     "step": "One pass of the program's loop: of training from one optimizer step to the next, of inference "
     "one call of the model.",
+    "slow step": "With `--keep slow`: a step longer than the 95th percentile of the last 200 steps and "
+    "than 1.2 times their median.",
+    "ordinary step": "With `--keep slow`: a step that is not slow. Only its sums are kept.",
+    "untraced step": "A step in which no operators are recorded.",
+    "baseline": "Untraced steps among traced ones (`--baseline`). They show what recording adds to a step.",
+    "drift": "The median step time of the last fifth of a run differs from that of the first by more than "
+    "such medians differ anyway.",
+    "storage": "The memory of one or more tensors, from its allocation until it is freed.",
+    "leak": "Memory of a line that grows with every step.",
     "evaluation": "Calls of modules in a training program that no optimizer step follows: validation, or "
     "rollouts of reinforcement learning. They are no part of a step.",
     "leading loop": "The loop whose steps take most time in total. The first screen and shares of the step "
@@ -66,7 +75,8 @@ TERMS: dict[str, str] = {
     "tick": "A moment at which the sampler reads where threads are and how much CPU time they used.",
     "sample": "A look at where a thread is, every few milliseconds, without stopping it.",
     "range": "A named part of the program: `record_function`, NVTX, ITT or `perfprobe.range`.",
-    "window": "A stretch of operators that the autograd profiler records before its events are read.",
+    "window": "Steps in which operators are recorded (`--steps`). Of the autograd profiler: the operators "
+    "that it records before its events are read.",
     "busy": "Of a GPU: at least one kernel, copy or fill ran.",
     "CUPTI": "NVIDIA's library that reports what GPUs did. One tool at a time holds CUPTI exclusively.",
     "ceiling": "The most that this machine reaches, measured by `perfprobe machine`.",
