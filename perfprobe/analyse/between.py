@@ -18,9 +18,9 @@ import numpy as np
 
 from perfprobe.analyse.doing import SampledIntervals
 from perfprobe.analyse.grouping import first_of_each, group_by_keys, sort_by_keys
+from perfprobe.tables.between import Activities, Between, Intervals
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table
 from perfprobe.tables.events import LinkedOperators, OperatorWindows
-from perfprobe.tables.findings import Activities, Between, Intervals
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.trace import Trace

@@ -9,8 +9,8 @@ import numpy as np
 from perfprobe.analyse.grouping import sort_by_keys, sums_by
 from perfprobe.analyse.sampled import in_program
 from perfprobe.models.waiting import stood_still
+from perfprobe.tables.between import Activities, Doing
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.findings import Activities, Doing
 from perfprobe.tables.python import ImportStacks, Look, PythonCode
 from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Trace

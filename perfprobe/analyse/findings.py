@@ -37,11 +37,12 @@ from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
 from perfprobe.analyse.teams.teams import teams
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.wrappers import WrapperWatch
+from perfprobe.tables.between import Between
 from perfprobe.tables.columns import Table
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.events import LinkedOperators, Losses
-from perfprobe.tables.findings import Between, Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
+from perfprobe.tables.findings import Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse, StepMarks
 from perfprobe.tables.idle import IdleTimes

@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.support.view import compiled
+from perfprobe.tables.between import Intervals
 from perfprobe.tables.columns import Int32, Mask, Table, distinct
 from perfprobe.tables.critical import CriticalRows
 from perfprobe.tables.events import LinkedOperators, Signatures
-from perfprobe.tables.findings import Intervals, Sums
+from perfprobe.tables.findings import Sums
 from perfprobe.tables.gpu import direction
 from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
 from perfprobe.tables.idle import IdleRows

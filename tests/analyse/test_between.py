@@ -10,8 +10,8 @@ import pytest
 from perfprobe.analyse import between as module
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.merge import link
+from perfprobe.tables.between import Between
 from perfprobe.tables.events import Losses
-from perfprobe.tables.findings import Between
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks
 from perfprobe.tables.strings import Strings

@@ -14,10 +14,11 @@ from perfprobe.merge import link
 from perfprobe.models import focus
 from perfprobe.models.focus import SOUGHT, Focus
 from perfprobe.support.errors import UsageError
+from perfprobe.tables.between import Intervals
 from perfprobe.tables.columns import Table
 from perfprobe.tables.critical import CriticalRows
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.findings import Intervals, Sums
+from perfprobe.tables.findings import Sums
 from perfprobe.tables.gpu import CopyKind
 from perfprobe.tables.gpu_findings import CopyRows, KernelRows, WaitRows
 from perfprobe.tables.idle import IdleRows

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from perfprobe.merge import link
-from perfprobe.tables.findings import Between, Findings, HotLines, Hotspots
+from perfprobe.tables.between import Between
+from perfprobe.tables.findings import Findings, HotLines, Hotspots
 from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
 from perfprobe.tables.gpu_findings import (
     CopyRows,

@@ -13,7 +13,7 @@ from perfprobe.analyse.critical.graph import Graph
 from perfprobe.analyse.critical.handoffs import gaps_of
 from perfprobe.analyse.critical.longest import Path
 from perfprobe.analyse.grouping import sort_by_keys
-from perfprobe.analyse.idle.layers import Doing
+from perfprobe.analyse.idle.layers import HostSpans
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.ranges import Spans
 from perfprobe.tables.columns import Int8, Int64, Rows, Table, column
@@ -39,7 +39,7 @@ class _Stretch(Table):
 
 
 def critical_rows(
-    trace: Trace, all_: AllEvents, found: Graph, path: Path, python: tuple[int, Doing, Spans]
+    trace: Trace, all_: AllEvents, found: Graph, path: Path, python: tuple[int, HostSpans, Spans]
 ) -> CriticalRows:
     """The stretches in groups, most time first.
 
@@ -108,7 +108,7 @@ def _placed(events: Events, rows: _Stretch) -> _Columns:
 
 
 def _of_python(
-    trace: Trace, events: Events, chain: Chain, gaps: Rows, samples: Doing, data: Spans
+    trace: Trace, events: Events, chain: Chain, gaps: Rows, samples: HostSpans, data: Spans
 ) -> list[_Columns]:
     """Python between outermost events: first where samples show it, then what has no samples.
 

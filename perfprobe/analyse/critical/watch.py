@@ -8,7 +8,7 @@ from perfprobe.analyse.critical.events import all_events
 from perfprobe.analyse.critical.graph import Graph, graph, host_chains, path_of, with_threads
 from perfprobe.analyse.critical.handoffs import gaps_of
 from perfprobe.analyse.critical.summed import critical_rows
-from perfprobe.analyse.idle.layers import Doing, of_samples
+from perfprobe.analyse.idle.layers import HostSpans, of_samples
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.ranges import NEXT, NamedSpans
 from perfprobe.analyse.loop.regions import regions
@@ -95,7 +95,7 @@ def _leading(trace: Trace, times: StepTimes, found: Graph) -> int:
     return max(range(len(found.threads)), key=lambda at: int(found.chains[at].reached_ns[-1]), default=0)
 
 
-def _python(trace: Trace, found: Graph, leading: int) -> tuple[Doing, Mask]:
+def _python(trace: Trace, found: Graph, leading: int) -> tuple[HostSpans, Mask]:
     """The samples of the leading thread, and for each of its gaps whether it mostly stood still in it.
 
     Without samples every gap counts as standing still, because it may have.
@@ -105,7 +105,7 @@ def _python(trace: Trace, found: Graph, leading: int) -> tuple[Doing, Mask]:
     rows = in_program(trace.recording)
     rows = rows.take(trace.recording.os_threads()[rows.thread] == thread)
     if len(rows) == 0:
-        return Doing.empty(), np.ones(len(gaps), np.bool_)
+        return HostSpans.empty(), np.ones(len(gaps), np.bool_)
     still = stood_still(trace.recording, rows.cpu_ns, rows.end_ns - rows.start_ns)
     start_ns, end_ns = chain.time_ns[gaps], chain.time_ns[gaps + 1]
     ran = rows.take(~still)

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from perfprobe.analyse.grouping import first_of_each, sort_by_keys
 from perfprobe.analyse.idle.gaps import Gaps, Work, each_device, gaps, work_of
 from perfprobe.analyse.idle.layers import (
-    Doing,
+    HostSpans,
     ThreadLayers,
     call_causes,
     of_calls,
@@ -47,7 +47,7 @@ _COLUMNS = ("start_ns", "end_ns", "frame", "forward_frame", "phase", "gap", "nam
 _PLACE = ("call", "operator", "frame", "forward_frame", "phase", "gap")
 
 
-class Blamed(Doing):
+class Blamed(HostSpans):
     """Parts of gaps by device and start, each with its cause and place."""
 
     device: Int32 = column("the driver's number of the device")
@@ -134,7 +134,7 @@ class _Host:
         if thread not in self._layers:
             self._regions = self._regions or regions(self._trace)
             rows = [rows for key, rows in self._kept if key == thread and thread != -1]
-            operators = of_operators(LinkedOperators.concat(rows)) if rows else Doing.empty()
+            operators = of_operators(LinkedOperators.concat(rows)) if rows else HostSpans.empty()
             calls = np.flatnonzero((self.thread[:-1] == thread) & self._is_idle & (thread != -1))
             called = of_calls(self._trace, self.links, calls, self.causes)
             named = of_ranges(self._trace, self._spans, thread)
@@ -161,7 +161,7 @@ def _device(work: Work, found: Gaps, host: _Host, device: int, number: int) -> B
     threads, others = host.thread[call], host.thread[before]
     for own in _equal(threads, others):
         parts.append(_hosting(found, own, call, split_ns, host, (int(threads[own[0]]), int(others[own[0]]))))
-    rows, at = Doing.concat([rows for rows, _ in parts]), np.concatenate([at for _, at in parts])
+    rows, at = HostSpans.concat([rows for rows, _ in parts]), np.concatenate([at for _, at in parts])
     linked = (call >= 0)[at].astype(np.int8)
     return Blamed(
         **rows.columns(),
@@ -180,7 +180,7 @@ def _equal(*keys: Int64) -> list[Rows]:
     return np.split(order, first[1:])
 
 
-def _launching(found: Gaps, call: Int32, split_ns: Int64, host: _Host) -> tuple[Doing, Rows]:
+def _launching(found: Gaps, call: Int32, split_ns: Int64, host: _Host) -> tuple[HostSpans, Rows]:
     """Returns the second parts of gaps, from the launch on, for gaps that have one."""
     at = np.flatnonzero(split_ns < found.end_ns)
     cause = np.append(host.causes, np.int8(IdleCause.UNKNOWN))[call[at]]
@@ -190,12 +190,12 @@ def _launching(found: Gaps, call: Int32, split_ns: Int64, host: _Host) -> tuple[
     places = _places(host, call[at])
     for name in ("call", "operator"):  # time of the device, whatever was launched
         places[name] = np.where(cause == IdleCause.BETWEEN_KERNELS, np.int32(-1), places[name])
-    return Doing(start_ns=split_ns[at], end_ns=found.end_ns[at], cause=cause, **places), at
+    return HostSpans(start_ns=split_ns[at], end_ns=found.end_ns[at], cause=cause, **places), at
 
 
 def _hosting(
     found: Gaps, own: Rows, call: Int32, split_ns: Int64, host: _Host, threads: tuple[int, int]
-) -> tuple[Doing, Rows]:
+) -> tuple[HostSpans, Rows]:
     """Returns the parts of these gaps before the launch, cut where the host began or ended something."""
     own = own[split_ns[own] > found.start_ns[own]]
     thread, other = threads
@@ -212,12 +212,12 @@ def _hosting(
     is_weak = among(rows.cause, _WEAK) & (end_ns <= until_ns[at])
     places = _places(host, waiting[at].astype(np.int32)) | {"cause": np.append(host.causes, 0)[waiting[at]]}
     changed = {name: np.where(is_weak, value, getattr(rows, name)) for name, value in places.items()}
-    dtypes = Doing.dtypes
+    dtypes = HostSpans.dtypes
     kept = {name: value.astype(dtypes[name]) for name, value in changed.items()}
-    return Doing(**rows.columns() | kept), own[at]
+    return HostSpans(**rows.columns() | kept), own[at]
 
 
-def _ordered(host: _Host, thread: int, other: int) -> Iterator[Doing]:
+def _ordered(host: _Host, thread: int, other: int) -> Iterator[HostSpans]:
     """Yields the layers of a thread and of the one before, and then the samples of both."""
     yield from host.layers(thread).known
     if other != thread:
@@ -227,7 +227,7 @@ def _ordered(host: _Host, thread: int, other: int) -> Iterator[Doing]:
         yield host.layers(other).samples
 
 
-def _bounds(layers: list[Doing]) -> list[Int64]:
+def _bounds(layers: list[HostSpans]) -> list[Int64]:
     return [time_ns for rows in layers for time_ns in (rows.start_ns, rows.end_ns)]
 
 
@@ -239,10 +239,10 @@ def _cut(start_ns: Int64, end_ns: Int64, bounds: list[Int64]) -> tuple[Int64, In
     return time_ns[:-1][inside], time_ns[1:][inside], at[inside]
 
 
-def _at_moments(layers: list[Doing], start_ns: Int64, end_ns: Int64) -> Doing:
+def _at_moments(layers: list[HostSpans], start_ns: Int64, end_ns: Int64) -> HostSpans:
     """Returns for each moment the row of the first layer that has one; otherwise an unknown cause."""
     columns: dict[str, npt.NDArray[Any]] = {
-        name: np.full(len(start_ns), -1, dtype) for name, dtype in Doing.dtypes.items()
+        name: np.full(len(start_ns), -1, dtype) for name, dtype in HostSpans.dtypes.items()
     }
     columns |= {"cause": np.full(len(start_ns), IdleCause.UNKNOWN, np.int8)}
     columns |= {"phase": np.zeros(len(start_ns), np.int8)}
@@ -256,10 +256,10 @@ def _at_moments(layers: list[Doing], start_ns: Int64, end_ns: Int64) -> Doing:
         for name in ("cause", *_PLACE):
             columns[name][shows] = getattr(rows, name)[at[shows]]
         open_ &= ~shows
-    return Doing(**columns | {"start_ns": start_ns, "end_ns": end_ns})
+    return HostSpans(**columns | {"start_ns": start_ns, "end_ns": end_ns})
 
 
-def _placed(rows: Doing, host: _Host, thread: int, call: Int32) -> Doing:
+def _placed(rows: HostSpans, host: _Host, thread: int, call: Int32) -> HostSpans:
     """Fills rows without a cause: Python code before the next operator or the launch, if the thread is known.
 
     call: the launch that ended the gap of each row.
@@ -278,7 +278,7 @@ def _placed(rows: Doing, host: _Host, thread: int, call: Int32) -> Doing:
         value = np.append(getattr(operators, name), getattr(operators, name).dtype.type(-1))[at]
         columns[name][blank] = np.where(is_next, value, places[name])
     columns["cause"][blank] = IdleCause.PYTHON
-    return Doing(**columns)
+    return HostSpans(**columns)
 
 
 def _places(host: _Host, call: Int32) -> dict[str, npt.NDArray[Any]]:

@@ -30,8 +30,8 @@ _BY_STEP_PHASE = {StepPhase.DATA: IdleCause.DATA, StepPhase.COMPILE: IdleCause.C
 _BY_PHASE = {Phase.DATA: IdleCause.DATA, Phase.COMPILE: IdleCause.COMPILE}
 
 
-class Doing(Table):
-    """Intervals of one thread, sorted by start, without overlaps."""
+class HostSpans(Table):
+    """What one thread of the host did: spans ordered by start, without overlaps."""
 
     start_ns: Int64 = column("when it began")
     end_ns: Int64 = column("when it ended")
@@ -48,26 +48,26 @@ class Doing(Table):
 class ThreadLayers:
     """The layers of a thread in their order. Samples are separate: they count last."""
 
-    known: Sequence[Doing]
-    samples: Doing
-    operators: Doing
+    known: Sequence[HostSpans]
+    samples: HostSpans
+    operators: HostSpans
 
 
-def doing(cause: Int8 | IdleCause, start_ns: Int64, **known: npt.NDArray[Any]) -> Doing:
+def host_spans(cause: Int8 | IdleCause, start_ns: Int64, **known: npt.NDArray[Any]) -> HostSpans:
     """Makes rows with one cause for all or one for each. Columns that are not given are unknown."""
     rows = len(start_ns)
     columns: dict[str, npt.NDArray[Any]] = {
-        name: np.full(rows, -1, dtype) for name, dtype in Doing.dtypes.items()
+        name: np.full(rows, -1, dtype) for name, dtype in HostSpans.dtypes.items()
     }
     causes = np.array(np.broadcast_to(np.asarray(cause, np.int8), rows))
     columns |= {"start_ns": start_ns, "cause": causes, "phase": np.zeros(rows, np.int8)}
-    return _disjoint(Doing(**columns | {"gap": np.full(rows, Gap.NO_PYTHON, np.int8)} | known))
+    return _disjoint(HostSpans(**columns | {"gap": np.full(rows, Gap.NO_PYTHON, np.int8)} | known))
 
 
-def of_calls(trace: Trace, links: GpuLinks, rows: Rows, causes: Int8) -> Doing:
+def of_calls(trace: Trace, links: GpuLinks, rows: Rows, causes: Int8) -> HostSpans:
     """Returns the API calls of one thread, with their causes."""
     calls, sites = trace.recording[ApiCalls], links.sites
-    return doing(
+    return host_spans(
         causes[rows],
         calls.start_ns[rows],
         end_ns=calls.end_ns[rows],
@@ -100,30 +100,30 @@ def call_causes(recording: Recording, links: GpuLinks) -> tuple[Int8, Int64]:
     return causes, np.maximum(waited_ns, 0)
 
 
-def of_operators(rows: LinkedOperators) -> Doing:
+def of_operators(rows: LinkedOperators) -> HostSpans:
     """Returns the outermost operators of one thread."""
     causes = _mapped(rows.phase, _BY_PHASE, IdleCause.OPERATORS)
     columns = {name: getattr(rows, name) for name in ("end_ns", "frame", "forward_frame", "phase", "gap")}
-    return doing(causes, rows.start_ns, **columns, operator=rows.name)
+    return host_spans(causes, rows.start_ns, **columns, operator=rows.name)
 
 
-def of_ranges(trace: Trace, spans: NamedSpans, thread: int) -> list[Doing]:
+def of_ranges(trace: Trace, spans: NamedSpans, thread: int) -> list[HostSpans]:
     """Returns the garbage collections of a thread, and its waits for a loader."""
     found = ((spans.collections(thread), IdleCause.COLLECTION), (spans.of(thread, NEXT), IdleCause.DATA))
     return [_of_spans(trace, rows, cause) for rows, cause in found]
 
 
-def of_samples(trace: Trace, regions: Regions, thread: int) -> Doing:
+def of_samples(trace: Trace, regions: Regions, thread: int) -> HostSpans:
     """Returns what samples of a thread show, each for the time from its start to its end."""
     samples = in_program(trace.recording)
     own = trace.recording.os_threads()[samples.thread] == thread
     samples = samples.take(own & (samples.look == Look.READ) & (samples.stack >= 0))
     causes = _mapped(regions.phase[samples.stack], _BY_STEP_PHASE, IdleCause.PYTHON)
-    return doing(causes, samples.start_ns, end_ns=samples.end_ns, **_at_stacks(trace, samples.stack))
+    return host_spans(causes, samples.start_ns, end_ns=samples.end_ns, **_at_stacks(trace, samples.stack))
 
 
-def _of_spans(trace: Trace, rows: Spans, cause: IdleCause) -> Doing:
-    return doing(cause, rows.start_ns, end_ns=rows.end_ns, **_at_stacks(trace, rows.stack))
+def _of_spans(trace: Trace, rows: Spans, cause: IdleCause) -> HostSpans:
+    return host_spans(cause, rows.start_ns, end_ns=rows.end_ns, **_at_stacks(trace, rows.stack))
 
 
 def _at_stacks(trace: Trace, stack: Int32) -> dict[str, npt.NDArray[Any]]:
@@ -138,7 +138,7 @@ def _mapped(phase: Int8, causes: dict[Any, IdleCause], other: IdleCause) -> Int8
     return found
 
 
-def _disjoint(rows: Doing) -> Doing:
+def _disjoint(rows: HostSpans) -> HostSpans:
     """Sorts by start, drops nested rows, and cuts the beginning of rows that overlap an earlier one."""
     rows = rows.take(rows.end_ns > rows.start_ns)
     if len(rows) == 0:
@@ -148,4 +148,4 @@ def _disjoint(rows: Doing) -> Doing:
     kept: Mask = rows.end_ns > until_ns
     kept[0] = True
     start_ns = np.maximum(rows.start_ns, until_ns)
-    return Doing(**rows.columns() | {"start_ns": start_ns}).take(kept)
+    return HostSpans(**rows.columns() | {"start_ns": start_ns}).take(kept)

@@ -8,7 +8,8 @@ from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.imports import called_from_user, function_of, imported_at
 from perfprobe.report.rows.row import place, values
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.findings import Between, Doing, Findings
+from perfprobe.tables.between import Between, Doing
+from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import Line, Trace
 
 _FEWEST_LOOKS = 3  # with fewer samples an interval gets no description

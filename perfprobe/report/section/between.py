@@ -15,7 +15,8 @@ from perfprobe.report.section.figures import figures
 from perfprobe.report.section.lines import cut_function
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.findings import Between, Findings
+from perfprobe.tables.between import Between
+from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import Line
 
 TOP = 5

@@ -40,11 +40,12 @@ from perfprobe.report.section.steps import phase_tables, phases, step_tables, st
 from perfprobe.report.section.summary import summary, totals_table
 from perfprobe.report.section.threads import processor_tables, threads
 from perfprobe.report.section.workers import worker_tables, workers
+from perfprobe.tables.between import Between
 from perfprobe.tables.children import Children
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.events import Losses
-from perfprobe.tables.findings import Between, HotLines, HotModules, Hotspots, Totals
+from perfprobe.tables.findings import HotLines, HotModules, Hotspots, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.idle import IdleTimes
