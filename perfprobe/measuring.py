@@ -60,7 +60,7 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
         InputError: the file is not a recording, or has nothing that can be measured.
         UsageError: the focus is not a regular expression.
     """
-    from perfprobe.bench.hot import hot
+    from perfprobe.bench.hot import NO_INPUTS, hot
     from perfprobe.tables import measured_file
     from perfprobe.tables.findings import Hotspots
     from perfprobe.tables.measurements import Measurements
@@ -73,7 +73,10 @@ def of_recording(path: str, *, top: int, focus: str | None, threads: int | None)
     chosen = hot(found, top, threads)
     if not chosen.calls:
         why = "no operators" if focus is None else "no operator matches the focus"
-        raise InputError(f"there is nothing to measure: {why}", path, "see perfprobe report")
+        remedy = "see perfprobe report"
+        if found.trace.recording.is_trace and any(NO_INPUTS in note for note in chosen.notes):
+            why, remedy = "the trace has no input shapes", "record with profile(record_shapes=True)"
+        raise InputError(f"there is nothing to measure: {why}", path, remedy)
     identity = measured_file.identity(found.trace.recording)
     is_trace = found.trace.recording.is_trace
     notes = (*chosen.notes, *([_OF_TRACE] if is_trace else []))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -39,6 +40,7 @@ _RECYCLED_CALLS = 4  # until every block that the heap reuses in turn has been u
 _NESTED_CALLS = 5
 _AGAIN = ("warm", "replayed")  # the call with other operands
 _USUAL_L2_BYTES = 2 << 20
+_NO_KERNEL = re.compile(r"Could not run '.*?' with arguments from the '(\w+)' backend")  # then half a page
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
 
 
@@ -88,7 +90,7 @@ class Bench:
         except MemoryError as error:
             return Answer(case.number, not_rebuilt=f"torch rejected it: {_line(error)}", cause=MACHINE)
         except _REFUSALS as error:
-            return Answer(case.number, not_rebuilt=f"torch rejected it: {_line(error)}", cause=CALL)
+            return _rejected(case, error)
 
     def _measured(self, case: Case, deadline: Deadline, say: Callable[[Answer], object]) -> Answer:
         wanted = case.wanted
@@ -336,6 +338,14 @@ def _with_copies(function: Callable[..., object], places: Sequence[int]) -> Call
         return function(*changed, **kwargs)
 
     return copied
+
+
+def _rejected(case: Case, error: BaseException) -> Answer:
+    missing = _NO_KERNEL.match(str(error))
+    if missing is None:
+        return Answer(case.number, not_rebuilt=f"torch rejected it: {_line(error)}", cause=CALL)
+    why = f"torch has no kernel of it for {missing[1]}: measure it where it was recorded"
+    return Answer(case.number, not_rebuilt=why, cause=MACHINE)
 
 
 def _line(error: BaseException) -> str:

@@ -95,7 +95,7 @@ def _assign(parameters: Sequence[Parameter], items: Sequence[Item]) -> dict[str,
                 given[parameter.name] = item
                 break
             if _is_unknown(item):
-                raise NotRebuilt(f"its {parameter.name} was not recorded")
+                raise NotRebuilt(_not_recorded(parameter, item))
             if not parameter.omittable:
                 raise Unfit(f"{parameter.name} is of another type")
         else:
@@ -118,8 +118,20 @@ def _accepts(parameter: Parameter, item: Item) -> bool:
     return "Tensor" not in parameter.kind and _takes(parameter, item.value)
 
 
+def _not_recorded(parameter: Parameter, item: Item) -> str:
+    """Why a call with an unknown input is not rebuilt. Of tensors in lists a trace has the shapes alone."""
+    of_list = isinstance(item, List)
+    return (
+        f"the types of its {parameter.name} were not recorded"
+        if of_list
+        else (f"its {parameter.name} was not recorded")
+    )
+
+
 def _is_unknown(item: Item) -> bool:
     """Whether a trace says that there was an input, and not which."""
+    if isinstance(item, List):
+        return len(item.items) > 0 and all(map(_is_unknown, item.items))
     return isinstance(item, Scalar) and item.value == UNKNOWN
 
 

@@ -156,6 +156,9 @@ def test_inputs_that_a_trace_names_without_a_value_are_the_default() -> None:
         made((Schema("aten::cumsum", "", (Parameter("self", T), Parameter("dim", "int"))),), "f32[4] ?")
     with pytest.raises(NotRebuilt, match="its src was not recorded"):  # a tensor of an unknown kind
         made(COPY_, "f32[4] ?")
+    cat = (Schema("aten::cat", "", (Parameter("tensors", "List[Tensor]"), Parameter("dim", "int"))),)
+    with pytest.raises(NotRebuilt, match="the types of its tensors were not recorded"):
+        made(cat, "(?,?) -1")
 
 
 def test_kernels_for_gpus_alone_say_so() -> None:
