@@ -127,3 +127,25 @@ def test_zero_grad_is_named(kind: str, tmp_path: Path) -> None:
 def test_one_tensor_that_is_zeroed_is_not_zero_grad(tmp_path: Path) -> None:
     events = [*training(), *(operator("aten::zero_", step * STEP_US + 860, 100) for step in range(STEPS))]
     assert "zero_grad" not in screen(written(tmp_path / "trace.json", events))["PARTS"]
+
+
+def test_the_next_command_is_never_cut(tmp_path: Path) -> None:
+    folder = tmp_path / ("a" * 90)
+    folder.mkdir()
+    path = written(folder / "trace.json", training())
+    lines = Results(str(path)).text(View(), width=60).splitlines()
+    commands = [line for line in lines if line.startswith("NEXT")]
+    assert len(commands) == 1
+    assert commands[0].endswith(str(path))
+
+
+def test_without_shapes_nothing_sends_to_bench(tmp_path: Path) -> None:
+    bare = screen(written(tmp_path / "bare.json", training()))
+    assert "perfprobe bench" not in " ".join(bare.values())
+    assert "report --view idle" in bare["NEXT"]
+    assert "operator limits (record_shapes=True)" in bare.get(
+        "UNKNOWN", "operator limits (record_shapes=True)"
+    )
+    events = training()
+    events[1]["args"] |= {"Input Dims": [[2, 3], [3, 4]], "Input type": ["float", "float"]}
+    assert "perfprobe bench" in screen(written(tmp_path / "shapes.json", events))["NEXT"]

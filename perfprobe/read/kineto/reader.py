@@ -196,6 +196,7 @@ class _Reading:
                 "python_calls": self._operators.python_calls,
                 "categories": "today's" if _OLD.isdisjoint(self._kinds) else "old",
                 "stream_ranges": self._stream_ranges(),
+                "shapes": self._operators.with_shapes > 0,
                 **({"no_stream": NO_STREAM} if self._device.has_no_stream else {}),
             },
             "program": program,

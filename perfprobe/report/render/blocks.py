@@ -54,6 +54,9 @@ def _said(said: Said, width: int) -> Text:
     """One line: as many pieces as fit, but always the first."""
     label = f"{said.label:<{LABEL}}" if len(said.label) < LABEL else f"{said.label}  "
     pieces = list(said.pieces)
+    if said.whole:
+        line = ((label, "bold"), ("".join(pieces), said.style))
+        return Text.assemble(*line, no_wrap=True, overflow="ignore")
     while len(pieces) > 1 and cell_len(label + "".join(pieces)) > width:
         pieces.pop()
     text = cut("".join(pieces), max(width - cell_len(label), 1))

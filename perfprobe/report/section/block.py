@@ -51,11 +51,17 @@ class Facts(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A line of the first screen. pieces: the last ones are left out if there is no room."""
+    """A line of the first screen.
+
+    Attributes:
+        pieces: the last ones are left out if there is no room.
+        whole: whether it is a command, which is never cut: the terminal wraps it.
+    """
 
     label: str
     pieces: Sequence[str]
     style: str = ""
+    whole: bool = False
 
 
 class Blank(NamedTuple):

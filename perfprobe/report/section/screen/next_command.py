@@ -11,6 +11,7 @@ from perfprobe.support.views import command
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StepPhase, StepTimes
@@ -22,10 +23,17 @@ def script_command(findings: Findings) -> str:
     """The command for a program without steps."""
     hotspots, children = findings.get(Hotspots), findings.get(Children)
     if hotspots is not None and hotspots.whole_rows > 0:
-        return command("operators") if Measurements in findings else "bench"
+        return command("operators") if Measurements in findings else _bench(findings)
     if GpuFindings in findings and Calling not in findings:
         return command("kernels")
     return command("functions" if children is None or not children.recordings else "children")
+
+
+def _bench(findings: Findings) -> str:
+    """To measure operators; of a trace without their shapes, to see what the GPU waits for, or operators."""
+    if findings.trace.recording.fact("trace", "shapes") is not False:
+        return "bench"
+    return command("idle" if IdleTimes in findings else "operators")
 
 
 def steps_command(findings: Findings, found: Sequence[Candidate], start: SlowStart | None) -> str:
@@ -34,7 +42,7 @@ def steps_command(findings: Findings, found: Sequence[Candidate], start: SlowSta
         return command(start.view)
     first = found[0] if found and found[0].stands_out else None
     if first is None or first.row is not None:
-        return command("efficiency") if Measurements in findings else "bench"
+        return command("efficiency") if Measurements in findings else _bench(findings)
     return command(_view(findings, first))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,10 +11,12 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.screen.places import place_in, whole_percent
 from perfprobe.report.section.screen.slow import LONG_TEXTS
 from perfprobe.support import units
+from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranks import Rank, Ranks
 from perfprobe.tables.steps import PHASE_TEXTS, StepPhase
 
+_MUCH = 0.1
 _PHASES = {PHASE_TEXTS[phase]: f"in {text}" for phase, text in LONG_TEXTS.items()}
 _PHASES[PHASE_TEXTS[StepPhase.OTHER]] = "outside of model and loader"
 
@@ -32,6 +35,18 @@ def ranks_lines(findings: Findings) -> Iterator[ScreenRow]:
     yield from _straggler(found.ranks[found.straggler])
 
 
+def to_straggler(findings: Findings) -> str | None:
+    """The command to run next where this rank waits much for another one: to look at that one."""
+    found = findings.get(Ranks)
+    if found is None or found.straggler is None:
+        return None
+    rank = found.ranks[found.straggler]
+    is_much = rank.lost_ns >= _MUCH * max(rank.parts.whole_ns, 1)
+    if not is_much or rank.path == findings.trace.recording.path:
+        return None
+    return f"report --view functions {shlex.quote(printable(rank.path))}"
+
+
 def _alone(findings: Findings) -> Iterator[ScreenRow]:
     size = world_size(findings)
     if size is not None and size > 1:
@@ -42,11 +57,11 @@ def _alone(findings: Findings) -> Iterator[ScreenRow]:
 
 def _straggler(rank: Rank) -> Iterator[ScreenRow]:
     at = "" if rank.line is None else f" at {place_in(rank.line)}"
-    phase = f", {_PHASES[rank.phase]}" if rank.phase else ""
+    phase = f"{_PHASES[rank.phase]}: " if rank.phase else ""
     number = "?" if rank.rank is None else rank.rank
     share = rank.lost_ns / max(rank.parts.whole_ns, 1)
     facts: dict[str, Any] = {"time_ns": rank.lost_ns, "share": share, "line": rank.line}
-    yield said("RANKS", f"straggler: rank {number}{at}{phase}", style="bold", **facts)
-    waited = f"the others waited {units.duration(rank.lost_ns)} = {whole_percent(share)} of the time"
+    yield said("RANKS", f"straggler: rank {number}{at}", style="bold", **facts)
+    waited = f"{phase}others waited {units.duration(rank.lost_ns)} = {whole_percent(share)} of the time"
     more_ns = rank.line_ns if rank.line is not None else rank.phase_ns
     yield said("", waited, f"; {units.duration(more_ns)} more a step there" if more_ns else "")

@@ -14,7 +14,7 @@ from perfprobe.report.section.screen.gpu_bound import is_gpu_bound
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.memory import memory_line
 from perfprobe.report.section.screen.next_command import script_command, steps_command
-from perfprobe.report.section.screen.ranks import ranks_lines
+from perfprobe.report.section.screen.ranks import ranks_lines, to_straggler
 from perfprobe.report.section.screen.script import script_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import checked_lines, slow_lines
@@ -47,7 +47,8 @@ KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, Ranks, *_OF_MAC
 STEP_KINDS = (StepHotspots,)  # computed only if there are steps, because all operators are read once more
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, lines with these labels are dropped, in this order.
-_LEAST_IMPORTANT = ("LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", "NEXT", "GAIN")
+_NEXT = "NEXT"
+_LEAST_IMPORTANT = ("LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", _NEXT, "GAIN")
 
 
 def has_steps(findings: Findings) -> bool:
@@ -82,7 +83,8 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from incomplete_lines(findings)
     yield trust_line(findings)
     command = view_command("kernels") if is_gpu_bound(findings) else command
-    yield said("NEXT", f"perfprobe {command}{_path(findings)}")
+    elsewhere = to_straggler(findings)
+    yield said(_NEXT, f"perfprobe {elsewhere or f'{command}{_path(findings)}'}")
 
 
 def _path(findings: Findings) -> str:
@@ -107,7 +109,7 @@ def screen(findings: Findings) -> Iterator[Block]:
     """The beginning of a report."""
     rows = fitting(screen_rows(findings))
     for row in rows:
-        yield Said(row.label, row.pieces, row.style)
+        yield Said(row.label, row.pieces, row.style, whole=row.label == _NEXT)
     table = rows_table(findings, min(ALL - len(rows) - _ABOVE_ROWS, ROWS))
     if table is not None:
         yield Blank()

@@ -232,7 +232,8 @@ def _unknown(findings: Findings) -> Iterator[str]:
     if recording.fact("recording", "memory") is not True:
         yield f"memory ({'profile_memory=True' if is_trace else '--memory'})"
     if Measurements not in findings:
-        yield "operator limits (perfprobe bench, 3 min)"
+        no_shapes = recording.fact("trace", "shapes") is False
+        yield f"operator limits ({'record_shapes=True' if no_shapes else 'perfprobe bench, 3 min'})"
 
 
 def _has_samples(findings: Findings) -> bool:
