@@ -126,7 +126,7 @@ class Calls:
             self.node_thread[later] = self.node_thread[call]
             self.node_sequence[later] = self.node_sequence[call]
         self.stack[self.node == NodeKind.OF_SEVERAL_CALLS] = _OF_MANY
-        self.start_ns = self.start_ns[:0]
+        self.start_ns = np.zeros(0, np.int64)  # a slice would keep the memory
 
     def mark_referred(self, outermost: Mask, stacks: Mask) -> None:
         """Marks keys and stacks of the calls that backward nodes refer to, and frees the keys."""
@@ -135,7 +135,7 @@ class Calls:
             referred = (self.node[part] > 0) & (self.stack[part] > _NO_CALL)
             outermost[self.outermost[part][referred]] = True
             stacks[self.stack[part][referred] - _STACK] = True
-        self.outermost = self.outermost[:0]
+        self.outermost = np.zeros(0, np.int32)
 
     def _reserve(self, size: int) -> None:
         if size <= len(self.stack):

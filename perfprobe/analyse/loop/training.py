@@ -63,7 +63,7 @@ def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list
         first_ns: when the first step begins, if neither a loader nor a module shows it.
     """
     groups, rest = _groups(events)
-    found = _separated(place, [Iteration([], group) for group in _iterations(groups)])
+    found = _separated(place, _iterations(groups))
     found[:1] = [_without_trials(each) for each in found[:1]]
     spans: list[Span] = []
     for at, iteration in enumerate(found):
@@ -149,16 +149,17 @@ def _iterations(groups: list[list[Event]]) -> list[list[Event]]:
     return found
 
 
-def _separated(place: Place, found: list[Iteration]) -> list[Iteration]:
-    """Separate evaluations from each iteration."""
-    parted = [_outside(place, iteration.own) for iteration in found]
-    chunks = [_chunks(own) for _, own in parted]
-    usual = sorted(len(each) for each in chunks)[(len(chunks) - 1) // 2] if chunks else 0
+def _separated(place: Place, found: list[list[Event]]) -> list[Iteration]:
+    """Separate evaluations from each iteration. Chunks are made twice: all at once they take much memory."""
+    sizes = sorted(len(_chunks(_outside(place, events)[1])) for events in found)
+    usual = sizes[(len(sizes) - 1) // 2] if sizes else 0
     whole = []
-    for (ahead, own), each in zip(parted, chunks, strict=True):
-        more = takewhile(_may_be_evaluation, each[: len(each) - max(usual, 1)])
+    for events in found:
+        ahead, own = _outside(place, events)
+        chunks = _chunks(own)
+        more = takewhile(_may_be_evaluation, chunks[: len(chunks) - max(usual, 1)])
         moved = [event for chunk in more for event in chunk]
-        whole.append(Iteration(ahead + moved, own[len(moved) :]))
+        whole.append(Iteration(ahead + moved, own[len(moved) :]) if moved else Iteration(ahead, own))
     return whole
 
 
@@ -181,7 +182,7 @@ def _outside(place: Place, events: list[Event]) -> tuple[list[Event], list[Event
         is_elsewhere = line == NOWHERE or line > optimizer != NOWHERE
         if event.kind is Kind.CALL and not event.is_trained and event.stack >= 0 and is_elsewhere:
             last = at
-    return events[: last + 1], events[last + 1 :]
+    return (events[: last + 1], events[last + 1 :]) if last >= 0 else ([], events)
 
 
 def _chunks(events: list[Event]) -> list[list[Event]]:
