@@ -2,14 +2,14 @@
 
 python -m benchmarks.overhead.step_blocks [--part outside ...] [--pairs 100] [--steps 60]
 
-Each pair is a plain block and one under a recording, in turns, less than a second apart and with the same
-memory. So neither the machine's load nor where the program's memory happens to lie can make up for a part
-of a percent. CPU time is that of the process, so perfprobe's threads count; starting and stopping do not.
-A thread waits in the background, as in programs with loaders or OpenMP: with one thread alone malloc takes
-no locks, which perfprobe's writer thread would end (`python -m benchmarks.overhead.steps` has that too).
+Each pair is a plain block and a recorded one, less than a second apart and with the same memory; their order
+alternates. Neither the machine's load nor the placement of the program's memory then outweighs a part of a
+percent. CPU time is that of the process, so perfprobe's threads count; starting and stopping do not. A thread
+waits in the background, as in programs with loaders or OpenMP: in a process with one thread malloc takes no
+locks, and perfprobe's writer thread would change that (`python -m benchmarks.overhead.steps` has this too).
 
-outside: a window that never comes. benchmark: `--benchmark`. keep: watching with `--keep slow`, also
-without samples of Python functions. operators: recording them alone. nothing: two plain blocks.
+outside: a window that never opens. benchmark: `--benchmark`. keep: `--keep slow`, also without samples of
+Python functions. operators: recording only operators. nothing: two plain blocks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WIDTH, BATCH, WARM_UP = 192, 64, 10
 
 
 def training() -> Iterator[None]:
-    """Yields behind each step of a training that never ends: twelve small layers, some 1.5 ms."""
+    """Yields after each step of an endless training: twelve small layers, about 1.5 ms."""
     layers = [torch.nn.Linear(WIDTH, WIDTH), torch.nn.ReLU()] * 6
     model = torch.nn.Sequential(*layers)
     optimizer = torch.optim.SGD(model.parameters(), 1e-4)
@@ -57,7 +57,7 @@ def training() -> Iterator[None]:
 
 
 class Blocks:
-    """Blocks of steps of one training, each measured behind some steps of warm-up."""
+    """Blocks of steps of one training, each measured after some steps of warm-up."""
 
     def __init__(self, steps: int, folder: Path) -> None:
         self._steps = steps

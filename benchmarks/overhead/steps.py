@@ -2,9 +2,9 @@
 
 python -m benchmarks.overhead.steps PART [--pairs 20] [--seconds 2]
 
-Both programs of a pair run at the same time, each on a processor of its own with all of its threads, and
-begin to measure together. From pair to pair the processors change, and a figure is that of two such pairs:
-a machine that becomes slower, and a processor that is slower, count for both programs.
+Both programs of a pair run at the same time, each with all its threads on a processor of its own, and begin
+to measure together. The next pair swaps the processors, and a figure comes from two such pairs: a machine
+that becomes slower, or a slower processor, affects both programs alike.
 
 PART: nothing: two plain runs, the error of the measurement. outside: a window that never opens. benchmark:
 ips of `--benchmark` beside a loop with `perf_counter`. baseline: the untraced step that `--baseline` states.
@@ -39,7 +39,7 @@ OPTIONS = {
 
 
 class Run(NamedTuple):
-    """Of a run by its own clock: median and tenth percentile of steps, samples a second, CPU of a step."""
+    """What a run measured itself: median and tenth percentile of steps, samples a second, CPU of a step."""
 
     median_ns: float
     tenth_ns: float
@@ -85,7 +85,7 @@ def tables(path: Path) -> dict[str, list[dict[str, float]]]:
 
 
 def said(part: str, path: Path, ours: Run) -> float:
-    """The figure that is compared: what perfprobe says, or the median step by the program's own clock."""
+    """The figure that is compared: that of perfprobe's report, or the program's own median step."""
     if part == "benchmark":
         measures = {str(row["measure"]): row for row in tables(path)["benchmark_measures"]}
         return measures["ips"]["average"]
@@ -93,7 +93,7 @@ def said(part: str, path: Path, ours: Run) -> float:
 
 
 def pair(part: str, path: Path, seconds: float, processors: Sequence[int]) -> dict[str, float]:
-    """Figures with perfprobe divided by those of the plain run beside it."""
+    """Figures with perfprobe divided by those of the plain run of the same pair."""
     options = OPTIONS[part]
     words = [] if options is None else ["-m", "perfprobe", "run", "-q", *options, "-o", str(path)]
     ours, plain = together(words, seconds, processors)

@@ -1,4 +1,4 @@
-// What the observer tells of the operators it has recorded, where their cost is limited.
+// Through this the observer reports what recording operators cost, if that cost is limited.
 //
 // Crosses from one extension module to another: a vtable and PODs only, as RecorderPort.
 #pragma once

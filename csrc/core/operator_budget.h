@@ -1,8 +1,8 @@
 // Limits what recording operators costs a process, to a part of its CPU time.
 //
-// A worker of a DataLoader may run 150,000 small operators a second. All of them are recorded until
-// the budget is spent, then none, until a heartbeat finds that it lasts for a while again. What is
-// recorded are stretches of time, so that nesting and neighbours are whole.
+// A worker of a DataLoader may run 150,000 small operators a second. All are recorded until the
+// budget is spent, then none until a heartbeat finds that enough of it is available again. They are
+// recorded in whole stretches of time, so that nesting and order in these are complete.
 #pragma once
 
 #include <array>

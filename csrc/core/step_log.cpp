@@ -120,7 +120,7 @@ void StepLog::follow_schedule(int64_t time_ns) {
     turn_(wanted);
 }
 
-// Before operators are recorded and after: work of theirs on a GPU belongs to the window.
+// Called before operators are recorded and after: their work on a GPU belongs to the window.
 void StepLog::follow_windows() {
   const bool is_within = !is_over_ && schedule_.is_within(steps_.number());
   if (is_in_window.exchange(is_within) == is_within)

@@ -9,8 +9,8 @@ namespace perfprobe {
 
 // False in steps that are not recorded: the sampler and others then pause.
 inline std::atomic<bool> is_watching{true};
-// Whether a step of a window runs, or there are no windows: outside of them GPUs and ranges are not
-// recorded. Steps that are left out within a window (--baseline) do not count as outside.
+// True inside windows of steps, and if there are none. Outside of windows GPUs and ranges are not
+// recorded. Untraced steps within a window (--baseline) count as inside.
 inline std::atomic<bool> is_in_window{true};
 // Called on the loop's thread when this has changed; nullptr if nobody waits for it.
 inline std::atomic<void (*)()> window_changed{nullptr};

@@ -1,7 +1,7 @@
 // Decodes the events of a Chrome trace into columns of numbers: a million events in about a second.
 //
-// Each entry of an event is one number. A whole number is itself. Any other value is the number of
-// its JSON text in a list that has equal texts once. What the values mean is the caller's.
+// Each entry of an event becomes one number. A whole number is itself. Any other value becomes the
+// number of its JSON text in a list of different texts. The caller knows what the values mean.
 #pragma once
 
 #include <array>
@@ -38,7 +38,7 @@ class KeyTable {
   std::array<std::vector<Entry>, kLongest + 1> by_length_;
 };
 
-// Different texts, each with the number that it got on first sight.
+// Different texts, numbered in the order in which they are first seen.
 class TextList {
  public:
   int64_t number(std::string_view text);

@@ -264,7 +264,7 @@ void forget_in_child() {
   forget_memory_in_child();
   forget_emitters();
   if (std::exchange(current_budget, nullptr) != nullptr)
-    is_switched_off = false;  // until its parent's budget lasts again
+    is_switched_off = false;  // set by the parent's budget, which does not hold here
   if (thread_state == nullptr)
     return;
   thread_state->budget = nullptr;

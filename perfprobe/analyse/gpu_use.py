@@ -72,7 +72,7 @@ def _kernels(trace: Trace) -> _Kernels:
 
 
 def _span_ns(trace: Trace, steps: PluginSteps) -> int:
-    """From the first step to the last one, without the time between windows, in which no GPU was recorded."""
+    """Time from the first step to the last, without that between windows: GPUs were not recorded then."""
     outside_ns = outside_windows(trace.recording).within(steps.start_ns[:1], steps.end_ns[-1:])
     return int(steps.end_ns[-1] - steps.start_ns[0] - outside_ns[0])
 

@@ -52,7 +52,7 @@ _LOSSES = {
     "beyond_limits": ("GPU records beyond the limits of names, launches and threads", ""),
     "unread_names": ("kernels whose name could not be read", ""),
     "unresumed": (
-        "windows of steps in which CUPTI refused some of the kinds of records that it had granted before",
+        "windows of steps in which CUPTI refused kinds of records that it had allowed before",
         "report this with the version of CUPTI",
     ),
 }

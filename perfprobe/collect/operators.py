@@ -41,8 +41,8 @@ class OperatorCollector(Collector):
 
     Args:
         is_forked: whether this is a forked process. Its parent's recording says how torch was built.
-        is_worker: whether it is a DataLoader's worker, which may run 150,000 operators a second. They are
-            recorded in windows of time then, that cost it little.
+        is_worker: whether it is a DataLoader's worker, which may run 150,000 operators a second. Then they
+            are recorded only in windows of time, so that recording costs little.
     """
 
     name = "operators"

@@ -177,10 +177,10 @@ def _limited(recording: Recording) -> list[Losses]:
         return []
     reason = (
         f"operators of this worker were recorded for {duration(windows.recorded_ns())} of "
-        f"{duration(max(recording.last_ns - start_ns, 0))}, so that recording them costs it about 1 %: their "
-        "calls and times are of that part"
+        f"{duration(max(recording.last_ns - start_ns, 0))}, so that recording costs about 1 %: calls and "
+        "times are those of that part"
     )
-    remedy = "with num_workers=0 the main process runs them, and records all"
+    remedy = "use num_workers=0: the main process then runs and records all of them"
     return [Losses.one("operators", reason, -1, remedy)]
 
 

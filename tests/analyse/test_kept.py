@@ -1,4 +1,4 @@
-"""Drift of step times and spikes that come again, from tables made by hand."""
+"""Drift of step times and regular spikes, from tables made by hand."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_the_line_that_grows_is_named_with_its_time_in_a_step(every: int) -> Non
     assert line.time_ns == 1e6 * (sum(last) / len(last) - sum(first) / len(first))
 
 
-def test_what_does_not_grow_is_no_drift() -> None:
+def test_steady_steps_have_no_drift() -> None:
     steady = KeptPart("run.perfprobe", [stretch(at, 5_000_000) for at in range(40)], [], [], 4_000, [])
     assert not drift_of([steady]).is_clear
 
@@ -75,7 +75,7 @@ def spikes(numbers: Sequence[int], line: Line) -> list[Any]:
         ((7, 8, 9, 10, 11), None),  # one stretch of time
     ],
 )
-def test_spikes_that_come_again_say_after_how_many_steps(numbers: Sequence[int], every: int | None) -> None:
+def test_regular_spikes_are_found_with_their_distance(numbers: Sequence[int], every: int | None) -> None:
     rows = cause_rows([*spikes(numbers, HEAVY), *spikes([2, 5], REST)])
     assert [(row.line, row.steps, row.every) for row in rows] == [
         (HEAVY, len(numbers), every),

@@ -15,7 +15,7 @@ def test_the_nearest_rank_is_taken() -> None:
 
 
 @pytest.mark.parametrize("percent", [1, 50, 95, 99, 100])
-def test_at_least_so_many_values_are_not_larger_and_no_smaller_one_has_that(percent: int) -> None:
+def test_the_percentile_is_the_smallest_value_with_enough_values_up_to_it(percent: int) -> None:
     for count in range(1, 200):
         place = int(rank(count, percent))
         assert (place + 1) * 100 >= count * percent

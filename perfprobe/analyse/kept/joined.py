@@ -96,7 +96,7 @@ class _Sums(NamedTuple):
 
 
 def _sums(parts: Sequence[KeptPart], stretches: Sequence[Stretch]) -> Iterator[_Sums]:
-    """What was added up each time. Sums may be written less often than stretches of steps end."""
+    """The sums of each time at which they were written, which may be rarer than stretches of steps."""
     by_time: dict[float, Counter[Line]] = defaultdict(Counter)
     for part in parts:
         for until_s, line, time_ns in part.lines:

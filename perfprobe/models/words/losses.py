@@ -44,8 +44,8 @@ REASONS: dict[str, str] = {
     "DataLoader workers were not recorded": "With `--children off` or a block of `perfprobe.profile`, the "
     "time of workers is not in the report.",
     "operators of this worker were recorded for": "A DataLoader's worker that runs many small operators "
-    "records them in windows of time, so that recording costs it little. Shares hold, counts and sums are of "
-    "these windows.",
+    "records them in windows of time, so that recording costs little. Shares are right; counts and sums "
+    "cover these windows only.",
     "child processes were not recorded": "Programs started with `subprocess` or a launcher are not "
     "followed. The remedy names the command that records them.",
     "graphs compiled with cpp_wrapper": "C++ code calls these kernels without torch's dispatcher, so no "

@@ -44,9 +44,9 @@ class SlowStepRow:
 
 @frozen(kw_only=True)
 class CauseRow:
-    """Slow steps with the same line. more_ns: what they took longer, together.
+    """Slow steps with the same line. more_ns: by how much they took longer, together.
 
-    every: the number of steps from one to the next, where at least four come at the same distance.
+    every: the number of steps from one to the next, if at least four come at the same distance.
     """
 
     line: Line | None = place()
@@ -127,7 +127,7 @@ def cause_rows(rows: Sequence[SlowStepRow]) -> list[CauseRow]:
 
 
 def _distance(steps: Sequence[int]) -> int | None:
-    """How many steps lie between these, if they come again and again: some may be missing or additional."""
+    """The distance of steps that come at regular intervals, even if some are missing or extra; or None."""
     apart = Counter(behind - before for before, behind in pairwise(sorted(set(steps))))
     if not apart:
         return None
