@@ -43,7 +43,7 @@ void every_error_has_its_reason_and_remedy() {
       {EMFILE, "too many open files", "ulimit -n"},
       {ENFILE, "the machine has too many open files", "fs.file-max"},
       {ENOSYS, "no perf_event_open", "CONFIG_PERF_EVENTS"},
-      {EBUSY, "another tool has the counters", "kernel.nmi_watchdog=0"},
+      {EBUSY, "another tool holds the counters", "kernel.nmi_watchdog=0"},
       {ENOSPC, "hardware breakpoints", "other profilers"},
       {ENOMEM, "no memory", "free memory"},
       {EIO, "Input/output error", "man 2 perf_event_open"},
