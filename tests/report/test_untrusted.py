@@ -55,7 +55,7 @@ def test_a_file_cut_at_every_byte(tmp_path: Path) -> None:
             assert outcome(path, b"").startswith("error: neither a perfprobe recording, a trace nor a .ps")
         elif size < 12:
             assert outcome(path, data[:size]).startswith("error: the recording ends before its first block")
-        elif size % 16 == 0:
+        elif size % 64 == 0:  # only read at the others: a report takes 20 ms
             assert "Incomplete: " in outcome(path, data[:size])
         else:
             path.write_bytes(data[:size])
@@ -65,7 +65,7 @@ def test_a_file_cut_at_every_byte(tmp_path: Path) -> None:
 def test_every_flipped_byte_is_noticed(tmp_path: Path) -> None:
     data = training().encode(2)
     whole = outcome(tmp_path / "whole.perfprobe", data)
-    for at in range(0, len(data), 11):
+    for at in range(0, len(data), 29):
         harmed = data[:at] + bytes([data[at] ^ 0x41]) + data[at + 1 :]
         assert outcome(tmp_path / "flipped.perfprobe", harmed) != whole, at
 
@@ -103,7 +103,7 @@ def test_damaged_data_with_a_correct_checksum(tmp_path: Path, seed: int, of_gpus
     good = gpu_payloads() if of_gpus else payloads()
     tracemalloc.start()
     try:
-        for _ in range(40):
+        for _ in range(14):
             harmed = list(good)
             for _ in range(rng.choice([1, 1, 2, 5])):
                 at = rng.randrange(len(harmed))
