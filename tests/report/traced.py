@@ -23,7 +23,8 @@ US, MS = 1000, 1_000_000
 START_NS = 5_000_000_000_123  # the clock of a machine that has been up for a while
 STEPS, STEP_NS = 3, 10 * MS
 LOST = {  # what a trace does not hold
-    *("functions", "calls", "signature_values", "operand_reuse", "autograd_windows", "progress"),
+    *("functions", "calls", "signature_values", "operand_reuse", "autograd_windows", "operator_windows"),
+    *("progress",),
     *("thread_times", "processor_times", "thread_activity", "live_steps"),
     *("memory", "memory_traffic", "counters", "native_samples", "native_functions"),
     *("sample_sums", "operator_sums", "step_sums"),
