@@ -327,7 +327,8 @@ class Program:
 
     def blocks(self, block_rows: int = 3600) -> list[bytes]:
         """The blocks of the recording in order. Each operators block has rows of one thread."""
-        out = [table_block(name, self._columns(name)) for name in TABLES if self._tables.get(name)]
+        defined = [name for name in TABLES if self._tables.get(name) and name != MemoryRows.table_name]
+        out = [table_block(name, self._columns(name)) for name in defined]
         if self.meta:
             values = [json.dumps(value) for value in self.meta.values()]
             out.append(table_block("meta", {"key": list(self.meta), "value": values}))
@@ -337,7 +338,19 @@ class Program:
                 out.append(table_block("operators", {name: [r[name] for r in part] for name in part[0]}))
                 part = []
             part += [row] if row is not None else []
+        out += self._memory_blocks(block_rows)
         out += self._closing_blocks()
+        return out
+
+    def _memory_blocks(self, block_rows: int) -> list[bytes]:
+        """Each has rows of one thread."""
+        names, out = TABLES["memory"], []
+        rows = [dict(zip(names, row, strict=True)) for row in self._tables.get("memory", [])]
+        for thread in sorted({row["thread"] for row in rows}):
+            own = [row for row in rows if row["thread"] == thread]
+            for first in range(0, len(own), block_rows):
+                part = own[first : first + block_rows]
+                out.append(table_block("memory", {name: [row[name] for row in part] for name in names}))
         return out
 
     def encode(self, block_rows: int = 3600) -> bytes:

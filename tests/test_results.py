@@ -58,9 +58,9 @@ def test_each_pass_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     readings: list[int] = []
     read = passes.read
 
-    def counted(trace: Trace, watchers: Collection[passes.Watcher]) -> Losses:
+    def counted(trace: Trace, watchers: Collection[passes.Watcher], with_memory: bool) -> Losses:
         readings.append(len(watchers))
-        return read(trace, watchers)
+        return read(trace, watchers, with_memory)
 
     monkeypatch.setattr(passes, "read", counted)
     results = Results(training().recording(tmp_path).path)

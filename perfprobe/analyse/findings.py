@@ -93,13 +93,15 @@ class Pass(NamedTuple):
 
     make: with `watches`, a function that makes the watcher, otherwise one that makes the finding. Its
     arguments are the trace, `Asked`, and the findings in `needs`. A watcher that needs findings costs one
-    more reading of all operators. by: the fields of `Asked` on which the finding depends.
+    more reading of all operators. by: the fields of `Asked` on which the finding depends. sums_bytes: whether
+    the watcher sums what operators allocated and freed.
     """
 
     make: Callable[..., Any]
     needs: tuple[type, ...] = ()
     watches: bool = False
     by: tuple[str, ...] = ()
+    sums_bytes: bool = False
 
 
 _BY_ROWS = ("group", "focus")
@@ -107,7 +109,10 @@ _BY_ROWS = ("group", "focus")
 PASSES: dict[type, Pass] = {
     Totals: Pass(lambda trace, asked: SumsOfAll(), watches=True),
     OperatorRows: Pass(
-        lambda trace, asked: RowsOfOperators(trace, asked.group, asked.focus), watches=True, by=_BY_ROWS
+        lambda trace, asked: RowsOfOperators(trace, asked.group, asked.focus),
+        watches=True,
+        by=_BY_ROWS,
+        sums_bytes=True,
     ),
     Between: Pass(lambda trace, asked: BetweenOperators(trace), watches=True),
     Calling: Pass(lambda trace, asked: CallingStructure(trace), watches=True),
@@ -136,6 +141,7 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, times, totals: RowsInSteps(trace, times, totals),
         needs=(StepTimes, Totals),
         watches=True,
+        sums_bytes=True,
     ),
     StepMarks: Pass(lambda trace, asked: MarkWatch(trace), watches=True),
     PeerTimes: Pass(lambda trace, asked, times: PeerWatch(trace, times), needs=(StepTimes,), watches=True),
@@ -230,19 +236,22 @@ class Analysis:
         watchers = {key: self._made(kind, asked) for kind, key in keys.items() if key not in self._known}
         if not watchers:
             return
-        self._losses = read(self.trace, watchers.values())
+        is_summed = any(PASSES[kind].sums_bytes for kind in kinds if keys[kind] in watchers)
+        self._losses = read(self.trace, watchers.values(), is_summed)
         self._known |= {key: watcher.result() for key, watcher in watchers.items()}
 
 
-def read(trace: Trace, watchers: Iterable[Watcher]) -> Losses:
+def read(trace: Trace, watchers: Iterable[Watcher], with_memory: bool = True) -> Losses:
     """Show all operators to the watchers, and return the losses known after reading them.
+
+    with_memory: see `Trace.operators`.
 
     Raises:
         InputError: the trace cannot be read.
     """
     losses: list[Losses] = []
     same_text = same_signatures(trace)
-    for batch in trace.operators(losses):
+    for batch in trace.operators(losses, with_memory):
         batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
         for watcher in watchers:
             watcher.add(batch)

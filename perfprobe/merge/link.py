@@ -26,7 +26,7 @@ from perfprobe.merge.recording_cost import RecordingCost
 from perfprobe.merge.reduction import GradientReduction
 from perfprobe.merge.rpc import RpcBackward
 from perfprobe.merge.sources import Matching
-from perfprobe.merge.storages import tensor_memory
+from perfprobe.merge.tensor_memory import tensor_memory
 from perfprobe.merge.uncounted import uncounted
 from perfprobe.merge.user_lines import sites
 from perfprobe.support.units import duration
@@ -96,13 +96,16 @@ class Linker:
         self._gpu_times = gpu_times
         self._memory = memory
 
-    def stream(self, losses: list[Losses]) -> Iterator[LinkedOperators]:
-        """Yields all operators, linked. At the end, appends what could not be linked to `losses`."""
+    def stream(self, losses: list[Losses], with_memory: bool = True) -> Iterator[LinkedOperators]:
+        """Yields all operators, linked. At the end, appends what could not be linked to `losses`.
+
+        with_memory: whether their own allocated and freed bytes are wanted, which memory is read for.
+        """
         nesting, cpu_nesting, cost = Nesting(), Nesting(), RecordingCost(self._recording)
         functions = PythonFunctions(self._recording, self._origins.compiling)
         reduction, rpc = GradientReduction(self._recording, self._sites), RpcBackward(self._recording)
         all_timed = self._recording.text("recording", "cpu_time") == "all"
-        memory = None if self._memory is None else OwnMemory(self._memory.storages)
+        memory = None if self._memory is None or not with_memory else OwnMemory(self._memory)
         backwards = 0
         last_ns = self._recording.last_ns
         first = 0

@@ -1,86 +1,149 @@
-"""Pairs allocations with frees, so that each storage has a start and an end.
+"""Pairs allocations with frees: each storage with its beginning and end, in stretches of time.
 
-Addresses are reused, so rows are paired by address and time: a free ends the last allocation before it. A
-free without an allocation before it is of a storage older than the recording, and is left out.
+Addresses are reused, so rows are paired by address and time: a free ends the allocation before it. The free
+of a storage that is older than the recording has none before it, and is left out. Only the storages that are
+alive are kept from one stretch to the next.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
 import numpy as np
 
-from perfprobe.tables.columns import Int64, Mask
-from perfprobe.tables.events import Losses
-from perfprobe.tables.memory import MemoryEvent, MemoryRows, Storages, TensorMemory
-from perfprobe.tables.recording import Recording
+from perfprobe.merge.memory_order import FEWEST_ROWS, FOREVER_NS, in_order
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, among
+from perfprobe.tables.events import Threads
+from perfprobe.tables.memory import MemoryBlocks, MemoryChanges, MemoryEvent, MemoryRows, NumberedStorages
+from perfprobe.tables.recording import Recording, in_range
+from perfprobe.tables.stacks import Stacks
 
-_LARGEST_BYTES = 1 << 46  # larger sizes come from damaged files; a few of them would overflow sums
-
-
-def tensor_memory(recording: Recording) -> tuple[TensorMemory | None, tuple[Losses, ...]]:
-    """Returns the storages, None if no memory was recorded, and losses."""
-    rows = recording[MemoryRows]
-    is_sound = (rows.size_bytes <= _LARGEST_BYTES) & (rows.time_ns >= 0)
-    if not bool(is_sound.all()):  # millions of rows are copied only if some are left out
-        rows = rows.take(is_sound)
-    if len(rows) == 0:
-        return None, ()
-    rows = rows.take(np.lexsort((rows.time_ns, rows.storage)))
-    is_change = (rows.event == MemoryEvent.ALLOCATED) | (rows.event == MemoryEvent.FREED)
-    changes, names = rows.take(is_change), rows.take(~is_change)
-    begins, end_ns, freed_thread, lost = _ends(changes)
-    own = changes.take(begins)
-    named, older_bytes = _named(own, end_ns, names)
-    order = np.argsort(own.time_ns, kind="stable")
-    found = Storages(
-        start_ns=own.time_ns[order],
-        end_ns=end_ns[order],
-        thread=own.thread[order],
-        freed_thread=freed_thread[order],
-        size_bytes=own.size_bytes[order],
-        stack=own.stack[order],
-        named=named[order],
-    )
-    reason = "frees not recorded: their storages end at the next allocation at the same address"
-    losses = (Losses.one("memory", reason, lost),) if lost else ()
-    return TensorMemory(found, older_bytes), losses
+_LARGEST_BYTES = 1 << 46  # larger sizes are damaged, and a few of them would make sums overflow
 
 
-def _ends(rows: MemoryRows) -> tuple[Mask, Int64, np.ndarray, int]:
-    """Returns which rows are allocations, end and thread of each free, and how many frees are missing."""
-    is_begin = rows.event == MemoryEvent.ALLOCATED
-    follows = np.zeros(len(rows), np.bool_)
-    follows[:-1] = rows.storage[1:] == rows.storage[:-1]
-    following = np.minimum(np.arange(1, len(rows) + 1), max(len(rows) - 1, 0))
-    end_ns = np.where(follows, rows.time_ns[following], -1)[is_begin]
-    is_lost = follows & is_begin[following] if len(rows) else follows
-    thread = np.where(follows & ~is_lost, rows.thread[following], -1).astype(np.int32)[is_begin]
-    return is_begin, end_ns, thread, int(np.count_nonzero(is_lost & is_begin))
+@dataclass
+class PairedRows:
+    """Yields the stretches.
 
-
-def _named(own: MemoryRows, end_ns: Int64, names: MemoryRows) -> tuple[np.ndarray, int]:
-    """Returns what each storage holds (a parameter, a buffer or 0), and the bytes of parameters and buffers
-    whose allocation was not recorded.
+    lost: frees that are missing. strays: rows with invalid references. older_bytes: size of parameters and
+    buffers found that no row allocated. All are known once the last stretch has been read.
     """
-    named = np.zeros(len(own), np.int8)
-    if len(names) == 0:
-        return named, 0
-    # Both are ordered by storage and time. A row of `names` belongs to the last allocation before it.
-    place = np.zeros(len(names), np.intp)
-    keys = np.append(own.storage, names.storage)
-    order = np.lexsort((np.append(np.zeros(len(own)), np.ones(len(names))), _times(own, names), keys))
-    last = np.maximum.accumulate(np.where(order < len(own), order, -1))
-    is_name = order >= len(own)
-    place[order[is_name] - len(own)] = last[is_name]
-    known = (
-        (place >= 0) & (own.storage[place] == names.storage) if len(own) else np.zeros(len(names), np.bool_)
+
+    recording: Recording
+    blocks: MemoryBlocks
+    lost: int = 0
+    strays: int = 0
+    older_bytes: int = 0
+    _begun: int = 0
+    _older: set[int] = field(default_factory=set)
+    _alive: NumberedStorages = field(default_factory=NumberedStorages.empty)  # sorted by address
+
+    def __iter__(self) -> Iterator[MemoryChanges]:
+        for rows, until_ns in in_order(self.blocks, lambda: max(FEWEST_ROWS, len(self._alive) // 2)):
+            begun, ended = self._paired(self._sound(rows))
+            if until_ns >= FOREVER_NS:
+                ended = NumberedStorages.concat([ended, self._alive])
+            yield MemoryChanges(begun, ended, until_ns)
+
+    def _sound(self, rows: MemoryRows) -> MemoryRows:
+        is_sound = (rows.size_bytes <= _LARGEST_BYTES) & (rows.time_ns >= 0)
+        rows = rows if bool(is_sound.all()) else rows.take(is_sound)
+        thread, stray_threads = in_range(rows.thread, len(self.recording[Threads]))
+        stack, stray_stacks = in_range(rows.stack, len(self.recording[Stacks]))
+        self.strays += stray_threads + stray_stacks
+        if stray_threads + stray_stacks == 0:
+            return rows
+        return MemoryRows(**{**rows.columns(), "thread": thread, "stack": stack})
+
+    def _paired(self, rows: MemoryRows) -> tuple[NumberedStorages, NumberedStorages]:
+        """The storages that begin, and those that end, in rows sorted by time."""
+        begins = np.flatnonzero(rows.event == MemoryEvent.ALLOCATED)
+        begins = begins[np.lexsort((rows.storage[begins], rows.time_ns[begins]))]
+        begun = _begun(rows.take(begins), self._begun)
+        self._begun += len(begun)
+        is_met = among(self._alive.storage, rows.storage)
+        known = NumberedStorages.concat([self._alive.take(is_met), begun])
+        place = np.append(np.full(len(known) - len(begins), -1, np.intp), begins)
+        end_ns, freed_thread = self._ends(known, place, rows)
+        named = self._named(known, end_ns, rows)
+        changed: dict[str, Any] = {"end_ns": end_ns, "freed_thread": freed_thread, "named": named}
+        known = NumberedStorages(**{**known.columns(), **changed})
+        is_ended = end_ns >= 0
+        alive = NumberedStorages.concat([self._alive.take(~is_met), known.take(~is_ended)])
+        self._alive = alive.take(np.argsort(alive.storage, kind="stable"))
+        ended = known.take(is_ended)
+        return begun, ended.take(np.argsort(ended.end_ns, kind="stable"))
+
+    def _ends(self, known: NumberedStorages, place: Rows, rows: MemoryRows) -> tuple[Int64, Int32]:
+        """When each storage ended and by which thread, -1 for neither. place: of its row; -1 if earlier."""
+        frees = np.flatnonzero(rows.event == MemoryEvent.FREED)
+        storage = np.append(known.storage, rows.storage[frees])
+        order = np.lexsort((np.append(place, frees), storage))
+        is_begin = order < len(known)
+        begins = np.flatnonzero(is_begin[:-1] & (storage[order[1:]] == storage[order[:-1]]))
+        own, following = order[begins], order[begins + 1]
+        is_lost = following < len(known)
+        self.lost += int(np.count_nonzero(is_lost))
+        time_ns = np.append(known.start_ns, rows.time_ns[frees])
+        thread = np.append(np.full(len(known), -1, np.int32), rows.thread[frees])
+        end_ns = np.full(len(known), -1, np.int64)
+        freed_thread = np.full(len(known), -1, np.int32)
+        end_ns[own], freed_thread[own] = time_ns[following], thread[following]
+        return end_ns, freed_thread
+
+    def _named(self, known: NumberedStorages, end_ns: Int64, rows: MemoryRows) -> Int8:
+        """What each storage was found to hold."""
+        is_name = (rows.event != MemoryEvent.ALLOCATED) & (rows.event != MemoryEvent.FREED)
+        named = known.named.copy()
+        if not bool(is_name.any()):
+            return named
+        names = rows.take(is_name)
+        names = names.take(np.lexsort((names.time_ns, names.storage)))
+        place = _last_before(known, names)
+        is_known = place >= 0
+        is_known[is_known] &= _alive_at(end_ns[place[is_known]], names.time_ns[is_known])
+        named[place[is_known]] = names.event[is_known]
+        self._note_older(names.take(~is_known))
+        return named
+
+    def _note_older(self, names: MemoryRows) -> None:
+        for storage, size_bytes in zip(names.storage.tolist(), names.size_bytes.tolist(), strict=True):
+            if storage not in self._older:
+                self._older.add(storage)
+                self.older_bytes += size_bytes
+
+
+def _begun(rows: MemoryRows, first: int) -> NumberedStorages:
+    return NumberedStorages(
+        start_ns=rows.time_ns,
+        end_ns=np.full(len(rows), -1, np.int64),
+        thread=rows.thread,
+        freed_thread=np.full(len(rows), -1, np.int32),
+        size_bytes=rows.size_bytes,
+        stack=rows.stack,
+        named=np.zeros(len(rows), np.int8),
+        number=np.arange(first, first + len(rows), dtype=np.int64),
+        storage=rows.storage,
     )
-    if len(own):
-        known &= (end_ns[place] < 0) | (end_ns[place] >= names.time_ns)
-    named[place[known]] = names.event[known]
-    older = names.take(~known)
-    first = np.append(True, older.storage[1:] != older.storage[:-1])[: len(older)]
-    return named, int(older.size_bytes[first].sum())
 
 
-def _times(own: MemoryRows, names: MemoryRows) -> Int64:
-    return np.append(own.time_ns, names.time_ns)
+def _last_before(known: NumberedStorages, names: MemoryRows) -> Rows:
+    """For each name the last allocation of its storage until then, -1 for none."""
+    storage = np.append(known.storage, names.storage)
+    time_ns = np.append(known.start_ns, names.time_ns)
+    is_name = np.arange(len(storage)) >= len(known)
+    order = np.lexsort((is_name, time_ns, storage))
+    place = np.arange(len(order))
+    last = np.maximum.accumulate(np.where(is_name[order], -1, place))
+    own = order[np.maximum(last, 0)]
+    own = np.where((last >= 0) & (storage[own] == storage[order]), own, -1)
+    found = np.full(len(names), -1, np.intp)
+    is_own = is_name[order]
+    found[order[is_own] - len(known)] = own[is_own]
+    return found
+
+
+def _alive_at(end_ns: Int64, time_ns: Int64) -> Mask:
+    return np.asarray((end_ns < 0) | (end_ns >= time_ns))

@@ -38,7 +38,7 @@ from perfprobe.tables.gpu import (
 )
 from perfprobe.tables.kept import OperatorSums, SampleSums, StepSums
 from perfprobe.tables.live_steps import LiveSteps
-from perfprobe.tables.memory import MemoryRows
+from perfprobe.tables.memory import MemoryBlocks, MemoryRows
 from perfprobe.tables.meta import End, Meta
 from perfprobe.tables.native_code import NativeFunctions, NativeSamples
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
@@ -58,11 +58,11 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
     *(Losses, Progress, AutogradWindows, OperatorWindows, Functions, Calls, Samples),
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
-    *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps, MemoryRows),
+    *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps),
     *(NativeFunctions, NativeSamples, Counters, MemoryTraffic),
     *(StepSums, OperatorSums, SampleSums),
 )
-STREAMED: tuple[type[Operators], ...] = (Operators, AutogradOperators)
+STREAMED: tuple[type[Table], ...] = (Operators, AutogradOperators, MemoryRows)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)
 _BY_NAME = {kind.table_name: kind for kind in (*IN_MEMORY, *OF_THE_WHOLE)}
 _IN_SNAPSHOTS = tuple(kind for kind in IN_MEMORY if "snapshot" in kind.dtypes)
@@ -91,7 +91,7 @@ class Definitions:
             return
         if kind in self._tables:
             self._count(kind, block.rows)
-        self.keep(_decoded(kind, block))
+        self.keep(decoded(kind, block))
 
     def keep(self, table: Table) -> None:
         """Adds these rows, of a table of `IN_MEMORY` or `OF_THE_WHOLE`."""
@@ -106,9 +106,14 @@ class Definitions:
             self._tables[kind].append(table)
 
     def recording(
-        self, path: str, stopped_at: str | None, rows: int, sources: Mapping[str, OperatorSource]
+        self,
+        path: str,
+        stopped_at: str | None,
+        rows: int,
+        sources: Mapping[str, OperatorSource],
+        memory: MemoryBlocks | None = None,
     ) -> Recording:
-        """Makes the recording from all that was read. sources: yield the rows of streamed tables."""
+        """Makes the recording from all that was read. sources: yield the rows of operators' tables."""
         joined = {kind: kind.concat(parts) for kind, parts in self._tables.items()}
         sizes = {kind: len(table) for kind, table in joined.items()}
         repaired = {kind: _repaired(table, sizes) for kind, table in joined.items()}
@@ -126,6 +131,7 @@ class Definitions:
             operator_rows=rows,
             source=sources[Operators.table_name],
             autograd_source=sources[AutogradOperators.table_name],
+            memory=memory,
         )
 
     def _count(self, kind: type[Table], rows: int) -> None:
@@ -165,7 +171,8 @@ def _last_ns(progress: Table) -> int:
     return int(times_ns[-1]) if len(times_ns) else -1
 
 
-def _decoded(kind: type[SomeTable], block: Block) -> SomeTable:
+def decoded(kind: type[SomeTable], block: Block) -> SomeTable:
+    """Returns the rows of a block as this table. Raises DamagedError."""
     columns: dict[str, npt.NDArray[Any]] = {}
     for name, dtype in kind.dtypes.items():
         if dtype == TEXT:

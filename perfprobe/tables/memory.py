@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from enum import IntEnum
+from typing import NamedTuple
+
+import numpy as np
 
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import MOST_EVENTS, Combine, Int8, Int32, Int64, Table, column
@@ -31,6 +35,25 @@ class MemoryRows(Table, name="memory", most_rows=MOST_EVENTS):
     stack: Int32 = column("for an allocation outside of operators, the Python stack", Stacks)
 
 
+@frozen
+class MemoryBlocks:
+    """The rows of `MemoryRows`, which stay in the file until a block of them is read.
+
+    first_ns, last_ns: the least and the highest time in each block. read: its rows, by its number.
+    """
+
+    first_ns: Int64
+    last_ns: Int64
+    read: Callable[[int], MemoryRows]
+
+    @classmethod
+    def of(cls, *blocks: MemoryRows) -> MemoryBlocks:
+        """Blocks that are in memory, none of them empty."""
+        first_ns = np.array([int(block.time_ns.min()) for block in blocks], np.int64)
+        last_ns = np.array([int(block.time_ns.max()) for block in blocks], np.int64)
+        return cls(first_ns, last_ns, lambda number: blocks[number])
+
+
 class Storages(Table):
     """Storages, each from allocation to free, ordered by time of allocation."""
 
@@ -43,11 +66,47 @@ class Storages(Table):
     named: Int8 = column("`MemoryEvent.PARAMETER` or `BUFFER` if it holds one, else 0")
 
 
+class NumberedStorages(Storages):
+    """Storages that are known by their number."""
+
+    number: Int64 = column("its place in the order of allocation")
+    storage: Int64 = column("as in `MemoryRows`")
+
+
+class MemoryChanges(NamedTuple):
+    """What happened in a stretch of time. The stretches follow each other.
+
+    begun: storages allocated in it, by time, not ended yet. ended: those that were freed in it, with all that
+    is known of them; in the last stretch also those that were never freed. until_ns: its end.
+    """
+
+    begun: NumberedStorages
+    ended: NumberedStorages
+    until_ns: int
+
+
 @frozen
 class TensorMemory:
-    """The storages. older_bytes: size of parameters and buffers allocated before the recording."""
+    """Memory of tensors, read from the file in stretches of time.
 
-    storages: Storages
+    Attributes:
+        changes: yields the stretches in order. Raises InputError if the file can no longer be read.
+        allocations: number of storages.
+        allocated_bytes: sum of their sizes.
+        held_bytes: what was alive at the end.
+        peak_bytes: the most that was held at once.
+        peak_ns: when that was.
+        moments_ns: the highest moments of at most 1,000 equal stretches of time.
+        older_bytes: size of parameters and buffers found that are older than the recording.
+    """
+
+    changes: Callable[[], Iterator[MemoryChanges]]
+    allocations: int
+    allocated_bytes: int
+    held_bytes: int
+    peak_bytes: int
+    peak_ns: int
+    moments_ns: Int64
     older_bytes: int
 
 

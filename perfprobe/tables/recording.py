@@ -13,6 +13,7 @@ import numpy.typing as npt
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64, Mask, SomeTable, Table
 from perfprobe.tables.events import Losses, Operators, Threads
+from perfprobe.tables.memory import MemoryBlocks
 
 OperatorSource: TypeAlias = Callable[[Sequence[str]], Iterator[dict[str, npt.NDArray[Any]]]]
 
@@ -21,7 +22,7 @@ _LARGEST_NUMBER = 2**63
 
 @frozen
 class Recording:
-    """Tables and meta in memory; operators are streamed.
+    """Tables and meta in memory; operators and rows of memory are streamed.
 
     Attributes:
         tables: by class, see `__getitem__`.
@@ -30,6 +31,7 @@ class Recording:
         stopped_at: why reading ended before the end of the file; None if it did not.
         operator_rows: number of rows that `operators` yields.
         damaged: number of invalid ids of operators, by column. Reading operators fills it.
+        memory: the rows of memory; None if there are none.
     """
 
     path: str
@@ -42,6 +44,7 @@ class Recording:
     source: OperatorSource
     autograd_source: OperatorSource | None = None
     damaged: dict[str, int] = field(default_factory=dict)
+    memory: MemoryBlocks | None = None
 
     def __getitem__(self, kind: type[SomeTable]) -> SomeTable:
         """Returns the table of this class, `recording[Kernels]`; without rows if nothing was recorded."""

@@ -41,8 +41,9 @@ import numpy.typing as npt
 
 from perfprobe.support.errors import InputError
 from perfprobe.tables.blocks import Block
-from perfprobe.tables.definitions import STREAMED, Definitions
-from perfprobe.tables.events import Operators
+from perfprobe.tables.definitions import Definitions, decoded
+from perfprobe.tables.events import AutogradOperators, Operators
+from perfprobe.tables.memory import MemoryBlocks, MemoryRows
 from perfprobe.tables.opened import OpenedFile, regular_file
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.varints import DamagedError
@@ -58,6 +59,7 @@ _FIRST_BLOCKS = 32  # blocks that hold what is written at the start
 _VERSION = struct.Struct("<H")
 _BLOCK_HEAD = struct.Struct("<III")
 _REQUIRED = ("start_ns", "end_ns", "thread", "depth", "name")
+_OPERATORS = (Operators.table_name, AutogradOperators.table_name)
 
 
 class _Place(NamedTuple):
@@ -150,7 +152,8 @@ def _check_head(file: BinaryIO, name: str) -> None:
 
 def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
     definitions = Definitions()
-    places: dict[str, list[_Place]] = {kind.table_name: [] for kind in STREAMED}
+    places: dict[str, list[_Place]] = {table: [] for table in _OPERATORS}
+    memory = _MemoryPlaces(file)
     stopped_at = None
     offset = stream.tell()
     try:
@@ -158,6 +161,8 @@ def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
             block = Block(payload)
             if block.table in places:
                 places[block.table].append(_place(block, offset + _BLOCK_HEAD.size))
+            elif block.table == MemoryRows.table_name:
+                memory.add(block, offset + _BLOCK_HEAD.size)
             else:
                 definitions.add(block)
             offset += _BLOCK_HEAD.size + len(payload)
@@ -165,7 +170,7 @@ def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
         stopped_at = f"{error} (at byte {offset:,} of {os.fstat(stream.fileno()).st_size:,})"
     rows = sum(place.rows for place in places[Operators.table_name])
     sources = {table: partial(_batches, file, found) for table, found in places.items()}
-    return definitions.recording(file.name, stopped_at, rows, sources)
+    return definitions.recording(file.name, stopped_at, rows, sources, memory.blocks())
 
 
 def _payloads(file: BinaryIO) -> Iterator[bytes]:
@@ -194,6 +199,42 @@ def _place(block: Block, offset: int) -> _Place:
         if name not in block:
             raise DamagedError(f"a block of operators has no column {name}")
     return _Place(offset, len(block.payload), block.rows)
+
+
+class _MemoryPlaces:
+    """The blocks of memory's rows, by the place of their payloads in the file."""
+
+    def __init__(self, file: OpenedFile) -> None:
+        self._file = file
+        self._places: list[_Place] = []
+        self._spans: list[tuple[int, int]] = []
+        self._rows = 0
+
+    def add(self, block: Block, offset: int) -> None:
+        """The next block. Raises DamagedError."""
+        self._rows += block.rows
+        if block.rows > MOST_BLOCK_ROWS or self._rows > (MemoryRows.most_rows or 0):
+            raise DamagedError("there are more memory than any writer makes")
+        if block.rows:
+            times_ns = np.empty(block.rows, np.int64)
+            block.read_into("time_ns", times_ns)
+            self._places.append(_Place(offset, len(block.payload), block.rows))
+            self._spans.append((int(times_ns.min()), int(times_ns.max())))
+
+    def blocks(self) -> MemoryBlocks | None:
+        """All of them; None if there are none."""
+        if not self._places:
+            return None
+        first_ns, last_ns = np.array(self._spans, np.int64).T
+        return MemoryBlocks(first_ns, last_ns, self._read)
+
+    def _read(self, number: int) -> MemoryRows:
+        place = self._places[number]
+        try:
+            return decoded(MemoryRows, Block(self._file.at(place.offset, place.size_bytes)))
+        except (OSError, DamagedError) as error:
+            what = f"the rows of memory cannot be read: {error}"
+            raise InputError(what, self._file.name, "record again") from error
 
 
 def _batches(

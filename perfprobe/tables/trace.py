@@ -116,7 +116,8 @@ class Trace:
     """Linked operators, streamed, and the names behind their ids.
 
     Attributes:
-        stream: yields the linked operators; at the end appends what could not be linked.
+        stream: yields the linked operators, with or without what they allocated and freed; at the end appends
+            what could not be linked.
         sources: how observer and autograd profiler differ; None if only one of them recorded.
         python: Python functions; None if neither functions nor stacks were recorded.
         gpu: None if no GPU was recorded.
@@ -128,7 +129,7 @@ class Trace:
     recording: Recording
     sites: Sites
     module_texts: Sequence[str]
-    stream: Callable[[list[Losses]], Iterator[LinkedOperators]]
+    stream: Callable[[list[Losses], bool], Iterator[LinkedOperators]]
     sources: Sources | None = None
     python: PythonCode | None = None
     gpu: GpuLinks | None = None
@@ -136,12 +137,19 @@ class Trace:
     memory: TensorMemory | None = None
     children_ran: tuple[Int64, Int64] | None = None
 
-    def operators(self, losses: list[Losses] | None = None) -> Iterator[LinkedOperators]:
+    def operators(
+        self, losses: list[Losses] | None = None, with_memory: bool = True
+    ) -> Iterator[LinkedOperators]:
         """Yields all operators in batches. After the last one, appends what could not be linked to `losses`.
 
-        Raises InputError if the recording can no longer be read.
+        Args:
+            with_memory: whether bytes that operators allocated and freed are wanted. They cost one reading of
+                memory if it was recorded; without, the autograd profiler's are there, else -1.
+
+        Raises:
+            InputError: the recording can no longer be read.
         """
-        return self.stream([] if losses is None else losses)
+        return self.stream([] if losses is None else losses, with_memory)
 
     def line(self, frame: int) -> Line | None:
         """Returns the place of a frame id; None for -1."""

@@ -16,6 +16,7 @@ from perfprobe.tables import storage
 from perfprobe.tables.memory import MemoryUse, Storages
 from perfprobe.tables.strings import Strings
 from tests.collect import runs
+from tests.merge.stored import storages_of
 
 PROGRAM = """\
 import os, threading, tracemalloc
@@ -63,7 +64,7 @@ print(kept[0].clone().resize_(2000).shape)
 def storages(path: Path) -> Storages:
     memory = link(storage.read(path)).memory
     assert memory is not None
-    return memory.storages
+    return storages_of(memory)
 
 
 def test_forks_threads_workers_and_tracemalloc_behave_as_without_recording(tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from perfprobe.merge.storages import tensor_memory
-from perfprobe.tables.memory import MemoryEvent, MemoryRows, Storages
+from perfprobe.merge import memory_order, storages
+from perfprobe.merge.tensor_memory import tensor_memory
+from perfprobe.tables.events import Threads
+from perfprobe.tables.memory import MemoryBlocks, MemoryEvent, MemoryRows, Storages
 from perfprobe.tables.recording import Recording
+from tests.merge.stored import storages_of
 
 A, F, P = MemoryEvent.ALLOCATED, MemoryEvent.FREED, MemoryEvent.PARAMETER
 
@@ -26,7 +29,12 @@ def recording(*rows: tuple[int, int, int, int]) -> Recording:
         size_bytes=size_bytes,
         stack=np.full(len(rows), -1, np.int32),
     )
-    return Recording("", {MemoryRows: table}, {}, True, 0, None, 0, lambda _: iter(()))
+    none = np.zeros(1, np.int32)
+    threads = Threads(np.zeros(1, np.int64), none, none)
+    blocks = [table.take(slice(first, first + 7)) for first in range(0, len(table), 7)]
+    found = MemoryBlocks.of(*blocks) if blocks else None
+    tables = {Threads: threads}
+    return Recording("", tables, {}, True, 0, None, 0, lambda _: iter(()), memory=found)
 
 
 def spans(found: Storages) -> list[tuple[int, int, int]]:
@@ -36,21 +44,21 @@ def spans(found: Storages) -> list[tuple[int, int, int]]:
 def test_a_reused_address_is_two_storages() -> None:
     memory, losses = tensor_memory(recording((1, A, 7, 100), (2, F, 7, -1), (3, A, 7, 50), (4, A, 8, 10)))
     assert memory is not None
-    assert spans(memory.storages) == [(1, 2, 100), (3, -1, 50), (4, -1, 10)]
+    assert spans(storages_of(memory)) == [(1, 2, 100), (3, -1, 50), (4, -1, 10)]
     assert losses == ()
 
 
 def test_the_free_of_an_older_storage_is_left_out() -> None:
     memory, _ = tensor_memory(recording((1, F, 7, -1), (2, A, 7, 50)))
     assert memory is not None
-    assert spans(memory.storages) == [(2, -1, 50)]
+    assert spans(storages_of(memory)) == [(2, -1, 50)]
 
 
 def test_a_missing_free_ends_with_the_next_allocation_and_is_a_loss() -> None:
     memory, losses = tensor_memory(recording((1, A, 7, 100), (5, A, 7, 50)))
     assert memory is not None
-    assert spans(memory.storages) == [(1, 5, 100), (5, -1, 50)]
-    assert memory.storages.freed_thread.tolist() == [-1, -1]
+    assert spans(storages_of(memory)) == [(1, 5, 100), (5, -1, 50)]
+    assert storages_of(memory).freed_thread.tolist() == [-1, -1]
     assert [losses[0].count.tolist(), losses[0].source.tolist()] == [[1], ["memory"]]
 
 
@@ -58,14 +66,14 @@ def test_a_parameter_names_the_storage_that_is_alive_then() -> None:
     rows = ((1, A, 7, 100), (2, F, 7, -1), (3, A, 7, 50), (4, P, 7, 50), (5, P, 9, 30), (6, P, 9, 30))
     memory, _ = tensor_memory(recording(*rows))
     assert memory is not None
-    assert memory.storages.named.tolist() == [0, P]
-    assert memory.older_bytes == 30  # counted once, though there are two rows
+    assert storages_of(memory).named.tolist() == [0, P]
+    assert memory.older_bytes == 30  # once, though it was found twice
 
 
 def test_damaged_sizes_and_times_are_left_out() -> None:
     memory, _ = tensor_memory(recording((1, A, 7, 1 << 62), (-5, A, 8, 3), (2, A, 9, 3)))
     assert memory is not None
-    assert spans(memory.storages) == [(2, -1, 3)]
+    assert spans(storages_of(memory)) == [(2, -1, 3)]
 
 
 @pytest.mark.parametrize(
@@ -73,10 +81,15 @@ def test_damaged_sizes_and_times_are_left_out() -> None:
 )
 def test_without_allocations_nothing_is_found(rows: tuple[tuple[int, int, int, int], ...]) -> None:
     memory, _ = tensor_memory(recording(*rows))
-    assert memory is None or len(memory.storages) == 0
+    assert memory is None or (memory.allocations, len(storages_of(memory))) == (0, 0)
 
 
-def test_random_programs_agree_with_a_simple_heap() -> None:
+@pytest.mark.parametrize("is_shuffled", [False, True], ids=["in order", "shuffled"])
+def test_random_programs_agree_with_a_heap_kept_by_hand(
+    is_shuffled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (memory_order, storages):  # so that there are many stretches
+        monkeypatch.setattr(module, "FEWEST_ROWS", 16)
     chance = random.Random(3)
     alive: dict[int, tuple[int, int]] = {}
     rows, expected = [], []
@@ -90,8 +103,9 @@ def test_random_programs_agree_with_a_simple_heap() -> None:
             alive[storage] = time, chance.randrange(1, 1000)
             rows.append((time, A, storage, alive[storage][1]))
     expected += [(start, -1, size) for start, size in alive.values()]
-    chance.shuffle(rows)
+    if is_shuffled:
+        chance.shuffle(rows)
     memory, losses = tensor_memory(recording(*rows))
     assert memory is not None
-    assert spans(memory.storages) == sorted(expected)
+    assert spans(storages_of(memory)) == sorted(expected)
     assert losses == ()

@@ -20,6 +20,7 @@ from perfprobe.support.view import View
 from perfprobe.tables import storage
 from perfprobe.tables.definitions import IN_MEMORY
 from perfprobe.tables.events import Losses
+from perfprobe.tables.memory import MemoryRows
 from perfprobe.tables.steps import StepTimes
 from tests.analyse.test_gpu_traces import LINKED, WITHOUT_NAMES, folder
 from tests.report.traced import LOST, differences, traced, write
@@ -49,7 +50,7 @@ def test_all_tables_are_the_same(
 
 def test_every_table_is_in_it_or_named_as_missing(tmp_path: Path) -> None:
     held = {kind.table_name for kind in (*EVENTS, *HELD)}
-    assert {kind.table_name for kind in IN_MEMORY} - held == LOST
+    assert {kind.table_name for kind in (*IN_MEMORY, MemoryRows)} - held == LOST
     reasons = kineto.read(write(traced(), tmp_path))[Losses].reason.tolist()
     assert any("activity of threads" in reason for reason in reasons)
 

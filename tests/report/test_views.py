@@ -221,7 +221,7 @@ def with_autograd(batch: LinkedOperators) -> LinkedOperators:
 
 def test_both_sources_are_shown_side_by_side(tmp_path: Path) -> None:
     trace = link(training().recording(tmp_path))
-    both = replace(trace, stream=lambda losses: map(with_autograd, trace.stream(losses)))
+    both = replace(trace, stream=lambda *asked: map(with_autograd, trace.stream(*asked)))
     found = find(both, Hotspots)
     rows = table(render(found))
     assert rows[0][:4] == ["share", "self", "autograd self", "total"]
@@ -294,7 +294,7 @@ def test_much_tracing_is_noted(tmp_path: Path) -> None:
     def compiling(batch: LinkedOperators) -> LinkedOperators:
         return replace(batch, phase=np.full(len(batch), Phase.COMPILE, np.int8))
 
-    traced = replace(trace, stream=lambda losses: map(compiling, trace.stream(losses)))
+    traced = replace(trace, stream=lambda *asked: map(compiling, trace.stream(*asked)))
     for group in ("row", "line"):
         text = render(find(traced, Hotspots, group=group))
         assert "Phase compile: 100 % of operator time is torch.compile's tracing" in text

@@ -1,4 +1,4 @@
-"""How much memory is held at each moment: the peak, and the timeline."""
+"""What is held at each moment, by category."""
 
 from __future__ import annotations
 
@@ -6,62 +6,55 @@ import numpy as np
 
 from perfprobe.analyse.memory.categories import Lives, ends
 from perfprobe.analyse.memory.moments import NEVER_NS
-from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int64, Mask
-from perfprobe.tables.memory import MemoryCategory, MemoryTimeline, Storages
+from perfprobe.tables.memory import MemoryCategories, MemoryCategory, MemoryTimeline, Storages
 
-MOST_MOMENTS = 1000
-
-
-@frozen
-class Held:
-    """All changes of held memory, ordered by time, and how much is held after each."""
-
-    time_ns: Int64
-    held_bytes: Int64
-
-    @property
-    def peak(self) -> tuple[int, int]:
-        """The moment at which most was held, and how much that was."""
-        place = int(self.held_bytes.argmax())
-        return int(self.time_ns[place]), int(self.held_bytes[place])
-
-
-def held(storages: Storages) -> Held:
-    """Returns the changes; needs at least one storage. At equal times frees come before allocations."""
-    freed = storages.take(storages.end_ns >= 0)
-    time_ns = np.append(freed.end_ns, storages.start_ns)
-    change = np.append(-freed.size_bytes, storages.size_bytes)
-    order = np.argsort(time_ns, kind="stable")
-    return Held(time_ns[order], np.cumsum(change[order]))
+_KINDS = len(MemoryCategory)
 
 
 def alive(storages: Storages, time_ns: int) -> Mask:
-    """Returns which storages were alive at that time."""
+    """Which were alive then."""
     return np.asarray((storages.start_ns <= time_ns) & (time_ns < ends(storages)))
 
 
-def timeline(changes: Held, spans: Lives) -> MemoryTimeline:
-    """Returns held memory by category, at the highest moment of each of `MOST_MOMENTS` stretches of time.
+class HeldByCategory:
+    """Takes stretches of lives.
 
-    A category that holds nothing at a moment has no row.
+    Args:
+        peak_ns: when most was held.
+        moments_ns: the moments of the timeline.
     """
-    moments_ns = _highest(changes)
-    first = np.searchsorted(moments_ns, spans.start_ns, side="left")
-    last = np.searchsorted(moments_ns, np.minimum(spans.end_ns, NEVER_NS), side="left")
-    table = np.zeros((len(MemoryCategory), len(moments_ns) + 1), np.int64)
-    np.add.at(table, (spans.category, first), spans.size_bytes)
-    np.subtract.at(table, (spans.category, last), spans.size_bytes)
-    held_bytes = np.cumsum(table, axis=1)[:, :-1]
-    moment, category = np.nonzero(held_bytes.T)
-    return MemoryTimeline(moments_ns[moment], category.astype(np.int8), held_bytes[category, moment])
 
+    def __init__(self, peak_ns: int, moments_ns: Int64) -> None:
+        self._peak_ns, self._moments_ns = peak_ns, moments_ns
+        self._changes = np.zeros((_KINDS, len(moments_ns) + 1), np.int64)
+        self._at_peak = np.zeros((2, _KINDS), np.int64)  # storages and bytes
+        self._held = np.zeros(_KINDS, np.int64)
 
-def _highest(changes: Held) -> Int64:
-    """Returns the time of the highest moment in each stretch that has changes."""
-    begin_ns, end_ns = int(changes.time_ns[0]), int(changes.time_ns[-1])
-    width_ns = max((end_ns - begin_ns) // MOST_MOMENTS + 1, 1)
-    stretch = (changes.time_ns - begin_ns) // width_ns
-    order = np.lexsort((-np.arange(len(stretch)), changes.held_bytes, stretch))
-    is_last = np.append(stretch[order][1:] != stretch[order][:-1], True)
-    return np.sort(changes.time_ns[order[is_last]])
+    def add(self, spans: Lives) -> None:
+        """More of them."""
+        first = np.searchsorted(self._moments_ns, spans.start_ns, side="left")
+        last = np.searchsorted(self._moments_ns, np.minimum(spans.end_ns, NEVER_NS), side="left")
+        np.add.at(self._changes, (spans.category, first), spans.size_bytes)
+        np.subtract.at(self._changes, (spans.category, last), spans.size_bytes)
+        at_peak = (spans.start_ns <= self._peak_ns) & (self._peak_ns < spans.end_ns)
+        np.add.at(self._at_peak[0], spans.category[at_peak], 1)
+        np.add.at(self._at_peak[1], spans.category[at_peak], spans.size_bytes[at_peak])
+        at_end = spans.end_ns >= NEVER_NS
+        np.add.at(self._held, spans.category[at_end], spans.size_bytes[at_end])
+
+    def categories(self) -> MemoryCategories:
+        """What was alive at the peak and at the end."""
+        return MemoryCategories(
+            category=np.arange(_KINDS, dtype=np.int8),
+            storages=self._at_peak[0],
+            peak_bytes=self._at_peak[1],
+            held_bytes=self._held,
+        )
+
+    def timeline(self) -> MemoryTimeline:
+        """What was held at the moments; a category that is 0 then has no row."""
+        held_bytes = np.cumsum(self._changes, axis=1)[:, :-1]
+        moment, category = np.nonzero(held_bytes.T)
+        times_ns = self._moments_ns[moment]
+        return MemoryTimeline(times_ns, category.astype(np.int8), held_bytes[category, moment])

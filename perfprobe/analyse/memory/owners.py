@@ -1,137 +1,157 @@
-"""Finds the operator of each allocation and each free, while operators are read batch by batch."""
+"""Which operator each allocation and each free was in, while the operators are read."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from perfprobe.models.allocated import AllocatedWithin
-from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
+from perfprobe.analyse.memory.totals import TotalsOfCalls
+from perfprobe.models.memory_events import Columns, Feed, Waiting, deepest, over_ns
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table, column
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.memory import Storages
+from perfprobe.tables.memory import MemoryChanges, NumberedStorages, TensorMemory
 from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Phase, Sites, Trace
 
 _COLUMNS = ("start_ns", "end_ns", "thread", "depth", "name", "frame", "module", "phase", "scope")
-# Operators that only allocate for the operator around them.
+# Operators that only get memory for the one around them.
 _ALLOCATE = ("aten::empty", "aten::new_empty", "aten::_empty", "aten::resize")
+_FREE = -1  # in place of a number
 
 
-@frozen
-class Owners:
-    """The operator, line, module and phase of each allocation, then of each free. -1 is none.
+class Owned(Table):
+    """Allocations and frees, and what they were in. -1 is none."""
 
-    Both are in the order of `Storages`.
-
-    Attributes:
-        innermost: name of the innermost operator or range.
-        name: the same, but of the outer operator if the innermost one only allocates, as `aten::empty` does.
-        calls: for each text, the number of operators with that name.
-        totals: for each text, number and bytes of allocations, and freed bytes, in operators of that name.
-    """
-
-    innermost: Int32
-    name: Int32
-    frame: Int32
-    module: Int32
-    phase: Int8
-    calls: Int64
-    totals: tuple[Int64, Int64, Int64]
-
-
-class _Deepest:
-    """For each event, values of the deepest operator found so far that contains it.
-
-    Operators are ordered by their ends: an outer operator comes after inner ones, perhaps in a later batch.
-    """
-
-    def __init__(self, events: int, **empty: int) -> None:
-        self._depth = np.full(events, -1, np.int32)
-        self.found: dict[str, npt.NDArray[Any]] = {
-            name: np.full(events, value, LinkedOperators.dtypes[name]) for name, value in empty.items()
-        }
-
-    def add(self, event: Rows, row: Rows, rows: LinkedOperators) -> None:
-        """Takes events and, for each, a row that contains it. An event may repeat, with rising depth."""
-        is_deeper = rows.depth[row] > self._depth[event]
-        event, row = event[is_deeper], row[is_deeper]
-        self._depth[event] = rows.depth[row]
-        for name, values in self.found.items():
-            values[event] = getattr(rows, name)[row]
+    number: Int64 = column("the number of the storage that it allocated, -1 if it freed one")
+    size_bytes: Int64 = column("the size of the storage")
+    stack: Int32 = column("for an allocation outside of operators, the Python stack", Stacks)
+    innermost: Int32 = column("the innermost operator or range", Strings)
+    name: Int32 = column("the same, but the one around operators that only get memory, such as `aten::empty`")
+    frame: Int32 = column("the user's line")
+    module: Int32 = column("the nn.Module")
+    phase: Int8 = column("a `Phase`")
 
 
 class OwnerWatch:
-    """Takes the operators of a trace batch by batch."""
+    """Takes the operators of a trace batch by batch.
 
-    def __init__(self, trace: Trace, storages: Storages) -> None:
-        self._trace, self._storages = trace, storages
-        events, strings = 2 * len(storages), trace.recording[Strings]
-        self._innermost = _Deepest(events, name=-1, frame=-1, module=-1, phase=Phase.OTHER)
-        self._maker = _Deepest(events, name=-1)
+    Attributes:
+        calls: of each text, how many operators have it as name.
+        totals: of each text, allocations, their bytes, and freed bytes within operators of that name.
+    """
+
+    def __init__(self, trace: Trace, memory: TensorMemory) -> None:
+        strings = trace.recording[Strings]
+        self._sites, self._feed, self._waiting = trace.sites, Feed(memory), Waiting()
         self._allocates = np.append(strings.marks(lambda text: text.startswith(_ALLOCATE)), False)
-        self._events = _by_thread(storages)
-        self._within = AllocatedWithin(storages)
-        self._calls = np.zeros(len(strings), np.int64)
-        self._totals = tuple(np.zeros(len(strings), np.int64) for _ in range(3))
+        self._risen = TotalsOfCalls()
+        self._known: list[Owned] = []
+        self.calls = np.zeros(len(strings), np.int64)
+        self.totals = np.zeros((3, len(strings)), np.int64)
 
-    def add(self, batch: LinkedOperators) -> None:
-        """Takes the next batch, as `Trace.operators` yields it."""
+    def add(self, batch: LinkedOperators) -> tuple[Owned, NumberedStorages]:
+        """The next batch, as `Trace.operators` yields it.
+
+        Returns what is known now: allocations and frees with their owners, and storages that ended.
+        """
+        ended = self._take(self._feed.until(int(batch.end_ns.max())))
         rows = LinkedOperators.part({name: getattr(batch, name) for name in _COLUMNS})
-        named = rows.name[(rows.name >= 0) & (rows.scope != USER_SCOPE)]
-        self._calls += np.bincount(named, minlength=len(self._calls))
-        for thread, own in each_thread(rows.thread):
-            if thread in self._events:
-                self._add_thread(rows.take(own), *self._events[thread])
+        own = np.zeros((3, len(rows)), np.int64)
+        for thread, places in each_thread(rows.thread):
+            if self._waiting.of(thread) is not None:
+                self._add_thread(thread, rows.take(places), places, own)
+        self._add_totals(rows, own)
+        return self._taken(), ended
 
-    def _add_thread(self, rows: LinkedOperators, time_ns: Int64, event: Rows) -> None:
-        first = np.searchsorted(time_ns, rows.start_ns, side="left")
-        last = np.searchsorted(time_ns, rows.end_ns, side="right")
-        holds = np.flatnonzero((last > first) & (rows.name >= 0))
-        if len(holds) == 0:
-            return
-        self._add_totals(rows.take(holds[rows.scope[holds] != USER_SCOPE]))
-        holds = holds[np.argsort(rows.depth[holds], kind="stable")]
-        counts = (last - first)[holds]
-        row = np.repeat(holds, counts)
-        held = event[np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts) + first[row]]
-        self._innermost.add(held, row, rows)
-        is_maker = ~self._allocates[rows.name[row]]
-        self._maker.add(held[is_maker], row[is_maker], rows)
+    def rest(self) -> tuple[Owned, NumberedStorages]:
+        """What is left once all operators have been read."""
+        ended = self._take(self._feed.until(np.iinfo(np.int64).max))
+        for thread in self._waiting.threads():
+            waiting = self._waiting.of(thread) or {}
+            self._note(self._waiting.take(thread, np.ones(len(waiting["time_ns"]), np.bool_)))
+        return self._taken(), ended
 
-    def _add_totals(self, rows: LinkedOperators) -> None:
-        sums = self._within.of(rows.thread, rows.start_ns, rows.end_ns)
-        amounts = (sums.allocations, sums.allocated_bytes, sums.freed_bytes)
-        for total, values in zip(self._totals, amounts, strict=True):
-            np.add.at(total, rows.name, values)
+    def _take(self, stretches: Sequence[MemoryChanges]) -> NumberedStorages:
+        for changes in stretches:
+            begun, ended = changes.begun, changes.ended.take(changes.ended.end_ns >= 0)
+            is_known = ended.freed_thread >= 0
+            freed, lost = ended.take(is_known), ended.take(~is_known)
+            self._note(_events(NumberedStorages.empty(), lost))
+            self._waiting.add(np.append(begun.thread, freed.freed_thread), _events(begun, freed))
+        return NumberedStorages.concat([changes.ended for changes in stretches])
 
-    def result(self) -> Owners:
-        """Returns the owners. An allocation outside of operators has line, module and phase of its stack."""
-        apart = np.flatnonzero(self._storages.stack >= 0)
-        stack, sites = self._storages.stack[apart], self._trace.sites
-        found = self._innermost.found
-        found["frame"][apart] = sites.frame[stack]
-        found["module"][apart] = sites.module[stack]
-        found["phase"][apart] = _phase_of(sites, stack)
-        innermost, maker = found["name"], self._maker.found["name"]
-        allocations, size_bytes, freed_bytes = self._totals
-        return Owners(
-            innermost=innermost,
-            name=np.where(maker >= 0, maker, innermost),
-            frame=found["frame"],
-            module=found["module"],
-            phase=found["phase"],
-            calls=self._calls,
-            totals=(allocations, size_bytes, freed_bytes),
-        )
+    def _add_thread(self, thread: int, rows: LinkedOperators, places: Rows, own: Int64) -> None:
+        waiting = self._waiting.of(thread) or {}
+        named = np.flatnonzero(rows.name >= 0)
+        fresh = np.flatnonzero(waiting["innermost"] < 0)
+        row, event = _deepest(waiting["time_ns"], fresh, rows, named)
+        for name in ("frame", "module", "phase"):
+            waiting[name][event] = getattr(rows, name)[row]
+        waiting["innermost"][event] = rows.name[row]
+        self._add_own(own, places[row], {name: values[event] for name, values in waiting.items()})
+        makes = ~self._allocates[rows.name[row]]
+        waiting["name"][event[makes]] = rows.name[row[makes]]
+        left = np.flatnonzero((waiting["name"] < 0) & (waiting["innermost"] >= 0))
+        row, event = _deepest(waiting["time_ns"], left, rows, named[~self._allocates[rows.name[named]]])
+        waiting["name"][event] = rows.name[row]
+        is_over = waiting["time_ns"] <= over_ns(rows.end_ns, rows.depth)
+        self._note(self._waiting.take(thread, (waiting["name"] >= 0) | is_over))
+
+    def _add_own(self, own: Int64, row: Rows, events: Columns) -> None:
+        is_free = events["number"] == _FREE
+        begun, freed = row[~is_free], row[is_free]
+        np.add.at(own[0], begun, 1)
+        np.add.at(own[1], begun, events["size_bytes"][~is_free])
+        np.add.at(own[2], freed, events["size_bytes"][is_free])
+
+    def _add_totals(self, rows: LinkedOperators, own: Int64) -> None:
+        is_operator = (rows.name >= 0) & (rows.scope != USER_SCOPE)
+        names = rows.name[is_operator]
+        self.calls += np.bincount(names, minlength=len(self.calls))
+        for total, values in zip(self.totals, self._risen.add(rows, own), strict=True):
+            np.add.at(total, names, values[is_operator])
+
+    def _note(self, events: Columns) -> None:
+        """These are known. Allocations outside of operators are by their own stack."""
+        apart = np.flatnonzero(events["stack"] >= 0)
+        stack, sites = events["stack"][apart], self._sites
+        events["frame"][apart] = sites.frame[stack]
+        events["module"][apart] = sites.module[stack]
+        events["phase"][apart] = _phase_of(sites, stack)
+        events["name"] = np.where(events["name"] >= 0, events["name"], events["innermost"])
+        self._known.append(Owned(**{name: events[name] for name in Owned.dtypes}))
+
+    def _taken(self) -> Owned:
+        known, self._known = Owned.concat(self._known), []
+        return known
+
+
+def _events(begun: NumberedStorages, freed: NumberedStorages) -> Columns:
+    rows = len(begun) + len(freed)
+    none = {name: np.full(rows, -1, np.int32) for name in ("innermost", "name", "frame", "module")}
+    return {
+        "time_ns": np.append(begun.start_ns, freed.end_ns),
+        "number": np.append(begun.number, np.full(len(freed), _FREE, np.int64)),
+        "size_bytes": np.append(begun.size_bytes, freed.size_bytes),
+        "stack": np.append(begun.stack, np.full(len(freed), -1, np.int32)),
+        "phase": np.full(rows, Phase.OTHER, np.int8),
+        **none,
+    }
+
+
+def _deepest(time_ns: Int64, events: Rows, rows: LinkedOperators, chosen: Rows) -> tuple[Rows, Rows]:
+    """The deepest of the chosen rows around each of these events, of those in any: rows and events."""
+    found = deepest(time_ns[events], rows.start_ns[chosen], rows.end_ns[chosen], rows.depth[chosen])
+    is_inside = found >= 0
+    return chosen[found[is_inside]], events[is_inside]
 
 
 def _phase_of(sites: Sites, stack: Int32) -> Int8:
-    """Returns the phase of Python code outside of operators."""
+    """The phase of Python code outside of operators."""
     found = np.full(len(stack), Phase.OTHER, np.int8)
     marks: tuple[tuple[Mask, Phase], ...] = (
         (sites.module[stack] >= 0, Phase.FORWARD),
@@ -141,16 +161,4 @@ def _phase_of(sites: Sites, stack: Int32) -> Int8:
     )
     for mask, phase in marks:
         found[mask] = phase
-    return found
-
-
-def _by_thread(storages: Storages) -> dict[int, tuple[Int64, Rows]]:
-    """Returns the times of each thread's events, in order, with the number of each event."""
-    thread = np.append(storages.thread, np.where(storages.end_ns >= 0, storages.freed_thread, -1))
-    time_ns = np.append(storages.start_ns, storages.end_ns)
-    found = {}
-    for number, event in each_thread(thread):
-        if number >= 0:
-            ordered = event[np.argsort(time_ns[event], kind="stable")]
-            found[number] = (time_ns[ordered], ordered)
     return found

@@ -1,4 +1,4 @@
-"""What forward leaves alive for backward, and how much memory grows from step to step."""
+"""What forward leaves alive for backward, and what grows from step to step."""
 
 from __future__ import annotations
 
@@ -6,83 +6,141 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.memory.categories import ends
+from perfprobe.analyse.memory.groups import Sums, merged
 from perfprobe.analyse.memory.moments import Moments
-from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Int8, Int64, Rows
+from perfprobe.tables.columns import Int8, Int64, Mask, Rows
 from perfprobe.tables.memory import MemoryCategory, Storages
 
-MOST_SAMPLES = 32  # steps whose ends are compared, each with each, for each line
+MOST_SAMPLES = 32  # steps whose ends are compared; each with each, for each line
 FEWEST_STEPS = 3
-_PARTS = 4  # parts of the run: a leak grows in each of them, a cache that is filled once only in one
+_PARTS = 4  # of the steps; what grows does so in each, what is made once, as a cache, in one
+_MOST_PARTS = 1 << 20  # of sums that are added up later
 
 
-@frozen
 class AliveForBackward:
     """Storages that forward allocated and that were alive when the backward of their step began.
 
-    Only of steps that count. If a step calls backward several times, the call with most memory alive counts.
+    Of the steps that count; of one with several calls of backward, that with most. A storage counts once.
     """
 
-    storages: Rows
-    steps: int
+    def __init__(self, moments: Moments) -> None:
+        self._moments = moments
+        number = len(moments.backwards.start_ns)
+        of_step = np.bincount(moments.step_of, minlength=len(moments.counts))
+        self._is_only = of_step[moments.step_of] == 1
+        self._changes = np.zeros(number + 1, np.int64)
+        self._of_only = Sums()
+        self._parts: list[Int64] = []  # calls of backward, groups and bytes, of steps with several calls
+        self._part_rows = 0
+
+    def add(self, storages: Storages, category: Int8, group: Rows) -> None:
+        """More storages: those of category `ACTIVATION` count, in the step that allocated them."""
+        moments, chosen = self._moments, np.flatnonzero(category == MemoryCategory.ACTIVATION)
+        begin_ns = moments.backwards.start_ns
+        first = np.searchsorted(begin_ns, storages.start_ns[chosen], side="left")
+        last = np.searchsorted(begin_ns, ends(storages)[chosen], side="left")
+        own = moments.steps.around(storages.start_ns[chosen])
+        last = np.minimum(last, np.searchsorted(moments.step_of, own, side="right"))
+        is_inside = (own >= 0) & (first < last)
+        chosen, first, last = (each[is_inside] for each in (chosen, first, last))
+        size_bytes, groups = storages.size_bytes[chosen], group[chosen]
+        np.add.at(self._changes, first, size_bytes)
+        np.subtract.at(self._changes, last, size_bytes)
+        is_only = self._is_only[first]
+        counts = is_only & moments.counts[moments.step_of[first]]
+        self._of_only.add(groups[counts], size_bytes[counts])
+        self._add_parts(first[~is_only], last[~is_only], groups[~is_only], size_bytes[~is_only])
+
+    def _add_parts(self, first: Rows, last: Rows, group: Rows, size_bytes: Int64) -> None:
+        """Changes of what is alive: more at the first call of backward, less after the last, in that step."""
+        if len(first) == 0:
+            return
+        begins = np.stack([first, first, group, size_bytes])
+        over = np.stack([first, last, group, -size_bytes])
+        self._parts.append(np.concatenate([begins, over], axis=1))
+        self._part_rows += 2 * len(first)
+        if self._part_rows > _MOST_PARTS:
+            self._add_up()
+
+    def _add_up(self) -> None:
+        first, call, group, size_bytes = np.concatenate(self._parts, axis=1)
+        step = self._moments.step_of[first]
+        order = np.lexsort((group, call, step))
+        keys = np.stack([step, call, group])[:, order]
+        is_first = np.append(True, (keys[:, 1:] != keys[:, :-1]).any(axis=0))
+        starts = np.flatnonzero(is_first)
+        summed = np.add.reduceat(size_bytes[order], starts)
+        self._parts = [np.stack([first[order][starts], call[order][starts], group[order][starts], summed])]
+        self._part_rows = 0
+
+    @property
+    def steps(self) -> int:
+        """The number of steps with a call of backward."""
+        return int(np.count_nonzero(self._best() >= 0))
+
+    def result(self, groups: int) -> Int64:
+        """The bytes of each group, of all these steps."""
+        found = self._of_only.of(groups)
+        if self._parts:
+            first, call, group, size_bytes = np.concatenate(self._parts, axis=1)
+            best = self._best()[self._moments.step_of[first]]
+            counts = (best >= 0) & (call <= best)
+            np.add.at(found, (group[counts], 0), size_bytes[counts])
+        return found[:, 0]
+
+    def _best(self) -> Rows:
+        """Of each step that counts, the call of backward before which most is alive; -1 without."""
+        alive_bytes = np.cumsum(self._changes)[:-1]
+        best = np.full(len(self._moments.counts), -1, np.intp)
+        order = np.lexsort((-np.arange(len(alive_bytes)), alive_bytes))
+        best[self._moments.step_of[order]] = order  # of a step the last one written, with most
+        return np.where(self._moments.counts, best, -1)
 
 
-def alive_for_backward(storages: Storages, category: Int8, moments: Moments) -> AliveForBackward:
-    """Returns the storages of category `ACTIVATION` that are alive when backward of their step begins."""
-    chosen = np.flatnonzero(category == MemoryCategory.ACTIVATION)
-    begin_ns = moments.backwards.start_ns
-    first = np.searchsorted(begin_ns, storages.start_ns[chosen], side="left")
-    last = np.searchsorted(begin_ns, ends(storages)[chosen], side="left")
-    own = moments.steps.around(storages.start_ns[chosen])
-    after = np.searchsorted(moments.step_of, own, side="right")
-    last = np.minimum(last, after)
-    is_inside = (own >= 0) & (first < last)
-    chosen, first, last, own = (each[is_inside] for each in (chosen, first, last, own))
-    alive_bytes = _between(first, last, storages.size_bytes[chosen], len(begin_ns))
-    best = _largest(alive_bytes, moments)
-    counted = (best[own] >= first) & (best[own] < last)
-    return AliveForBackward(chosen[counted], int(np.count_nonzero(best >= 0)))
+class Growth:
+    """By how many bytes what each group holds grows in a step: the median slope of all pairs of steps' ends.
 
-
-def _largest(alive_bytes: Int64, moments: Moments) -> Rows:
-    """Returns for each step the call of backward at whose start most is alive; -1 if it does not count."""
-    best = np.full(len(moments.counts), -1, np.intp)
-    order = np.lexsort((-np.arange(len(alive_bytes)), alive_bytes))
-    best[moments.step_of[order]] = order  # the last call written, which has most, stays
-    return np.where(moments.counts, best, -1)
-
-
-def growth(storages: Storages, group: Rows, groups: int, moments: Moments) -> Int64 | None:
-    """Returns by how many bytes the held memory of each group grows in a step.
-
-    It is the median slope over all pairs of steps' ends, which single unusual steps do not change (Theil
-    1950, Sen 1968). 0 for a group that does not grow in every quarter of the run.
-
-    Args:
-        group: the group of each storage; -1 for none.
-        groups: the number of groups.
-
-    Returns:
-        Bytes a step for each group; None with fewer than three steps.
+    An estimate that some odd steps do not move (Theil 1950, Sen 1968). 0 for what does not grow in every
+    quarter of the steps.
     """
-    steps = np.flatnonzero(moments.counts)
-    if len(steps) < FEWEST_STEPS:
-        return None
-    steps = steps[np.linspace(0, len(steps) - 1, min(len(steps), MOST_SAMPLES)).astype(np.intp)]
-    at_ns = moments.steps.end_ns[steps]
-    first = np.searchsorted(at_ns, storages.start_ns, side="left")
-    last = np.searchsorted(at_ns, ends(storages), side="left")
-    chosen = np.flatnonzero((first < last) & (group >= 0))
-    changes = np.zeros((groups, len(steps) + 1), np.int64)
-    np.add.at(changes, (group[chosen], first[chosen]), storages.size_bytes[chosen])
-    np.subtract.at(changes, (group[chosen], last[chosen]), storages.size_bytes[chosen])
-    held_bytes = np.cumsum(changes, axis=1)[:, :-1]
-    found = np.zeros(groups, np.int64)
-    bounds = np.linspace(0, len(steps) - 1, min(_PARTS, len(steps) - 1) + 1).astype(np.intp)
-    is_growing = (np.diff(held_bytes[:, bounds], axis=1) > 0).all(axis=1)
-    for row in np.flatnonzero(is_growing).tolist():
-        found[row] = max(_median_slope(held_bytes[row], steps), 0)
-    return found
+
+    def __init__(self, moments: Moments) -> None:
+        steps = np.flatnonzero(moments.counts)
+        self._is_enough = len(steps) >= FEWEST_STEPS
+        chosen = np.linspace(0, len(steps) - 1, min(len(steps), MOST_SAMPLES)).astype(np.intp)
+        self._steps = steps[chosen] if self._is_enough else steps[:0]
+        self._at_ns = moments.steps.end_ns[self._steps]
+        self._changes = Sums(len(self._steps) + 1)
+
+    def add(self, storages: Storages, group: Rows) -> None:
+        """More storages, and the group of each."""
+        if not self._is_enough:
+            return
+        first = np.searchsorted(self._at_ns, storages.start_ns, side="left")
+        last = np.searchsorted(self._at_ns, ends(storages), side="left")
+        chosen = np.flatnonzero(first < last)
+        self._changes.add(group[chosen], storages.size_bytes[chosen], first[chosen])
+        self._changes.add(group[chosen], -storages.size_bytes[chosen], last[chosen])
+
+    def result(self, row: Rows, rows: int) -> Int64 | None:
+        """The growth of several groups together; None with fewer than three steps.
+
+        Args:
+            row: of each group the row that it belongs to.
+            rows: their number.
+        """
+        if not self._is_enough:
+            return None
+        changes = merged(self._changes.of(len(row)), row, rows)
+        held_bytes = np.cumsum(changes, axis=1)[:, :-1]
+        found = np.zeros(rows, np.int64)
+        for each in np.flatnonzero(self._is_growing(held_bytes)).tolist():
+            found[each] = max(_median_slope(held_bytes[each], self._steps), 0)
+        return found
+
+    def _is_growing(self, held_bytes: Int64) -> Mask:
+        bounds = np.linspace(0, len(self._steps) - 1, min(_PARTS, len(self._steps) - 1) + 1).astype(np.intp)
+        return np.asarray((np.diff(held_bytes[:, bounds], axis=1) > 0).all(axis=1))
 
 
 def _median_slope(held_bytes: Int64, steps: Rows) -> int:
@@ -91,11 +149,3 @@ def _median_slope(held_bytes: Int64, steps: Rows) -> int:
         steps[second] - steps[first]
     )
     return round(float(np.sort(slopes)[(len(slopes) - 1) // 2]))
-
-
-def _between(first: Rows, last: Rows, values: Int64, places: int) -> Int64:
-    """Returns for each place the sum of the values of all intervals [first, last) that contain it."""
-    changes = np.zeros(places + 1, np.int64)
-    np.add.at(changes, first, values)
-    np.subtract.at(changes, last, values)
-    return np.cumsum(changes)[:-1]

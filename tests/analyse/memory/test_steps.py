@@ -7,7 +7,7 @@ import pytest
 
 from perfprobe.analyse.memory.categories import categories, lives
 from perfprobe.analyse.memory.moments import Moments, Spans
-from perfprobe.analyse.memory.steps import alive_for_backward, growth
+from perfprobe.analyse.memory.steps import AliveForBackward, Growth
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.memory import MemoryCategory, Storages
 from perfprobe.tables.trace import Phase
@@ -35,7 +35,10 @@ def moments() -> Moments:
 
 
 def grown(found: Storages) -> int:
-    bytes_a_step: Int64 | None = growth(found, np.zeros(len(found), np.intp), 1, moments())
+    growth = Growth(moments())
+    for row in range(len(found)):  # one by one, as they may come
+        growth.add(found.take(slice(row, row + 1)), np.zeros(1, np.intp))
+    bytes_a_step: Int64 | None = growth.result(np.zeros(1, np.intp), 1)
     assert bytes_a_step is not None
     return int(bytes_a_step[0])
 
@@ -59,8 +62,12 @@ def test_of_several_calls_of_backward_the_one_with_most_memory_alive_counts() ->
     at = Moments(one, np.ones(1, np.bool_), backwards, np.zeros(2, np.intp), one)
     found = storages((5, 25, 10), (40, 65, 30), (41, 50, 99), (45, -1, 2))
     kinds = categories(found, np.full(4, Phase.FORWARD, np.int8), at)
-    alive = alive_for_backward(found, kinds, at)
-    assert (alive.storages.tolist(), alive.steps) == ([1, 3], 1)
+    for is_summed_early in (False, True):
+        alive = AliveForBackward(at)
+        alive.add(found, kinds, np.arange(4))
+        if is_summed_early:
+            alive._add_up()
+        assert (alive.result(4).tolist(), alive.steps) == ([0, 30, 0, 2], 1)
     assert kinds[2] == MemoryCategory.TEMPORARY
 
 

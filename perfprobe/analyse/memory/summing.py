@@ -1,0 +1,82 @@
+"""Sums of storages by operator, line, module and phase, as their owners and ends become known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse.grouping import group_of, sort_by_keys
+from perfprobe.analyse.memory.categories import categories, lives
+from perfprobe.analyse.memory.groups import Groups, Sums, merged
+from perfprobe.analyse.memory.held import HeldByCategory, alive
+from perfprobe.analyse.memory.largest import Largest
+from perfprobe.analyse.memory.meeting import Meeting
+from perfprobe.analyse.memory.moments import Moments
+from perfprobe.analyse.memory.owners import Owned
+from perfprobe.analyse.memory.steps import AliveForBackward, Growth
+from perfprobe.tables.columns import Rows
+from perfprobe.tables.memory import NumberedStorages, TensorMemory
+
+FIGURES = ("allocations", "allocated_bytes", "frees", "freed_bytes", "held_bytes", "peak_bytes")
+
+
+class Summing:
+    """Takes what is known, batch by batch. Keeps sums, and storages of which something is not known yet."""
+
+    def __init__(self, memory: TensorMemory, moments: Moments) -> None:
+        self.groups = Groups()
+        self.held = HeldByCategory(memory.peak_ns, memory.moments_ns)
+        self.for_backward = AliveForBackward(moments)
+        self.growth = Growth(moments)
+        self.largest = Largest()
+        self._peak_ns, self._moments = memory.peak_ns, moments
+        self._meeting, self._sums = Meeting(), Sums(len(FIGURES))
+
+    def add(self, owned: Owned, ended: NumberedStorages) -> None:
+        """Allocations and frees of which the owners are known now, and storages that ended."""
+        group = self.groups.of(owned)
+        is_free = owned.number < 0
+        freed, size_bytes = group[is_free], owned.size_bytes[is_free]
+        self._add(freed, frees=np.ones(len(freed), np.int64), freed_bytes=size_bytes)
+        self._add_storages(*self._meeting.add(owned.number[~is_free], group[~is_free], ended))
+
+    def _add_storages(self, storages: NumberedStorages, group: Rows) -> None:
+        if len(storages) == 0:
+            return
+        size_bytes = storages.size_bytes
+        category = categories(storages, self.groups.keys("phase")[group], self._moments)
+        self.held.add(lives(storages, category, self._moments))
+        self.for_backward.add(storages, category, group)
+        self.growth.add(storages, group)
+        self.largest.add(storages, storages.number, group, category)
+        self._add(
+            group,
+            allocations=np.ones(len(storages), np.int64),
+            allocated_bytes=size_bytes,
+            held_bytes=size_bytes * (storages.end_ns < 0),
+            peak_bytes=size_bytes * alive(storages, self._peak_ns),
+        )
+
+    def _add(self, group: Rows, **values: npt.NDArray[np.int64]) -> None:
+        for name, column in values.items():
+            self._sums.add(group, column, FIGURES.index(name))
+
+    def by(self, key: str) -> dict[str, npt.NDArray[Any]]:
+        """The columns of `MemorySums` by this key, most at the peak first."""
+        count, keys = len(self.groups), self.groups.keys(key)
+        order, first = sort_by_keys([keys])
+        row, rows = group_of(order, first), len(first)
+        figures = merged(self._sums.of(count), row, rows)
+        backward = merged(self.for_backward.result(count)[:, None], row, rows)[:, 0]
+        steps, grown = self.for_backward.steps, self.growth.result(row, rows)
+        none = np.full(rows, -1, np.int64)
+        found = {
+            key: keys[order[first]],
+            **{name: figures[:, place] for place, name in enumerate(FIGURES)},
+            "backward_bytes": backward // steps if steps else none,
+            "growth_bytes": none if grown is None else grown,
+        }
+        rank = np.lexsort((-found["allocated_bytes"], -found["peak_bytes"]))
+        return {name: values[rank] for name, values in found.items()}

@@ -1,0 +1,55 @@
+"""Rows of memory in the order of time, from blocks of which each has the rows of one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.memory import MemoryBlocks, MemoryRows
+
+FEWEST_ROWS = 131_072  # of a stretch of time, if there are as many
+FOREVER_NS = 2**62
+
+
+def in_order(blocks: MemoryBlocks, fewest: Callable[[], int]) -> Iterator[tuple[MemoryRows, int]]:
+    """Yields the rows of stretches of time, sorted, with the end of each; equal times are in one stretch.
+
+    Blocks of threads that run at once overlap, so a stretch ends where the next block that has not been read
+    begins. fewest: how many rows the next stretch should have.
+    """
+    order = np.argsort(blocks.first_ns, kind="stable")
+    begin_ns = np.append(blocks.first_ns[order], FOREVER_NS)
+    waiting: dict[int, MemoryRows] = {}
+    rows = left = 0
+    for place, number in enumerate(order.tolist()):
+        waiting[number] = blocks.read(number)
+        rows += len(waiting[number])
+        until_ns = int(begin_ns[place + 1])
+        if rows < max(fewest(), 2 * left) and until_ns < FOREVER_NS:
+            continue
+        ready, waiting = _split(waiting, until_ns)
+        if len(ready) or until_ns >= FOREVER_NS:
+            yield ready, until_ns
+        rows = left = sum(map(len, waiting.values()))
+
+
+def _split(waiting: dict[int, MemoryRows], until_ns: int) -> tuple[MemoryRows, dict[int, MemoryRows]]:
+    """The rows before a time, in order, and the others by block. Equal times keep the order of the file."""
+    before, after = [], {}
+    for number in sorted(waiting):
+        rows = waiting[number]
+        is_before = rows.time_ns < until_ns
+        if is_before.all():
+            before.append(rows)
+            continue
+        before.append(rows.take(is_before))
+        after[number] = rows.take(~is_before)
+    ready = MemoryRows.concat(before)
+    return ready.take(_by_time(ready.time_ns)), after
+
+
+def _by_time(time_ns: Int64) -> np.ndarray | slice:
+    is_sorted = bool((time_ns[1:] >= time_ns[:-1]).all())
+    return slice(None) if is_sorted else np.argsort(time_ns, kind="stable")

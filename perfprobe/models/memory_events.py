@@ -1,0 +1,93 @@
+"""Which operator each allocation and each free is in, while both are read in stretches of time."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.memory import MemoryChanges, TensorMemory
+from perfprobe.tables.threads import each_thread
+
+Columns: TypeAlias = dict[str, npt.NDArray[Any]]
+
+
+class Feed:
+    """Reads memory as far as operators have been read."""
+
+    def __init__(self, memory: TensorMemory) -> None:
+        self._changes = memory.changes()
+        self._until_ns = -1
+
+    def until(self, time_ns: int) -> list[MemoryChanges]:
+        """The changes since the last call, at least those at or before this time."""
+        found = []
+        while self._until_ns <= time_ns:
+            changes = next(self._changes, None)
+            if changes is None:
+                break
+            self._until_ns = changes.until_ns
+            found.append(changes)
+        return found
+
+
+class Waiting:
+    """Allocations and frees of each thread, by time, until it is known which operator they are in."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, Columns] = {}
+
+    def add(self, thread: Int32, columns: Columns) -> None:
+        """Later ones than before. columns: one is `time_ns`, by which they are sorted."""
+        for number, rows in each_thread(thread):
+            rows = rows[np.argsort(columns["time_ns"][rows], kind="stable")]  # noqa: PLW2901 (sorted)
+            own = {name: values[rows] for name, values in columns.items()}
+            before = self._of.get(number)
+            if before is not None:
+                own = {name: np.append(before[name], values) for name, values in own.items()}
+            self._of[number] = own
+
+    def of(self, thread: int) -> Columns | None:
+        """Those of a thread; None if there are none."""
+        return self._of.get(thread)
+
+    def take(self, thread: int, is_known: Mask) -> Columns:
+        """Returns those of a thread that are known now, and keeps the others."""
+        own = self._of[thread]
+        if bool(is_known.all()):
+            return self._of.pop(thread)
+        self._of[thread] = {name: values[~is_known] for name, values in own.items()}
+        return {name: values[is_known] for name, values in own.items()}
+
+    def threads(self) -> list[int]:
+        """The threads that have any."""
+        return list(self._of)
+
+
+def deepest(time_ns: Int64, start_ns: Int64, end_ns: Int64, depth: Int32) -> Rows:
+    """For each of these times, which are sorted, the deepest row that contains it; -1 for none.
+
+    The rows are operators of one thread: those of equal depth do not overlap.
+    """
+    found = np.full(len(time_ns), -1, np.intp)
+    first = np.searchsorted(time_ns, start_ns, side="left")
+    rows = np.flatnonzero(np.searchsorted(time_ns, end_ns, side="right") > first)
+    rows = rows[np.lexsort((start_ns[rows], -depth[rows]))]
+    left = np.arange(len(time_ns))
+    for level in np.split(rows, np.flatnonzero(np.diff(depth[rows])) + 1):
+        if len(level) == 0 or len(left) == 0:
+            break
+        place = np.searchsorted(start_ns[level], time_ns[left], side="right") - 1
+        row = level[np.maximum(place, 0)]
+        is_inside = (place >= 0) & (time_ns[left] <= end_ns[row])
+        found[left[is_inside]] = row[is_inside]
+        left = left[~is_inside]
+    return found
+
+
+def over_ns(end_ns: Int64, depth: Int32) -> int:
+    """Until when it is known what each moment is in: the end of the last outermost of these rows; -1."""
+    ends = end_ns[depth == 0]
+    return int(ends.max()) if len(ends) else -1
