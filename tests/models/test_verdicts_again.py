@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 from perfprobe.models.verdicts import KINDS, judge
 from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Verdict, Wanted
@@ -104,17 +105,20 @@ def any_measurement(draw: random.Random) -> Measurement:
     )
 
 
-MEASUREMENTS = [any_measurement(random.Random(seed)) for seed in range(4000)]
+@cache
+def measurements() -> list[Measurement]:
+    """Not made on import, which each process of a run does."""
+    return [any_measurement(random.Random(seed)) for seed in range(4000)]
 
 
 def test_the_second_judge_agrees() -> None:
-    for measurement in MEASUREMENTS:
+    for measurement in measurements():
         assert judge(measurement).kind == second(measurement), measurement
-    assert {second(measurement) for measurement in MEASUREMENTS} == set(KINDS)
+    assert {second(measurement) for measurement in measurements()} == set(KINDS)
 
 
 def test_a_verdict_is_one_kind_and_its_text_begins_with_it() -> None:
-    for verdict in map(judge, MEASUREMENTS):
+    for verdict in map(judge, measurements()):
         assert verdict.kind in KINDS
         assert verdict.text.startswith(verdict.kind)
         assert "{" not in "".join((verdict.text, *verdict.modifiers))
@@ -135,7 +139,7 @@ NEEDS: dict[str, tuple[tuple[str, ...], Callable[[Estimate], bool]]] = {
 
 def test_a_modifier_needs_a_clear_change() -> None:
     seen = set()
-    for measurement in MEASUREMENTS:
+    for measurement in measurements():
         for modifier in judge(measurement).modifiers:
             word = modifier.partition(":")[0]
             seen.add(word)
@@ -178,7 +182,7 @@ def test_a_call_nearer_to_the_limit_never_has_a_worse_verdict() -> None:
 
 
 def test_a_narrower_interval_decides_at_least_as_much() -> None:
-    for measurement in MEASUREMENTS:
+    for measurement in measurements():
         judged: Verdict = judge(measurement)
         if judged.kind not in ORDER[:2] or not measurement.bounds:
             continue
