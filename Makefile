@@ -41,7 +41,9 @@ BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja "nv
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
 NATIVE_SOURCES := $(shell find csrc -type f)
 comma := ,
-NATIVE_BUILD = build/native$(if $(SANITIZE),-$(subst $(comma),-,$(SANITIZE)))
+# The native tests link the libraries that `setup` compiled. Only those with sanitizers are compiled again.
+MODULES_BUILD := build/editable
+NATIVE_BUILD = $(if $(SANITIZE),build/native-$(subst $(comma),-,$(SANITIZE)),$(MODULES_BUILD))
 CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 # This environment has torch, so an observer that cannot be built is an error here, not a reduced installation.
@@ -75,7 +77,8 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
 	@$(PIP) install --no-build-isolation \
-		--config-settings build-dir=build/editable --editable '.[dev]'
+		--config-settings build-dir=$(MODULES_BUILD) \
+		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]'
 	@$(BIN)/python -m compileall -q perfprobe
 	@touch $@
 
@@ -94,11 +97,11 @@ test-python: setup
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) $(if $(findstring tests,$(PYTEST_ARGS)),,$(ALONE)) -m alone || [ $$? -eq $(NO_TESTS) ]
 
 test-native: setup
-	@$(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
+	@[ -z "$(SANITIZE)" ] || $(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" \
 		-DPERFPROBE_BUILD_MODULES=OFF -DPERFPROBE_BUILD_TESTS=ON -DPERFPROBE_WERROR=$(PERFPROBE_WERROR) \
 		-DPERFPROBE_SANITIZE=$(SANITIZE) --log-level=WARNING >/dev/null
-	@$(BIN)/cmake --build $(NATIVE_BUILD) -- --quiet
+	@$(BIN)/cmake --build $(NATIVE_BUILD) --target native_tests -- --quiet
 	@$(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure --progress -j2
 
 # Each has its own build folder and stops at the first error. The first tries the frame reader on a million images of
