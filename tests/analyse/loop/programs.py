@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from tests.eager import WITHOUT_DYNAMO
+
 COMMON = """\
 import torch
 from torch import nn
@@ -155,7 +157,7 @@ class Counted(NamedTuple):
     @property
     def program(self) -> str:
         """The whole program."""
-        return COMMON + self.text
+        return WITHOUT_DYNAMO + COMMON + self.text
 
     @property
     def loop_line(self) -> int:
@@ -176,7 +178,9 @@ LOOPS = {
 }
 
 # Each phase lasts for the time it prints. Most of it is sleep, so that the times also hold on a busy machine.
-TIMED = """\
+TIMED = (
+    WITHOUT_DYNAMO
+    + """\
 import json, sys, time
 import torch
 from torch import nn
@@ -246,3 +250,4 @@ def main():
 if __name__ == "__main__":
     main()
 """
+)
