@@ -24,6 +24,8 @@ from perfprobe.support.views import VIEWS
 from tests.once import Once
 
 ROOT = Path(__file__).resolve().parent.parent
+
+pytestmark = pytest.mark.slow
 PAGES = [
     ROOT / "README.md",
     *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in ("format.md", "tables.md")),

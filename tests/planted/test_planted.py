@@ -10,6 +10,8 @@ from tests.planted.programs import PLANTED, Planted
 
 pytest.importorskip("torch")
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_slow_names_the_planted_bottleneck(planted: Planted, tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from perfprobe.merge.sources import BETWEEN
 from tests.collect.runs import BUSY_SOURCES, perfprobe
 from tests.workloads.recorded import ARGUMENTS, words_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_every_call_is_in_both_sources(name: str, tmp_path: Path) -> None:

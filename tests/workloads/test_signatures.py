@@ -10,6 +10,8 @@ import pytest
 from benchmarks.truth import language_model, preprocessing, resnet, small_operators, transformer
 from tests.workloads.recorded import ARGUMENTS, Recorded
 
+pytestmark = pytest.mark.slow
+
 Signatures = dict[tuple[str, str, str, str], int]  # operator, phase, text of its line, signature: calls
 
 ADDMM = "beta=1 alpha=1"

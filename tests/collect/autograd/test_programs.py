@@ -15,6 +15,8 @@ from perfprobe.tables.recording import Recording
 from tests.collect.runs import Outcome, finish, start
 from tests.collect.test_torch_programs import losses, operator_names
 
+pytestmark = pytest.mark.slow
+
 PROGRAMS = {
     "profilers": """
         import torch
