@@ -1,12 +1,14 @@
 """What recording adds to a training step, in pairs of blocks of steps within one process.
 
-python -m benchmarks.overhead.step_blocks [--part outside ...] [--pairs 100] [--steps 60]
+python -m benchmarks.overhead.step_blocks [--body empty|training] [--part outside ...] [--pairs 100]
 
 Each pair is a plain block and a recorded one, less than a second apart and with the same memory; their order
 alternates. Neither the machine's load nor the placement of the program's memory then outweighs a part of a
-percent. CPU time is that of the process, so perfprobe's threads count; starting and stopping do not. A thread
-waits in the background, as in programs with loaders or OpenMP: in a process with one thread malloc takes no
-locks, and perfprobe's writer thread would change that (`python -m benchmarks.overhead.steps` has this too).
+percent. The empty body is a loader and an optimizer without work, some 20 us: what recording adds to it in us
+is what it adds to any step, apart from operators. CPU time is that of the process, so perfprobe's threads
+count; starting and stopping do not. A thread waits in the background, as in programs with loaders or OpenMP: in
+a process with one thread malloc takes no locks, and perfprobe's writer thread would change that
+(`python -m benchmarks.overhead.steps` has this too).
 
 outside: a window that never opens. benchmark: `--benchmark`. keep: `--keep slow`, also without samples of
 Python functions. operators: recording only operators. nothing: two plain blocks.
@@ -26,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils.data import DataLoader
+from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.overhead.tables import interval
 from perfprobe.collect.options import Options
@@ -41,6 +43,24 @@ PARTS: dict[str, dict[str, Any] | None] = {
     "operators": {"python": "off", "ranges": False},
 }
 WIDTH, BATCH, WARM_UP = 192, 64, 10
+STEPS = {"empty": 1500, "training": 30}  # in a block, some 40 ms
+
+
+class One(Dataset[torch.Tensor]):
+    """The same sample again and again."""
+
+    sample = torch.ones(4)
+
+    def __getitem__(self, at: int) -> torch.Tensor:
+        return self.sample
+
+
+def empty() -> Iterator[None]:
+    """Yields behind each step of a loop that does nothing."""
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], 0.1)
+    for _ in DataLoader(One(), batch_size=None, sampler=itertools.count()):
+        optimizer.step()
+        yield
 
 
 def training() -> Iterator[None]:
@@ -57,72 +77,79 @@ def training() -> Iterator[None]:
 
 
 class Blocks:
-    """Blocks of steps of one training, each measured after some steps of warm-up."""
+    """Blocks of steps of one loop, each measured after some steps of warm-up."""
 
-    def __init__(self, steps: int, folder: Path) -> None:
+    def __init__(self, loop: Iterator[None], steps: int, folder: Path) -> None:
+        self._loop = loop
         self._steps = steps
         self._folder = folder
         self._numbers = itertools.count()
-        self._training = training()
 
-    def plain(self) -> tuple[int, int]:
-        """CPU and wall time in ns."""
-        for _ in itertools.islice(self._training, WARM_UP):
+    def plain(self) -> float:
+        """CPU time of a step in ns."""
+        for _ in itertools.islice(self._loop, WARM_UP):
             pass
-        cpu_ns, begun_ns = time.process_time_ns(), time.perf_counter_ns()
-        for _ in itertools.islice(self._training, self._steps):
+        begun_ns = time.process_time_ns()
+        for _ in itertools.islice(self._loop, self._steps):
             pass
-        return time.process_time_ns() - cpu_ns, time.perf_counter_ns() - begun_ns
+        return (time.process_time_ns() - begun_ns) / self._steps
 
-    def recorded(self, given: dict[str, Any]) -> tuple[int, int]:
+    def recorded(self, given: dict[str, Any]) -> float:
         """The same under a recording with these options."""
         program = {"argv": ["training"], "script": None, "module": None, "cwd": None}
         session = Session(program, None, Options(**given), tell=lambda line: None)
         path = self._folder / f"{next(self._numbers)}.perfprobe"
         session.start(str(path), named=True)
         session.begin()
-        measured = self.plain()
+        step_ns = self.plain()
         session.stop(None)
         path.unlink()
-        return measured
+        return step_ns
 
 
-def ratios(plain: Callable[[], tuple[int, int]], other: Callable[[], tuple[int, int]], pairs: int) -> Any:
-    """CPU and wall time of `other` divided by that of `plain`, for each pair."""
+def pairs(blocks: Blocks, other: Callable[[], float], count: int) -> list[tuple[float, float]]:
+    """CPU time of a step in a plain block and in one of `other` beside it, each first every second time."""
     found = []
-    for number in range(pairs):
+    for number in range(count):
         if number % 2:
-            measured, beside = other(), plain()
+            recorded_ns, plain_ns = other(), blocks.plain()
         else:
-            beside, measured = plain(), other()
-        found.append([own / alone for own, alone in zip(measured, beside, strict=True)])
-    return zip(*found, strict=True)
+            plain_ns, recorded_ns = blocks.plain(), other()
+        found.append((plain_ns, recorded_ns))
+    return found
 
 
-def line(what: str, values: Sequence[float]) -> str:
-    """Median and interval in percent."""
-    median, (least, greatest) = statistics.median(values), interval(values)
-    return f"{what} {100 * (median - 1):+6.2f} % ({100 * (least - 1):+.2f} to {100 * (greatest - 1):+.2f})"
+def line(found: Sequence[tuple[float, float]]) -> str:
+    """What is added, in us and in percent, with 95 % intervals of the medians."""
+    texts = []
+    for unit, values in (
+        ("us", [(recorded_ns - plain_ns) / 1000 for plain_ns, recorded_ns in found]),
+        ("%", [100 * (recorded_ns / plain_ns - 1) for plain_ns, recorded_ns in found]),
+    ):
+        least, greatest = interval(values)
+        texts.append(f"{statistics.median(values):+7.2f} {unit} ({least:+.2f} to {greatest:+.2f})")
+    plain_us = statistics.median(plain_ns for plain_ns, _ in found) / 1000
+    return f"{texts[0]}, {texts[1]} of {plain_us:,.1f} us CPU a step"
 
 
 def main() -> None:
     """Prints a line for each part."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.overhead.step_blocks")
+    parser.add_argument("--body", choices=STEPS, default="training")
     parser.add_argument("--part", choices=PARTS, action="append", help="measure only this (repeatable)")
     parser.add_argument("--pairs", type=int, default=100)
-    parser.add_argument("--steps", type=int, default=60, help="in a block")
     given = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
-        blocks = Blocks(given.steps, Path(folder))
+        loop = empty() if given.body == "empty" else training()
+        blocks = Blocks(loop, STEPS[given.body], Path(folder))
         for part in given.part or PARTS:
             options = PARTS[part]
             other = blocks.plain if options is None else partial(blocks.recorded, options)
             other()
-            cpu, wall = ratios(blocks.plain, other, given.pairs)
-            print(f"{part:18} {line('CPU', cpu)}  {line('time', wall)}  {given.pairs} pairs", flush=True)
+            print(f"{part:17} {line(pairs(blocks, other, given.pairs))}", flush=True)
 
 
 if __name__ == "__main__":
