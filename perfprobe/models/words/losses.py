@@ -25,8 +25,8 @@ SOURCES: dict[str, str] = {
 
 # The beginning of a loss, and what it means.
 REASONS: dict[str, str] = {
-    "operators of steps outside of the windows": "`--steps` or `--duration` asked for it: figures are of the "
-    "recorded steps alone, wall and CPU time are of the whole program.",
+    "operators, ranges and work of GPUs in steps outside of the windows": "`--steps` or `--duration` asked "
+    "for it: figures are of the recorded steps alone, wall and CPU time are of the whole program.",
     "operators of ordinary steps": "`--keep slow` asked for it: tables of operators and lines cover slow "
     "steps only. *Slow steps* compares these with all others.",
     "slow steps of which only sums are kept": "`--keep slow` writes at most 32 MB of slow steps at once, and "
