@@ -6,8 +6,8 @@ Each pair is a plain block and a recorded one, less than a second apart and with
 alternates. Neither the machine's load nor the placement of the program's memory then outweighs a part of a
 percent. The empty body is a loader and an optimizer without work, some 20 us: what recording adds to it in us
 is what it adds to any step, apart from operators. CPU time is that of the process, so perfprobe's threads
-count; starting and stopping do not. A thread waits in the background, as in programs with loaders or OpenMP: in
-a process with one thread malloc takes no locks, and perfprobe's writer thread would change that
+count; starting and stopping do not. A thread waits in the background, as in programs with loaders or OpenMP:
+in a process with one thread malloc takes no locks, and perfprobe's writer thread would change that
 (`python -m benchmarks.overhead.steps` has this too).
 
 outside: a window that never opens. benchmark: `--benchmark`. keep: `--keep slow`, also without samples of
