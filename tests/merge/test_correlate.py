@@ -156,7 +156,7 @@ FAULTS = {"faults": {"clock": "newer", "graph_ids": "record once"}}
 
 def lost(trace: Trace) -> list[tuple[str, int, str]]:
     rows: list[Losses] = []
-    for _ in trace.stream(rows):
+    for _ in trace.operators(rows):
         pass
     found = Losses.concat(rows)
     columns = zip(found.source, found.reason, found.count.tolist(), found.remedy, strict=True)
