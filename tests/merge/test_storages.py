@@ -9,6 +9,7 @@ import pytest
 
 from perfprobe.merge import memory_order, storages
 from perfprobe.merge.tensor_memory import tensor_memory
+from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Threads
 from perfprobe.tables.memory import MemoryBlocks, MemoryEvent, MemoryRows, Storages
 from perfprobe.tables.recording import Recording
@@ -33,7 +34,7 @@ def recording(*rows: tuple[int, int, int, int]) -> Recording:
     threads = Threads(np.zeros(1, np.int64), none, none)
     blocks = [table.take(slice(first, first + 7)) for first in range(0, len(table), 7)]
     found = MemoryBlocks.of(*blocks) if blocks else None
-    tables = {Threads: threads}
+    tables: dict[type[Table], Table] = {Threads: threads}
     return Recording("", tables, {}, True, 0, None, 0, lambda _: iter(()), memory=found)
 
 
