@@ -52,7 +52,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native sanitize gpu-check lint docs guides examples demo bench wheel release clean distclean
+.PHONY: setup test test-python test-native collected sanitize gpu-check lint docs guides examples demo bench wheel release clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -71,12 +71,13 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 	@$(PIP) install $(BUILD_TOOLS)
 	@touch $@
 
+# MAKEFLAGS is empty, because with `make --jobs` ninja would look for make's job server, which it is not passed.
 # The build folder is kept, so a C++ change rebuilds only that file. This is safe because only this environment uses it.
 # pip compiles bytecode only for installs that are not editable. Without it, each start of perfprobe would compile its
 # modules if Python may not write bytecode.
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
-	@$(PIP) install --no-build-isolation \
+	@MAKEFLAGS= $(PIP) install --no-build-isolation \
 		--config-settings build-dir=$(MODULES_BUILD) \
 		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]'
 	@$(BIN)/python -m compileall -q perfprobe
@@ -96,12 +97,16 @@ test-python: setup
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not alone" --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
 	@$(BIN)/python -m pytest $(PYTEST_ARGS) $(if $(findstring tests,$(PYTEST_ARGS)),,$(ALONE)) -m alone || [ $$? -eq $(NO_TESTS) ]
 
+# Collects the tests once, so that the processes of `test-python` need not each rewrite the same assert statements.
+collected: setup
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq >build/collected.txt || { cat build/collected.txt >&2; exit 1; }
+
 test-native: setup
 	@[ -z "$(SANITIZE)" ] || $(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" \
 		-DPERFPROBE_BUILD_MODULES=OFF -DPERFPROBE_BUILD_TESTS=ON -DPERFPROBE_WERROR=$(PERFPROBE_WERROR) \
 		-DPERFPROBE_SANITIZE=$(SANITIZE) --log-level=WARNING >/dev/null
-	@$(BIN)/cmake --build $(NATIVE_BUILD) --target native_tests -- --quiet
+	@MAKEFLAGS= $(BIN)/cmake --build $(NATIVE_BUILD) --target native_tests -- --quiet
 	@$(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure --progress -j2
 
 # Each has its own build folder and stops at the first error. The first tries the frame reader on a million images of
