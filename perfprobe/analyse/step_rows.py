@@ -6,7 +6,7 @@ import numpy as np
 
 from perfprobe.analyse.hot_modules import module_times
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots
-from perfprobe.models.waiting import is_busy
+from perfprobe.models.waiting import is_busy, waited_within_ns
 from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Hotspots, Sums, Totals
@@ -32,6 +32,7 @@ class RowsInSteps:
         self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
         self._time_ns = int((steps.end_ns - steps.start_ns).sum())
         own = times.loops.thread[:1]
+        self._thread = int(own[0]) if len(own) else -1
         self._others = times.loops.thread[~among(times.loops.thread, own)]
         self._any = False
 
@@ -60,8 +61,10 @@ class RowsInSteps:
     def _typical_ns(self, rows: OperatorRows) -> int:
         """The time of the steps if all calls had taken their typical time, as in the rows.
 
-        Waiting between operators is still included. If several threads ran operators at once, too much might
-        be subtracted, so the result is at least the typical time of the operators.
+        What calls took beyond that counts as waiting for a processor. Waiting beyond it was between operators
+        and is subtracted too. If several threads ran operators at once, too much might be subtracted, so the
+        result is at least the typical time of the operators.
         """
-        typical_ns = int(rows.typical_operators_ns.sum())
-        return max(self._time_ns - int(rows.operators.self_ns.sum()) + typical_ns, typical_ns)
+        typical_ns, operators_ns = int(rows.typical_operators_ns.sum()), int(rows.operators.self_ns.sum())
+        waited_ns = waited_within_ns(self._trace.recording, self._thread, self._start_ns, self._end_ns)
+        return max(self._time_ns - max(operators_ns - typical_ns, waited_ns), typical_ns)

@@ -8,6 +8,7 @@ import numpy as np
 
 from perfprobe.models.readings import changes
 from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.processors import ThreadTimes
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
@@ -42,6 +43,25 @@ def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
     chosen = found.is_main if main else ~found.is_perfprobe
     wait_ns = found.wait_ns[chosen & (found.wait_ns >= 0)]
     return int(wait_ns.sum()) if len(wait_ns) else None
+
+
+def waited_within_ns(recording: Recording, thread: int, start_ns: Int64, end_ns: Int64) -> int:
+    """Returns how long a thread waited for a processor in these stretches of time; 0 if not known.
+
+    Waiting is taken as even between two readings, which are half a second apart.
+
+    Args:
+        thread: row of `threads`.
+    """
+    times, os_threads = recording[ThreadTimes], recording.os_threads()
+    times = times.take((os_threads[times.thread] == os_threads[thread]) & (times.wait_ns >= 0))
+    if len(times) == 0:
+        return 0
+    times = times.take(np.argsort(times.time_ns, kind="stable"))
+    at_start_ns, at_end_ns = (
+        np.interp(moments, times.time_ns, times.wait_ns) for moments in (start_ns, end_ns)
+    )
+    return int(np.maximum(at_end_ns - at_start_ns, 0).sum())
 
 
 def held_up(trace: Trace) -> HeldUp:

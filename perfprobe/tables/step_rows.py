@@ -13,7 +13,7 @@ class StepHotspots:
     Attributes:
         modules: of these steps, by time of typical calls.
         time_ns: duration of the steps. If threads waited long for processors (`models.waiting.is_busy`),
-            without what calls took beyond typical ones.
+            without what calls took beyond typical ones, and without waiting between operators.
     """
 
     hotspots: Hotspots

@@ -55,8 +55,9 @@ TERMS: dict[str, str] = {
     "rollouts of reinforcement learning. They are no part of a step.",
     "leading loop": "The loop whose steps take most time in total. The first screen and shares of the step "
     "are about its steady steps.",
-    "undisturbed": "How long a step would be if its operators took their typical time. Used on a machine "
-    "where threads waited long for processors: shares of operators and modules are then of this time.",
+    "undisturbed": "How long a step would be if its operators took their typical time, and its thread did "
+    "not wait for a processor between them. Used on a machine where threads waited long for processors: "
+    "shares of operators and modules are then of this time.",
     "steady": "A step that counts in averages: no warm-up, no compiling, no outlier, not cut off.",
     "warm-up": "The first steps, if they take longer than the others.",
     "outlier": "A step far longer than the median.",
