@@ -262,6 +262,7 @@ void bind_definitions(py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nod
 void bind_recorder(py::module_& module) {
   module.attr("FORMAT_VERSION") = kFormatVersion;
   module.def("monotonic_ns", &monotonic_ns);
+  module.def("report_calls", &report_calls);
   module.def("torch_on_stack",
              [] { return library_on_stack({"/libtorch", "/libc10", "/_C.cpython"}); });
   // Never deleted: a pending call may still refer to it.

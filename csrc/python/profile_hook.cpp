@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include <utility>
 
 #include <opcode.h>
 
@@ -99,6 +100,23 @@ HeldTracing::HeldTracing() : state_(PyThreadState_Get()) {
 
 HeldTracing::~HeldTracing() {
   leave_tracing(state_);
+}
+
+void report_calls() {
+  PyThreadState* state = PyThreadState_Get();
+  PyFrameObject* frame = PyEval_GetFrame();
+  PyObject* native = PySys_GetObject("getprofile");
+  Py_tracefunc report = state->c_profilefunc;
+  if (report == nullptr || frame == nullptr || native == nullptr || PyCFunction_Check(native) == 0)
+    return;
+  const std::pair<int, PyObject*> events[] = {{PyTrace_CALL, Py_None},
+                                              {PyTrace_RETURN, Py_None},
+                                              {PyTrace_C_CALL, native},
+                                              {PyTrace_C_RETURN, native}};
+  for (const auto& [event, about] : events) {
+    if (report(state->c_profileobj, frame, event, about) != 0)
+      PyErr_Clear();
+  }
 }
 
 CountedThread* this_thread() {

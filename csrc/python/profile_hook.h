@@ -39,6 +39,10 @@ class HeldTracing {
   PyThreadState* state_;
 };
 
+// Reports a call of a Python function and one of a native function, both over at once, to this
+// thread's C profile function, also while tracing is held.
+void report_calls();
+
 // `open_hook` runs before the first thread is attached, `close_hook` after the last. Returns false
 // with a Python exception set.
 bool open_hook();

@@ -11,6 +11,7 @@ import sys
 from functools import partial
 from time import monotonic_ns, thread_time_ns, time_ns
 
+from perfprobe import native
 from perfprobe.collect.gpu import wait_for_gpus
 from perfprobe.support.errors import EnvironmentLack
 
@@ -169,6 +170,10 @@ class Kineto:
         hook, first_hook = sys.getprofile(), self._begun[1]
         self._begun.clear()
         with_stacks = self._stacks and hook is not None and hook is first_hook
+        if with_stacks:
+            # Kineto reads returns only up to the latest call. Functions that returned later would run until
+            # the end of the session, and so would hold operators of their callers.
+            native.core().report_calls()
         results = self._autograd._disable_profiler()
         if self._stacks and not with_stacks:
             _give_back(hook)

@@ -8,7 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+import torch
 
+from perfprobe.collect.autograd import windows
 from perfprobe.merge import link
 from perfprobe.results import Results
 from perfprobe.support.view import View
@@ -57,6 +59,30 @@ def test_the_profiler_alone_records_the_same_rows(name: str, tmp_path: Path) -> 
         for claimed, known in ((their.line, our.line), (their.forward_line, our.forward_line)):
             if not claimed.endswith("(its first line)"):
                 assert claimed == known, our
+
+
+def test_functions_that_returned_late_in_a_window_do_not_hold_later_operators(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many short windows. In each, operators run after the window's last call of a Python function."""
+    monkeypatch.setattr(windows, "TARGET_EVENTS", 1)
+    monkeypatch.setattr(windows, "SHORTEST_NS", 100_000)
+    monkeypatch.setattr(windows, "FIRST_NS", 100_000)
+
+    def ones() -> torch.Tensor:
+        return torch.ones(2)
+
+    def run() -> None:
+        for _ in range(200):
+            x = ones()
+            for _ in range(40):
+                x = torch.neg(x)
+
+    one_thread()
+    found = record(tmp_path / "run.perfprobe", run, operators="autograd")
+    lines = {row.line.partition(" ")[2] for row in found if row.name == "aten::neg"}
+    assert (storage.read(tmp_path / "run.perfprobe").number("autograd", "windows") or 0) > 10
+    assert lines == {"in run"}
 
 
 def without_device(signature: str) -> list[str]:
