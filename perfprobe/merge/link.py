@@ -120,10 +120,7 @@ class Linker:
             backwards += int(np.count_nonzero(impossible))
             duration_ns = np.where(impossible, 0, duration_ns)
             self_ns = nesting.self_times(rows.thread, rows.depth, rows.start_ns, duration_ns)
-            cpu_self_ns = _not_recorded(len(rows))
-            if all_timed:
-                cpu_self_ns = cpu_nesting.self_times(rows.thread, rows.depth, rows.start_ns, rows.cpu_ns)
-                cpu_self_ns = np.where(rows.cpu_ns >= 0, cpu_self_ns, -1)
+            cpu_self_ns = _cpu_self_times(cpu_nesting, rows) if all_timed else _not_recorded(len(rows))
             columns = self._origins.columns(rows, self._calls.is_forward(rows))
             reduction.label(rows, columns, self._calls.places)
             rpc.label(rows, columns)
@@ -157,6 +154,12 @@ class Linker:
 
 def _not_recorded(rows: int) -> Int64:
     return np.broadcast_to(np.int64(-1), rows)
+
+
+def _cpu_self_times(nesting: Nesting, rows: RecordedCall) -> Int64:
+    """The CPU time of each operator without that of operators within it; -1 where it was not recorded."""
+    self_ns = nesting.self_times(rows.thread, rows.depth, rows.start_ns, rows.cpu_ns)
+    return np.where(rows.cpu_ns >= 0, self_ns, -1)
 
 
 def _link_losses(recording: Recording, nesting: Nesting, backwards: int) -> list[Losses]:

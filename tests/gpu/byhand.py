@@ -113,7 +113,7 @@ def linked(root: Path) -> dict[str, list[Path]]:
 
     bindings = [path for path in of("bindings") if path.name != "observer_module.cpp"]
     return {
-        "_core": [*of("core", "gpu", "python", "cpu", "cpu/peak", "cpu/perf"), *bindings],
+        "_core": [*of("core", "gpu", "python", "cpu", "cpu/peak", "cpu/perf", "read"), *bindings],
         "_observer": [root / "csrc/observer_unit.cpp"],
         "libperfprobe_inject": of("gpu/injections"),
     }
