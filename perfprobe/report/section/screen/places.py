@@ -10,9 +10,9 @@ from perfprobe.support.text import printable
 from perfprobe.tables.trace import Line
 
 
-def place_in(line: Line) -> str:
-    """`loader.py:11 in __getitem__`."""
-    return f"{shorten.place(line)} in {printable(line.function)}"
+def place_in(line: Line | None, before: str = ": ") -> tuple[str, ...]:
+    """`: loader.py:11` and ` in __getitem__`, which a narrow screen leaves out; nothing without a line."""
+    return () if line is None else (f"{before}{shorten.place(line)}", f" in {printable(line.function)}")
 
 
 def at_line(line: Line) -> str:

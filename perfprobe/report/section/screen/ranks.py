@@ -56,12 +56,11 @@ def _alone(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _straggler(rank: Rank) -> Iterator[ScreenRow]:
-    at = "" if rank.line is None else f" at {place_in(rank.line)}"
     phase = f"{_PHASES[rank.phase]}: " if rank.phase else ""
     number = "?" if rank.rank is None else rank.rank
     share = rank.lost_ns / max(rank.parts.whole_ns, 1)
     facts: dict[str, Any] = {"time_ns": rank.lost_ns, "share": share, "line": rank.line}
-    yield said("RANKS", f"straggler: rank {number}{at}", style="bold", **facts)
+    yield said("RANKS", f"straggler: rank {number}", *place_in(rank.line, " at "), style="bold", **facts)
     waited = f"{phase}others waited {units.duration(rank.lost_ns)} = {whole_percent(share)} of the time"
     more_ns = rank.line_ns if rank.line is not None else rank.phase_ns
     yield said("", waited, f"; {units.duration(more_ns)} more a step there" if more_ns else "")

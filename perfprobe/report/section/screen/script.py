@@ -77,8 +77,7 @@ def _slow(findings: Findings) -> Iterator[ScreenRow]:
     found = hottest_operator(findings)
     if found is not None:
         line = found.row.ran.origin
-        at = "" if line is None else f": {place_in(line)}"
-        text = f"{operator(found.row)}, {found.share}"
-        yield said(label, text, at, inputs(found.row, ", "), style="bold" if label else "", line=line)
+        pieces = (f"{operator(found.row)}, {found.share}", *place_in(line), inputs(found.row, ", "))
+        yield said(label, *pieces, style="bold" if label else "", line=line)
         if found.larger:
             yield said("", found.larger.rstrip("."))

@@ -88,9 +88,9 @@ def _slow(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
     elif first.phase is not None:
         loader = awaited_loader(findings) if first.phase is StepPhase.DATA else None
         line = first.line if loader is None or loader.line is None else loader.line
-        where = f": {place_in(line)}" if line is not None else ""
         facts["line"] = line
-        yield said("SLOW", f"{_text(findings, first.phase)}, {how_much}", where, style="bold", **facts)
+        what = f"{_text(findings, first.phase)}, {how_much}"
+        yield said("SLOW", what, *place_in(line), style="bold", **facts)
         if loader is not None:
             yield said("", *workers_text(loader))
             return
