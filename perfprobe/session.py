@@ -26,7 +26,7 @@ from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.processors import ProcessorWaits
 from perfprobe.collect.ranges import RangeCollector
-from perfprobe.collect.sampling import FORKED_INTERVAL_NS, INTERVAL_NS, SamplerCollector
+from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.collect.shadowed import give_back
 from perfprobe.support.errors import UsageError
 
@@ -206,8 +206,7 @@ class Session:
     def _sampler(self) -> list[Collector]:
         """The sampler. Leaving it out is a loss: only samples show how many threads work in operators."""
         if self._options.python in ("both", "sample"):
-            interval_ns = INTERVAL_NS if self._parents is None else FORKED_INTERVAL_NS
-            return [SamplerCollector(self._facts, interval_ns=interval_ns)]
+            return [SamplerCollector(self._facts, is_forked=self._parents is not None)]
         if self._options.operators != "off" and not self._options.has_windows:
             reason = f"switched off with --python {self._options.python}: threads in operators are not known"
             self._facts.loss("samples", reason, 1, "--python both or sample")

@@ -24,9 +24,9 @@ namespace {
 // Python ends, and in a forked child its locks may be held for ever.
 class PySampler {
  public:
-  PySampler(const py::capsule& recorder, int64_t interval_ns, double most_cost)
+  PySampler(const py::capsule& recorder, int64_t interval_ns, double most_cost, bool of_cpu_time)
       : process_(::getpid()) {
-    sampler_ = new Sampler(recorder_in(recorder), interval_ns, most_cost);
+    sampler_ = new Sampler(recorder_in(recorder), interval_ns, most_cost, of_cpu_time);
   }
 
   void start() { sampler_->start(); }
@@ -73,7 +73,8 @@ class PySampler {
 
 class PySampler {
  public:
-  PySampler(const py::capsule& /*recorder*/, int64_t /*interval_ns*/, double /*most_cost*/) {
+  PySampler(const py::capsule& /*recorder*/, int64_t /*interval_ns*/, double /*most_cost*/,
+            bool /*of_cpu_time*/) {
     throw std::runtime_error("this Python's frame layout has not been verified");
   }
   void start() {}
@@ -111,8 +112,8 @@ void bind_sampler(py::module_& module) {
   module.def("line_of_instruction", &line_of, py::arg("table"), py::arg("first_line"),
              py::arg("offset"));
   py::class_<PySampler>(module, "Sampler")
-      .def(py::init<py::capsule, int64_t, double>(), py::arg("recorder"), py::arg("interval_ns"),
-           py::arg("most_cost"))
+      .def(py::init<py::capsule, int64_t, double, bool>(), py::arg("recorder"),
+           py::arg("interval_ns"), py::arg("most_cost"), py::arg("of_cpu_time") = false)
       .def("start", &PySampler::start)
       .def("stop", &PySampler::stop);
 }

@@ -34,6 +34,8 @@ constexpr int64_t kStillToRest = 4;
 constexpr int64_t kMostRestNs = 500'000'000;
 constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
+// A process that uses less CPU time than this part of the time is sampled as if it used as much.
+constexpr int64_t kLeastBusy = 8;
 // While sampling is paused, the sampler asks after its first few ticks only this often whether it
 // may go on.
 constexpr int64_t kSkipNs = 20'000'000;
@@ -67,10 +69,11 @@ int64_t turned_ns(int64_t since_ns, int64_t now_ns, int64_t ran_ns, bool is_runn
 
 }  // namespace
 
-Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost)
+Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost, bool of_cpu_time)
     : recorder_(recorder),
       random_(static_cast<uint32_t>(monotonic_ns())),
       most_cost_(most_cost),
+      of_cpu_time_(of_cpu_time),
       interval_ns_(affordable_ns(interval_ns, most_cost)),
       least_interval_ns_(interval_ns),
       rows_to_doubling_(kRowsToDoubling),
@@ -81,6 +84,7 @@ Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost)
 
 void Sampler::start() {
   tick_ns_ = written_ns_ = due_ns_ = still_since_ns_ = figures_.started_ns = monotonic_ns();
+  used_cpu_ns_ = process_cpu_ns();
   plan_next();
   const int64_t main_thread = ::getpid();
   const int64_t cpu_ns = thread_cpu_time_ns(main_thread);
@@ -347,15 +351,25 @@ void Sampler::write() {
   const int64_t ticks = figures_.ticks - written_ticks_;
   if (ticks > 0)
     tick_cpu_ns = cpu_ns / ticks;
-  keep_to_cost(cpu_ns, tick_ns_ - written_ns_);
+  keep_to_cost(cpu_ns, limiting_ns());
   written_cpu_ns_ = figures_.cpu_ns;
   written_ticks_ = figures_.ticks;
   written_ns_ = tick_ns_;
 }
 
+// Returns the time since rows were last written that limits the sampler's own: wall or CPU time.
+int64_t Sampler::limiting_ns() {
+  const int64_t wall_ns = tick_ns_ - written_ns_;
+  if (!of_cpu_time_)
+    return wall_ns;
+  const int64_t used_ns = process_cpu_ns();
+  const int64_t since_ns = used_ns - std::exchange(used_cpu_ns_, used_ns);
+  return std::max(since_ns, wall_ns / kLeastBusy);
+}
+
 // With many threads or on a slow machine, looks become rarer until they cost no more than allowed.
-void Sampler::keep_to_cost(int64_t cpu_ns, int64_t wall_ns) {
-  cost_ += (static_cast<double>(cpu_ns) / static_cast<double>(wall_ns) - cost_) / 4;
+void Sampler::keep_to_cost(int64_t cpu_ns, int64_t limiting_ns) {
+  cost_ += (static_cast<double>(cpu_ns) / static_cast<double>(limiting_ns) - cost_) / 4;
   const int64_t before_ns = interval_ns_;
   if (cost_ > most_cost_)
     interval_ns_ *= 2;

@@ -44,8 +44,9 @@ struct SamplerFigures {
 // Never destroyed. Throws std::system_error if the kernel allows no way to read memory.
 class Sampler {
  public:
-  // most_cost: the part of one processor that it may use. The interval grows to keep to it.
-  Sampler(Recorder& recorder, int64_t interval_ns, double most_cost);
+  // most_cost: the part that it may use, of one processor or (of_cpu_time) of the process's CPU
+  // time. The interval grows to keep to it.
+  Sampler(Recorder& recorder, int64_t interval_ns, double most_cost, bool of_cpu_time);
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
@@ -79,7 +80,8 @@ class Sampler {
   bool rest();
   int64_t program_cpu_ns() const;
   void write();
-  void keep_to_cost(int64_t cpu_ns, int64_t wall_ns);
+  int64_t limiting_ns();
+  void keep_to_cost(int64_t cpu_ns, int64_t limiting_ns);
 
   Recorder& recorder_;
   const OwnMemory memory_;
@@ -95,6 +97,7 @@ class Sampler {
   std::minstd_rand random_;
 
   const double most_cost_;
+  const bool of_cpu_time_;
   SamplerFigures figures_{};
   int64_t interval_ns_;
   int64_t least_interval_ns_;
@@ -102,9 +105,10 @@ class Sampler {
   int64_t tick_ns_ = 0;
   int64_t written_ns_ = 0;      // when rows were last written,
   int64_t written_cpu_ns_ = 0;  // figures_.cpu_ns at that time,
-  int64_t written_ticks_ = 0;   // and the number of ticks
+  int64_t written_ticks_ = 0;   // the number of ticks,
+  int64_t used_cpu_ns_ = 0;     // and the process's CPU time if it limits the sampler's
   int64_t rows_to_doubling_;
-  double cost_;             // recent cost, smoothed: a part of one processor
+  double cost_;             // recent cost, smoothed, as a part of what limits it
   bool is_broken_ = false;  // out of memory
 
   CpuWait wait_;

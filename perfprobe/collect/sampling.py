@@ -18,18 +18,22 @@ if TYPE_CHECKING:
 INTERVAL_NS = 5_000_000
 FORKED_INTERVAL_NS = 2 * INTERVAL_NS  # enough, as many run at once, each in a loop over its samples
 MOST_COST = 0.01  # of one processor
+FORKED_COST = 0.005  # of the process's CPU time, because a worker waits most of the time
 _MANY_FAILED = 0.01  # of all samples; from this part on it is a loss
 
 
 class SamplerCollector(Collector):
-    """Runs the native sampler from start to stop. It writes rows while the program runs."""
+    """Runs the native sampler from start to stop. It writes rows while the program runs.
+
+    Args:
+        is_forked: whether this is a forked process, where it takes fewer samples.
+    """
 
     name = "samples"
 
-    def __init__(self, facts: Facts, *, interval_ns: int = INTERVAL_NS, most_cost: float = MOST_COST) -> None:
+    def __init__(self, facts: Facts, *, is_forked: bool = False) -> None:
         self._facts = facts
-        self._interval_ns = interval_ns
-        self._most_cost = most_cost
+        self._is_forked = is_forked
         self._sampler: Sampler | None = None
 
     def available(self) -> EnvironmentLack | None:
@@ -43,8 +47,11 @@ class SamplerCollector(Collector):
 
     def start(self) -> None:
         """Starts sampling."""
+        interval_ns, most_cost = (
+            (FORKED_INTERVAL_NS, FORKED_COST) if self._is_forked else (INTERVAL_NS, MOST_COST)
+        )
         self._sampler = native.core().Sampler(
-            self._facts.recorder.capsule(), self._interval_ns, self._most_cost
+            self._facts.recorder.capsule(), interval_ns, most_cost, of_cpu_time=self._is_forked
         )
         self._sampler.start()
 
