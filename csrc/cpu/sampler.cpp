@@ -25,6 +25,9 @@ constexpr int64_t kLongestOpenNs = 5'000'000'000;  // longest open sample of an 
 // after each further half of that number.
 constexpr int64_t kRowsToDoubling = 524'288;
 constexpr int64_t kMostGrowth = 64;
+// Part of the allowed cost that the interval is chosen for, so that a dearer tick does not exceed
+// it.
+constexpr double kAim = 0.8;
 // Resting: no thread has run for kStillNs. The pause between looks then grows to this time divided
 // by kStillToRest, so that the middle of a wait is a fair guess, and at most to kMostRestNs. The
 // kernel wakes the sampler after kCallNs of CPU time. A thread that used less than kUnseenNs and
@@ -48,11 +51,8 @@ std::atomic<int64_t> tick_cpu_ns{0};
 // Returns the shortest interval, at least `interval_ns`, at which ticks use at most this part of a
 // processor.
 int64_t affordable_ns(int64_t interval_ns, double most_cost) {
-  const auto cpu_ns = static_cast<double>(tick_cpu_ns.load());
-  int64_t growth = 1;
-  while (growth < kMostGrowth && cpu_ns > most_cost * static_cast<double>(growth * interval_ns))
-    growth *= 2;
-  return growth * interval_ns;
+  const auto needed_ns = static_cast<int64_t>(static_cast<double>(tick_cpu_ns.load()) / most_cost);
+  return std::clamp(needed_ns, interval_ns, kMostGrowth * interval_ns);
 }
 
 // Returns when a thread came to the place where it is seen now, if it was elsewhere before. A
@@ -370,13 +370,13 @@ int64_t Sampler::limiting_ns() {
 // With many threads or on a slow machine, looks become rarer until they cost no more than allowed.
 void Sampler::keep_to_cost(int64_t cpu_ns, int64_t limiting_ns) {
   cost_ += (static_cast<double>(cpu_ns) / static_cast<double>(limiting_ns) - cost_) / 4;
-  const int64_t before_ns = interval_ns_;
-  if (cost_ > most_cost_)
-    interval_ns_ *= 2;
-  else if (cost_ < most_cost_ / 4)
-    interval_ns_ /= 2;
-  interval_ns_ = std::clamp(interval_ns_, least_interval_ns_, kMostGrowth * least_interval_ns_);
-  cost_ *= static_cast<double>(before_ns) / static_cast<double>(interval_ns_);
+  const double wanted = kAim * most_cost_;
+  if (cost_ <= most_cost_ && cost_ >= wanted / 2)
+    return;
+  const auto before_ns = static_cast<double>(interval_ns_);
+  interval_ns_ = std::clamp(static_cast<int64_t>(before_ns * cost_ / wanted), least_interval_ns_,
+                            kMostGrowth * least_interval_ns_);
+  cost_ *= before_ns / static_cast<double>(interval_ns_);
 }
 
 }  // namespace perfprobe

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 INTERVAL_NS = 5_000_000
 FORKED_INTERVAL_NS = 2 * INTERVAL_NS  # enough, as many run at once, each in a loop over its samples
-MOST_COST = 0.01  # of one processor
-FORKED_COST = 0.005  # of the process's CPU time, because a worker waits most of the time
+MOST_COST = 0.005  # of one processor; of the CPU time of a forked process, as a worker waits most of the time
 _MANY_FAILED = 0.01  # of all samples; from this part on it is a loss
 
 
@@ -47,11 +46,9 @@ class SamplerCollector(Collector):
 
     def start(self) -> None:
         """Starts sampling."""
-        interval_ns, most_cost = (
-            (FORKED_INTERVAL_NS, FORKED_COST) if self._is_forked else (INTERVAL_NS, MOST_COST)
-        )
+        interval_ns = FORKED_INTERVAL_NS if self._is_forked else INTERVAL_NS
         self._sampler = native.core().Sampler(
-            self._facts.recorder.capsule(), interval_ns, most_cost, of_cpu_time=self._is_forked
+            self._facts.recorder.capsule(), interval_ns, MOST_COST, of_cpu_time=self._is_forked
         )
         self._sampler.start()
 
