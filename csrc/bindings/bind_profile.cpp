@@ -17,11 +17,11 @@ namespace {
 
 CallProfile* make_profile(const py::capsule& recorder, std::string own,
                           std::vector<std::string> lenders, std::vector<std::string> libraries,
-                          bool governed, const std::tuple<double, double, double>& costs) {
-  const auto [call_ns, c_call_ns, slowed] = costs;
+                          bool governed, const std::tuple<double, double, double, double>& costs) {
+  const auto [call_ns, c_call_ns, slowed, event_ns] = costs;
   FilterRules rules{std::move(own), std::move(lenders), std::move(libraries)};
   return new CallProfile(recorder_in(recorder),
-                         {std::move(rules), governed, call_ns, c_call_ns, slowed});
+                         {std::move(rules), governed, call_ns, c_call_ns, slowed, event_ns});
 }
 
 void begin(CallProfile& profile) {
@@ -42,7 +42,8 @@ void bind_profile(py::module_& module) {
       .def_property_readonly("ending", &CallProfile::ending_text)
       .def_property_readonly("started_ns", &CallProfile::started_ns)
       .def_property_readonly("ended_ns", &CallProfile::ended_ns)
-      .def_property_readonly("omitted_rows", &CallProfile::omitted_rows);
+      .def_property_readonly("omitted_rows", &CallProfile::omitted_rows)
+      .def_property_readonly("event_ns", &CallProfile::event_ns);
   module.def("thread_starter", [] {
     PyObject* starter = thread_starter();
     return starter == nullptr ? py::object(py::none())

@@ -1,5 +1,6 @@
 #include "python/call_profile.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <new>
 #include <pthread.h>
@@ -123,10 +124,24 @@ void CallProfile::end(Ending why) {
   close_hook();
 }
 
+// A mean of the last measurements. A thread that lost its processor meanwhile took longer.
+void CallProfile::add_event(int64_t took_ns) {
+  constexpr int64_t kLongestNs = 10'000;
+  constexpr double kMany = 32;
+  const auto event_ns = static_cast<double>(std::min(took_ns, kLongestNs));
+  event_ns_ += (event_ns - event_ns_) / (event_ns_ == 0 ? 1 : kMany);
+}
+
+// How many times as long as in the loops in which the costs were measured an event takes.
+double CallProfile::coldness() const {
+  return options_.event_ns > 0 ? std::max(event_ns_ / options_.event_ns, 1.0) : 1.0;
+}
+
 double CallProfile::new_cost_ns() {
-  const double cost_ns = static_cast<double>(calls_ - settled_calls_) * options_.call_ns +
-                         static_cast<double>(c_calls_ - settled_c_calls_) * options_.c_call_ns +
-                         static_cast<double>(probe_.take_ns()) * options_.slowed;
+  const double calls_ns = static_cast<double>(calls_ - settled_calls_) * options_.call_ns +
+                          static_cast<double>(c_calls_ - settled_c_calls_) * options_.c_call_ns;
+  const double cost_ns =
+      calls_ns * coldness() + static_cast<double>(probe_.take_ns()) * options_.slowed;
   settled_calls_ = calls_;
   settled_c_calls_ = c_calls_;
   estimated_ns_ += cost_ns;
@@ -145,6 +160,7 @@ bool CallProfile::spend(int64_t now_ns, double cost_ns) {
 // Every so many calls: adds their cost, and writes a snapshot if one is due.
 bool CallProfile::settle() {
   countdown_ = kCallsBetweenLooks;
+  is_timing_due_ = true;
   const int64_t now_ns = monotonic_ns();
   if (spend(now_ns, new_cost_ns()))
     return false;
@@ -183,11 +199,12 @@ void CallProfile::write_facts(int64_t until_ns) {
   const int length = std::snprintf(
       text, sizeof(text),
       "{\"started_ns\": %lld, \"counted_until_ns\": %lld, \"call_ns\": %.1f, \"c_call_ns\": %.1f, "
+      "\"coldness\": %.2f, "
       "\"calls\": %lld, \"c_calls\": %lld, \"estimated_ns\": %.0f, \"threads\": %lld, "
       "\"library_imports\": \"%s\"",
       static_cast<long long>(started_ns_), static_cast<long long>(until_ns), options_.call_ns,
-      options_.c_call_ns, static_cast<long long>(calls_), static_cast<long long>(c_calls_),
-      estimated_ns_, static_cast<long long>(joined_),
+      options_.c_call_ns, coldness(), static_cast<long long>(calls_),
+      static_cast<long long>(c_calls_), estimated_ns_, static_cast<long long>(joined_),
       options_.rules.libraries.empty() ? "counted" : "not counted");
   std::string facts(text, static_cast<size_t>(length));
   if (ending_ != Ending::none && ending_ != Ending::stopped) {

@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <Python.h>
 
+#include "core/clock.h"
 #include "core/recorder.h"
 #include "core/records.h"
 #include "python/bytecode_probe.h"
@@ -28,7 +30,8 @@ struct ProfileOptions {
   bool governed;
   double call_ns;  // cost of counting a call of a Python function; below, of a C function
   double c_call_ns;
-  double slowed;  // the part of the time lost while Python instructions execute, 0 to 1
+  double slowed;    // the part of the time lost while Python instructions execute, 0 to 1
+  double event_ns;  // what the profiler took for an event while these costs were measured
 };
 
 enum class Ending { none, stopped, too_costly, other_profiler, tracer, forked };
@@ -91,6 +94,18 @@ class CallProfile {
     return --countdown_ != 0 || settle();
   }
 
+  // Calls what has the profiler count an event. Now and then it measures how long that takes here:
+  // several times as long as in a loop of nothing but calls if the program needs the caches.
+  template <class Forward>
+  auto timed(Forward forward) {
+    if (!std::exchange(is_timing_due_, false))
+      return forward();
+    const int64_t begun_ns = monotonic_ns();
+    const auto result = forward();
+    add_event(monotonic_ns() - begun_ns);
+    return result;
+  }
+
   // Adds the cost of counting since the last call. Returns false if that has ended the profile.
   // Writes a snapshot if one is due.
   bool settle();
@@ -99,6 +114,7 @@ class CallProfile {
   [[nodiscard]] int64_t started_ns() const { return started_ns_; }
   [[nodiscard]] int64_t ended_ns() const { return ended_ns_; }
   [[nodiscard]] int64_t omitted_rows() const { return omitted_rows_; }
+  [[nodiscard]] double event_ns() const { return event_ns_; }  // recent mean, 0 if not measured
 
  private:
   static constexpr int kCallsBetweenLooks = 128;
@@ -106,6 +122,8 @@ class CallProfile {
 
   bool spend(int64_t now_ns, double cost_ns);
   double new_cost_ns();
+  void add_event(int64_t took_ns);
+  [[nodiscard]] double coldness() const;
   CountedThread* make_thread();
   void write_facts(int64_t until_ns);
 
@@ -122,6 +140,8 @@ class CallProfile {
   int64_t settled_calls_ = 0;
   int64_t settled_c_calls_ = 0;
   double estimated_ns_ = 0;
+  bool is_timing_due_ = false;
+  double event_ns_ = 0;
   BytecodeProbe probe_;
   int64_t started_ns_ = 0;
   int64_t ended_ns_ = 0;

@@ -1,5 +1,5 @@
 // Limits the cost of counting calls with a leaky bucket: the estimated cost fills it, and it leaks
-// a tenth of the elapsed time. It holds a tenth of a second, which may be spent at once.
+// a twentieth of the elapsed time. It holds a tenth of a second, which may be spent at once.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Governor {
   }
 
  private:
-  static constexpr double kShare = 0.1;
+  static constexpr double kShare = 0.05;
   static constexpr double kHeldNs = 100e6;
   double level_ns_ = 0;
   int64_t last_ns_ = 0;

@@ -89,8 +89,10 @@ CountedThread* counted_thread(bool may_join) {
 
 PyObject* forward(const CountedThread& thread, Callback callback, PyObject* const* arguments,
                   Py_ssize_t count) {
-  PyObject* result = PyObject_Vectorcall(thread.forwards[callback], arguments,
-                                         static_cast<size_t>(count), nullptr);
+  PyObject* result = thread.profile->timed([&] {
+    return PyObject_Vectorcall(thread.forwards[callback], arguments, static_cast<size_t>(count),
+                               nullptr);
+  });
   if (result == nullptr)
     PyErr_Clear();
   Py_XDECREF(result);

@@ -126,7 +126,8 @@ int on_event(PyObject* /*nothing*/, PyFrameObject* frame, int what, PyObject* ar
   }
   if (!counts(*thread, frame, what, argument))
     return 0;
-  return thread->forward(thread->profiler, frame, what, argument);
+  return thread->profile->timed(
+      [&] { return thread->forward(thread->profiler, frame, what, argument); });
 }
 
 // A new thread calls this as its profile function.

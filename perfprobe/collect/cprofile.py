@@ -39,7 +39,7 @@ class CallCounter(Collector):
 
     Args:
         facts: takes the results.
-        governed: whether to stop when counting takes more than 10 % of a second, and to leave out what
+        governed: whether to stop when counting takes more than 5 % of the time, and to leave out what
             library modules do while they are imported.
     """
 
@@ -97,7 +97,7 @@ class CallCounter(Collector):
 
     def _say_why_it_ended(self) -> None:
         reasons = {
-            "too costly": ("counting took more than 10 % of a second", _ALL),
+            "too costly": ("counting took more than 5 % of the time", _ALL),
             "other profiler": ("another profiler was started", _ONE),
             "tracer": ("the program set a trace function (a debugger, coverage)", _ONE),
         }
@@ -133,26 +133,27 @@ def _library_folders() -> list[str]:
     return ["<frozen ", *(os.path.join(folder, "") for folder in folders)]
 
 
-def _costs(facts: Facts) -> tuple[float, float, float]:
+def _costs(facts: Facts) -> tuple[float, float, float, float]:
     """Measures what counting costs here.
 
-    Returns ns for each call of a Python function, ns for each call of a C function, and the part of the time
-    that is lost while Python runs without calls: its instructions are slower under a profile hook.
+    Returns ns for each call of a Python function, ns for each call of a C function, the part of the time that
+    is lost while Python runs without calls (its instructions are slower under a profile hook), and ns that the
+    profiler itself took for an event of these calls.
     """
-    profile = native.core().CallProfile(facts.recorder.capsule(), "", [], [], False, (0.0, 0.0, 0.0))
+    profile = native.core().CallProfile(facts.recorder.capsule(), "", [], [], False, (0.0, 0.0, 0.0, 0.0))
     loops = (_python_calls, _c_calls, _no_calls)
     plain = [_loop_ns(loop) for loop in loops]
     try:
         profile.begin()
     except RuntimeError:
-        return 0.0, 0.0, 0.0  # the actual start will fail too, and report it
+        return 0.0, 0.0, 0.0, 0.0  # the actual start will fail too, and report it
     try:
         counted = [_loop_ns(loop) for loop in loops]
     finally:
         profile.end()
     python_ns, c_ns, _ = ((after - before) / _LOOPS for before, after in zip(plain, counted, strict=True))
     slowed = 1 - plain[-1] / counted[-1]
-    return max(python_ns, 0.0), max(c_ns, 0.0), slowed if slowed > _NOISE else 0.0
+    return max(python_ns, 0.0), max(c_ns, 0.0), slowed if slowed > _NOISE else 0.0, profile.event_ns
 
 
 def _loop_ns(loop: Callable[[], None]) -> int:

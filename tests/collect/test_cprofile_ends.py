@@ -67,7 +67,7 @@ def test_expensive_counting_stops(tmp_path: Path) -> None:
     assert recording.fact("cprofile", "reason") == "too costly"
     assert recording.fact("cprofile", "counted_until_ns") == ended
     [loss] = losses(recording)
-    assert loss.startswith("counting took more than 10 % of a second: calls are counted for the first")
+    assert loss.startswith("counting took more than 5 % of the time: calls are counted for the first")
     assert "--python cprofile counts to the end" in recording[Losses].remedy
     counted, cost = calls(recording, "leaf"), recording.number("cprofile", "estimated_ns")
     assert counted > 0
@@ -90,24 +90,38 @@ def test_a_program_with_few_calls_is_counted_to_the_end(tmp_path: Path) -> None:
     assert recording.fact("cprofile", "library_imports") == "not counted"
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 12), reason="only a profile hook slows instructions down")
-def test_slower_instructions_count_as_cost(tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="there a profile hook halves the speed")
+@pytest.mark.parametrize("processors", ["one", "all"])
+def test_slower_instructions_count_as_cost(processors: str, tmp_path: Path) -> None:
     source = """
+        import os, sys, time
+        if sys.argv[1] == "one":  # looking at the main thread takes its processor
+            os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
         total = 0
-        import time
         end = time.process_time() + 3
         while time.process_time() < end:
             for i in range(2_000_000):
                 total += i & 7
         """
     (tmp_path / "main.py").write_text(dedent(source))
+    outcome, recording = count(tmp_path, "main.py", processors, python="both")
+    assert (outcome.status, outcome.out, outcome.err) == (0, b"", b"")
+    assert recording.fact("cprofile", "reason") == "too costly"
+
+
+def test_native_code_is_not_slowed(tmp_path: Path) -> None:
+    source = """
+        import time
+        text = "x" * 10_000_000
+        end = time.process_time() + 1
+        while time.process_time() < end:
+            text + text
+            "y" in text
+        """
+    (tmp_path / "main.py").write_text(dedent(source))
     outcome, recording = count(tmp_path, "main.py", python="both")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"", b"")
-    # Whether it is seen depends on the machine: if both processors are busy, looking at the main thread takes
-    # its processor. If it was seen, counting was expensive.
-    estimated_ns = recording.number("cprofile", "estimated_ns")
-    assert estimated_ns is not None
-    assert recording.number("cprofile", "ended_ns") is None or estimated_ns > 20e6
+    assert recording.number("cprofile", "ended_ns") is None
 
 
 def test_module_bodies_of_libraries_are_not_counted(tmp_path: Path) -> None:

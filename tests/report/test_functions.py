@@ -132,7 +132,7 @@ def test_counts_of_a_part_of_the_run_are_marked(tmp_path: Path) -> None:
     )
     facts["reason"] = "too costly"
     text = " ".join(shown(made.findings(tmp_path, cprofile=facts)))
-    assert "after 250 ms of 1.00 s: it took more than 10 % of a second." in text
+    assert "after 250 ms of 1.00 s: it took more than 5 % of the time." in text
 
 
 def test_times_by_cprofile_say_that_imports_are_included(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ REASONS: dict[str, str] = {
     "400 bytes more each second. The durations of these steps are known, their lines are not.",
     "slow steps larger than the buffer": "Operators stay in the buffer until their step ends. If the step "
     "does not fit, its first operators are only in the sums.",
-    "counting took more than 10 % of a second": "cProfile slows programs with many small calls, so it was "
+    "counting took more than 5 % of the time": "cProfile slows programs with many small calls, so it was "
     "switched off: **ncalls** covers the first part of the run (`1,234+`), times by samples cover all of "
     "it. `--python cprofile` counts to the end.",
     "samples truncated: stack too deep": "Of very deep recursion only the innermost frames are shown. "

@@ -16,7 +16,7 @@ from perfprobe.tables.findings import Findings
 _LONGEST_NAME = 40
 _NOTEWORTHY = 0.01  # of wall time
 _REASONS = {
-    "too costly": "it took more than 10 % of a second",
+    "too costly": "it took more than 5 % of the time",
     "other profiler": "another profiler was started",
     "tracer": "the program set a trace function",
 }
