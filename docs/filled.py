@@ -54,16 +54,17 @@ def _escaped(text: str) -> str:
 
 
 def _glossary(_: str) -> str:
-    """Every word of every kind; a table for the columns of each section."""
+    """Every word of the report; a table for the columns of each section. Those of JSON have a page."""
     return "\n\n".join(_of_kinds())
 
 
 def _of_kinds() -> Iterator[str]:
-    for kind, found in words.by_kind().items():
+    of_reports = {kind: found for kind, found in words.by_kind().items() if not kind.endswith("JSON")}
+    for kind, found in of_reports.items():
         yield f"## {_GLOSSARY_TITLES.get(kind, f'{kind.capitalize()}s')}"
         for of in dict.fromkeys(word.of for word in found):
             if of:
-                yield f"### Columns of {of}"
+                yield f"### {kind.capitalize()}s of {of}"
             yield _table(kind.partition(" ")[0], [word for word in found if word.of == of])
 
 

@@ -27,7 +27,7 @@ COMMANDS = {
     "machine": ("perfprobe.cli.machine", "measure what this machine can do at most"),
     "doctor": ("perfprobe.cli.doctor", "say what works here; for what does not: why, and what fixes it"),
     "build": ("perfprobe.cli.build", "build the operator observer for the torch that is here"),
-    "explain": ("perfprobe.cli.explain", "say what a column, section, verdict or loss means"),
+    "explain": ("perfprobe.cli.explain", "say what a column, section, verdict, loss or option means"),
     "completion": ("perfprobe.cli.completion", "print a script for the shell's completion"),
 }
 

@@ -9,19 +9,20 @@ from perfprobe.cli.report import write
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from perfprobe.models.words import Word
 
 _DESCRIPTION = """\
 Say what a word of a report means: a column, a section, a line of the first
-screen, a verdict, a loss, a field of JSON. Without a word: list all of them."""
+screen, a verdict, a loss, a field of JSON, an option. Without a word: list all."""
 _EXAMPLES = """\
 examples:
   perfprobe explain self                   a column: one meaning for each table
   perfprobe explain of limit               words with blanks need no quotes
   perfprobe explain memory-bound           a verdict of `perfprobe bench`
   perfprobe explain operators.cpu_ns       a field of a table
+  perfprobe explain --keep                 an option
 """
 _WIDEST = 100  # longer lines are hard to read
 _INDENT = "    "
@@ -40,11 +41,15 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     Raises:
         UsageError: there is no such word.
     """
-    # A mark such as `-` or `<` is a word here, never an option.
-    asked = " ".join(words if set(words) <= {"-", "<", "--"} else parser().parse_args(words).word)
+    if set(words) & {"-h", "--help"}:
+        parser().parse_args(words)
+    # Not read by argparse: a mark such as `-` or `<` and another command's option are words here.
+    asked = " ".join(words)
+    from perfprobe.cli import reference
     from perfprobe.models import words as known
 
-    lines = _meanings(known.explained(asked)) if asked else _all(known.by_kind())
+    others = reference.words()
+    lines = _meanings(known.explained(asked, others)) if asked else _all([*known.listed(), *others])
     text = "\n".join(lines) + "\n"
     return lambda: write(text)
 
@@ -54,7 +59,8 @@ def _meanings(found: Sequence[Word]) -> Iterator[str]:
         if at:
             yield ""
         of = f" of {word.of}" if word.of else ""
-        also = f" ({', '.join(word.also)})" if word.also else ""
+        others = [name for name in word.also if not word.name.endswith(f"-{name}")]
+        also = f" ({', '.join(others)})" if others else ""
         yield f"{word.name}{also}: {word.kind}{of}"
         yield from _wrapped(_plain(word.text))
     guides = dict.fromkeys(word.guide for word in found if word.guide)
@@ -63,14 +69,13 @@ def _meanings(found: Sequence[Word]) -> Iterator[str]:
         yield f"More: {', '.join(f'docs/{guide}.md' for guide in guides)}"
 
 
-def _all(kinds: Mapping[str, Sequence[Word]]) -> Iterator[str]:
-    for kind, found in kinds.items():
-        of: dict[str, list[str]] = {}
-        for word in found:
-            of.setdefault(word.of, []).append(word.name)
-        for place, names in of.items():
-            yield f"{kind}{f' of {place}' if place else ''}"
-            yield from _wrapped(" · ".join(names))
+def _all(found: Sequence[Word]) -> Iterator[str]:
+    of: dict[str, list[str]] = {}
+    for word in found:
+        of.setdefault(f"{word.kind}{f' of {word.of}' if word.of else ''}", []).append(word.name)
+    for place, names in of.items():
+        yield place
+        yield from _wrapped(" · ".join(names))
     yield ""
     yield "perfprobe explain WORD says what one means."
 

@@ -1,4 +1,4 @@
-"""The reference of all options as Markdown, made from the parsers and declarations of the commands."""
+"""Commands and options as Markdown and as words, made from the parsers and declarations of the commands."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from perfprobe.cli.options import Parser
+    from perfprobe.models.words import Word
     from perfprobe.support.option import Option
 
 _HEAD = ("option", "values", "default", "argument in Python", "also goes to", "what it does")
@@ -28,6 +29,43 @@ def markdown() -> str:
         for name, (_, summary) in COMMANDS.items()
         for line in _section(name, summary, module(name).parser())
     )
+
+
+def words() -> list[Word]:
+    """Commands, options, and values that only options have, each with its text of `--help`."""
+    from perfprobe.cli import COMMANDS, module
+    from perfprobe.models.words import Word
+
+    found = [
+        Word(name, "command", _sentence(summary), guide="options") for name, (_, summary) in COMMANDS.items()
+    ]
+    places: dict[tuple[tuple[str, ...], str, tuple[str, ...]], list[str]] = {}
+    for name in COMMANDS:
+        for action in module(name).parser()._actions:
+            values = tuple(map(str, action.choices or ()))
+            places.setdefault((tuple(action.option_strings), _help(action), values), []).append(name)
+    for (flags, text, values), commands in places.items():
+        found += _of_option(flags, _sentence(text), values, f"perfprobe {', '.join(commands)}")
+    return found
+
+
+def _of_option(flags: Sequence[str], text: str, values: Sequence[str], of: str) -> Iterator[Word]:
+    from perfprobe.models.words import Word, listed
+
+    if flags:
+        bare = (flag.lstrip("-") for flag in flags)
+        yield Word(flags[-1], "option", text, of, (*flags[:-1], *bare), "options")
+    names = {word.name for word in listed()}
+    option = f"{flags[-1]} ({of})" if flags else of
+    yield from (Word(value, "value", text, option, guide="options") for value in values if value not in names)
+
+
+def _sentence(text: str) -> str:
+    return f"{text.removesuffix('.')}."
+
+
+def _help(action: argparse.Action) -> str:
+    return (action.help or "") % vars(action)
 
 
 def _section(name: str, summary: str, parser: Parser) -> Iterator[str]:
@@ -53,7 +91,7 @@ def _cells(action: argparse.Action, option: Option | None) -> list[str]:
         _code(default) if default else "",
         _code(option.name) if option and PYTHON in places else "",
         ", ".join(place for place in places if place not in (COMMAND_LINE, PYTHON)),
-        (action.help or "") % vars(action),
+        _help(action),
     ]
 
 

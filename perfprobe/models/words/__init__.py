@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
@@ -15,11 +16,15 @@ from perfprobe.models.words import (
     other_columns,
     rank_columns,
 )
+from perfprobe.models.words.json_words import JSON_FIELDS, JSON_TABLES
 from perfprobe.models.words.losses import REASONS, SOURCES
+from perfprobe.models.words.peers import PEER_COLUMNS, PEERS
 from perfprobe.models.words.sections import FIRST_SCREEN, SECTIONS
 from perfprobe.models.words.terms import MARKS, TERMS
+from perfprobe.models.words.values import VALUES
 from perfprobe.models.words.verdicts import MODIFIERS, VERDICTS
 from perfprobe.support.errors import UsageError
+from perfprobe.tables.columns import Table
 from perfprobe.tables.declared import declared
 
 _NEAR = 3
@@ -60,9 +65,12 @@ COLUMNS: dict[str, dict[str, str]] = {
     "counters": native_columns.COUNTERS,
     "sources": other_columns.SOURCES,
     "losses": other_columns.LOSSES,
+    **PEER_COLUMNS,
 }
 _VALUE = re.compile(r"\*\*([^*]+)\*\*: (.+?)(?= \*\*[^*]+\*\*:|$)")
 _GUIDES = {"torch's own table": "report", "machine": "bench"}
+_GUIDES |= {name: guide for views in (SECTIONS, PEERS) for name, (_, guide, _) in views.items()}
+_UNIT = re.compile(" (?:ns|bytes)$")
 
 
 class Word(NamedTuple):
@@ -94,17 +102,18 @@ def listed() -> list[Word]:
 def by_kind() -> Mapping[str, Sequence[Word]]:
     """Returns the words of each kind."""
     return {
-        "section": [
-            Word(name, "section", text, also=titles, guide=guide)
-            for name, (titles, guide, text) in SECTIONS.items()
-        ],
+        "section": _views("section", SECTIONS),
+        "view": _views("view", PEERS),
         "line of the first screen": _words("line of the first screen", FIRST_SCREEN, "report"),
         "column": [word for of in COLUMNS for word in _columns(of)],
+        "value": [word for of in VALUES for word in _cells(of)],
         "mark": _words("mark", MARKS, "report"),
         "verdict": _words("verdict", VERDICTS, "bench"),
         "modifier of a verdict": _words("modifier of a verdict", MODIFIERS, "bench"),
         "source of losses": _words("source of losses", SOURCES, "limits"),
         "loss": _words("loss", REASONS, "limits"),
+        "table of JSON": _words("table of JSON", JSON_TABLES, "json"),
+        "field of JSON": _words("field of JSON", JSON_FIELDS, "json"),
         "term": _words("term", TERMS, "glossary"),
     }
 
@@ -113,57 +122,96 @@ def _words(kind: str, texts: Mapping[str, str], guide: str) -> list[Word]:
     return [Word(name, kind, text, guide=guide) for name, text in texts.items()]
 
 
+def _views(kind: str, views: Mapping[str, tuple[tuple[str, ...], str, str]]) -> list[Word]:
+    return [Word(name, kind, text, also=also, guide=guide) for name, (also, guide, text) in views.items()]
+
+
 def _columns(of: str) -> list[Word]:
-    guide = _GUIDES.get(of) or SECTIONS[of][1]
-    return [Word(title, "column", text, of=of, guide=guide) for title, text in COLUMNS[of].items()]
+    return [Word(title, "column", text, of=of, guide=_GUIDES[of]) for title, text in COLUMNS[of].items()]
 
 
-def explained(asked: str) -> list[Word]:
-    """Returns all meanings of a word, in any case. Fields of tables only count if nothing else matches.
+def _cells(of: str) -> list[Word]:
+    guide = _GUIDES[of.rpartition("(")[2].rstrip(")")]
+    return [
+        Word(name, "value", text, of=of, also=tuple(also), guide=guide)
+        for names, text in VALUES[of].items()
+        for name, *also in [names.split(" | ")]
+    ]
 
-    A value is explained in the text of its column. A loss or verdict may be followed by more text, as the
-    report prints it.
+
+def explained(asked: str, others: Sequence[Word] = ()) -> list[Word]:
+    """Returns all meanings of a word, in any case, with `_` for a blank or not.
+
+    Fields of tables only count if nothing else matches, then a field without its unit. A value is explained
+    in the text of its column. A loss or verdict may be followed by more text, as reports print it.
+    others: more words that count, such as options.
 
     Raises:
         UsageError: there is no such word.
     """
-    wanted = "<" if asked.strip().startswith("<") else asked.strip().lower()
-    found = [word for word in listed() if wanted in map(str.lower, (word.name, *word.also))]
-    found += _values(wanted)
-    found = found or list(_fields(wanted)) or [word for word in listed() if _begins(word, wanted)]
+    wanted = "<" if asked.strip().startswith("<") else _folded(asked)
+    known = [*listed(), *others]
+    found = [*_named(wanted, known), *_values(wanted), *_tables(wanted)] or list(_fields(wanted))
+    found = found or _named(_UNIT.sub("", wanted), known) or [word for word in known if _begins(word, wanted)]
     if not found:
-        raise UsageError("no such word", asked, _remedy(wanted))
+        raise UsageError("no such word", asked, _remedy(wanted, known))
     return found
 
 
+@cache
+def _folded(name: str) -> str:
+    """The name as it is compared: reports print blanks where JSON has `_`."""
+    return name.strip().lower().replace("_", " ")
+
+
+def _named(wanted: str, known: Sequence[Word]) -> list[Word]:
+    return [word for word in known if wanted in map(_folded, (word.name, *word.also))]
+
+
 def _begins(word: Word, wanted: str) -> bool:
-    return word.kind in _BEGINNINGS and wanted.startswith(word.name.lower())
+    return word.kind in _BEGINNINGS and wanted.startswith(_folded(word.name))
 
 
 def _values(wanted: str) -> Iterator[Word]:
     """Yields values that the text of a column explains, such as **activations** in `category`."""
     for word in by_kind()["column"]:
         for name, text in _VALUE.findall(word.text):
-            if name.lower() == wanted:
+            if _folded(name) == wanted:
                 of = f"{word.name} ({word.of})"
                 yield Word(name, "value", f"{text[0].upper()}{text[1:]}", of=of, guide=word.guide)
 
 
+def _tables(wanted: str) -> Iterator[Word]:
+    """Yields tables in recordings and JSON with their columns, as declared."""
+    for kind in declared():
+        if wanted in map(_folded, (kind.table_name, kind.__name__)):
+            said = " ".join((inspect.getdoc(kind) or "").split())
+            columns = ", ".join(f"`{name}`" for name in kind.described)
+            yield Word(_title(kind), "table", f"{said} Columns: {columns}.", guide=_page(kind))
+
+
 def _fields(wanted: str) -> Iterator[Word]:
-    """Yields columns of the tables in recordings and JSON, as declared. `TABLE.COLUMN` names one column."""
+    """Yields columns of these tables. `TABLE.COLUMN` names one column."""
     table, _, name = wanted.rpartition(".")
     for kind in declared():
-        title = kind.table_name or kind.__name__
-        column = kind.described.get(name)
-        if column is not None and table in ("", title.lower()):
+        column = kind.described.get(name.replace(" ", "_"))
+        if column is not None and table in ("", _folded(_title(kind))):
             unit = f" Unit: {column.unit}." if column.unit else ""
             text = f"{column.meaning[0].upper()}{column.meaning[1:]}.{unit}"
-            yield Word(column.name, "field", text, of=title, guide="format" if kind.table_name else "tables")
+            yield Word(column.name, "field", text, of=_title(kind), guide=_page(kind))
 
 
-def _remedy(wanted: str) -> str:
+def _title(kind: type[Table]) -> str:
+    return kind.table_name or kind.__name__
+
+
+def _page(kind: type[Table]) -> str:
+    return "format" if kind.table_name else "tables"
+
+
+def _remedy(wanted: str, known: Sequence[Word]) -> str:
     """Suggests names that are similar to it or contain it."""
-    names = {name.lower(): name for word in listed() for name in (word.name, *word.also)}
+    names = {name.lower(): name for word in known for name in (word.name, *word.also)}
     near = difflib.get_close_matches(wanted, names, _NEAR, 0.6)
     near += [name for name in names if len(wanted) > 2 and wanted in name and name not in near]
     if not near:

@@ -59,4 +59,75 @@ REASONS: dict[str, str] = {
     "these have a +.",
     "inside an operator or range that was not recorded: counted as outermost": "Total times of their "
     "callers are too small, sums over outermost operators too large.",
+    "the recording was not closed": "The program was killed, or still runs. The last second may be missing.",
+    "reading stopped": "The file is damaged: what lies after that place is missing.",
+    "operators dropped": "Memory for records was used up: operators are missing.",
+    "ends of operators that had started on another thread": "They have no row: their start was not recorded.",
+    "allocations and frees that could not be written": "The disk was full: figures of `--memory` are "
+    "too small.",
+    "switched off with": "An option switched this source off. Without the option it is recorded.",
+    "not recorded": "This source could not be used here. The reason follows.",
+    "the last window was not read": "Another thread ended the recording: the autograd profiler's last "
+    "operators are missing.",
+    "the children of the fork server were not recorded": "Processes of the start method *forkserver* have no "
+    "recording of their own.",
+    "child processes are not recorded": "Nothing can be written beside the recording, where children would "
+    "put theirs.",
+    "child processes and calls of Python functions": "The option records steps only: child processes and "
+    "calls are left out.",
+    "recordings of child processes are missing": "The recording was moved without its folder of children, or "
+    "they were killed.",
+    "not counted": "The kernel, the processor or the virtual machine does not give this event. The remedy "
+    "names what would allow it.",
+    "threads without counters": "Events of these threads are not in the counts.",
+    "functions and calls beyond": "There were more different functions and calls than cProfile's table "
+    "keeps.",
+    "Python calls were not counted": "**ncalls** is missing; times by samples are not affected.",
+    "threads were not counted from when": "The program set a profile function of its own for "
+    "threads: later calls on other threads are not counted.",
+    "calls are not counted": "The autograd profiler takes the place that cProfile needs. Times by samples "
+    "are not affected.",
+    "calls on": "Before Python 3.12, threads that `threading` did not start are not counted. Samples have "
+    "them.",
+    "no ranges were emitted": "Another tool sees no ranges of operators. The recording is not affected.",
+    "messages of emitted ranges beyond": "Another tool sees these operators by name, without signature and "
+    "line.",
+    "TEARDOWN_CUPTI=1 lets torch.profiler end CUPTI": "After the program's own profiler ended, kernels and "
+    "copies may be missing.",
+    "exact links": "`--gpu-links exact` needs the observer: kernels are linked to operators by time instead.",
+    "incomplete: another client of CUPTI took over": "Kernels and copies after that moment are missing.",
+    "this torch is a build for AMD's GPUs": "CUPTI is NVIDIA's: operators are recorded, work on the GPU is "
+    "not.",
+    "the recording of the GPU ended early": "Kernels and copies after that moment are missing.",
+    "kernels and copies of CUDA graphs without operator and line": "They are counted and "
+    "timed, but it is not known what launched them.",
+    "the program's own torch.profiler gets no GPU records": "Two tools cannot use CUPTI at once; this "
+    "recording has the GPU's work.",
+    "native samples": "Some native code was not sampled, so sums of *native* may be too small.",
+    "native functions beyond": "There were more different functions than are kept; the rest is one row.",
+    "loaders, optimizers and marks of steps in other threads": "Steps are those of one loop on one thread.",
+    "untraced steps of --baseline: missing": "The program had too few steps for the comparison.",
+    "steps beyond 100,000": "Sums include them; they have no row of their own.",
+    "only perfprobe.step() marks steps": "Steps cannot be found by themselves here; the reason follows.",
+    "CPU time: the autograd profiler does not read it": "The column **cpu** is empty.",
+    "memory: the program's allocator": "The program set an allocator of its own: memory was not recorded.",
+    "ITT ranges of torch and oneDNN": "They were imported before recording began, and look for a listener "
+    "only once.",
+    "NVTX ranges of the package nvtx": "It was used before recording began, and looks for a listener only "
+    "once.",
+    "samples that failed": "The thread's frames changed while they were read. A few are normal.",
+    "samples beyond": "There were more different stacks than are kept; the rest is one stack.",
+    "threads beyond 128": "What they did between samples is not known; their CPU time is.",
+    "the sampler ended early": "Memory was used up: Python functions after that moment have no time.",
+    "counts of calls, values and reuse of operands": "The trace was exported from a recording, and the "
+    "format has no place for these.",
+    "what lies outside of the steps that were exported": "`perfprobe export --steps` left it out.",
+    "bytes of copies and sizes of launches": "The version of Kineto that wrote the trace leaves them out.",
+    "forward lines of backward": "Operators in backward have no line of their forward call.",
+    "launches: the trace has no calls of CUDA": "Kernels have times, but no operators and lines.",
+    "lines of Triton's kernels": "Only their file is right; the line is always shown as 1.",
+    "lines within functions": "A trace names a function by its first line: every line of it is shown as "
+    "that.",
+    "damaged events were left out": "The trace is damaged: these events are in no figure.",
+    "events without usable times were not exported": "These events are in no figure.",
 }

@@ -22,7 +22,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "changed (`--keep slow`).",
     ),
     "operators": (
-        ("Hot operators",),
+        ("Hot operators", "Operators by line", "Operators by module"),
         "report",
         "The operators with most time, each with signature, line, module and phase. `--group` says what a "
         "row is.",
@@ -133,7 +133,7 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "Processes that `multiprocessing` started, and what each worker of a DataLoader did with its time.",
     ),
     "threads": (
-        ("Threads", "Teams"),
+        ("Threads", "Teams", "Settings of threads", "Threads of operators"),
         "threads",
         "Whether the number of threads is a problem, and why. CPU time of each thread, how long it waited "
         "for a processor, what other processes used. Operators that leave their team idle.",
