@@ -39,7 +39,7 @@ examples:
   perfprobe bench train-20260102-101500-4711.perfprobe --top 20
   perfprobe bench --focus attention          only operators of one part
   perfprobe bench --quick                    rough, in a fraction of the time
-  perfprobe bench --sweep 1,2,4              which number of threads is best for each
+  perfprobe bench --sweep 1,2,4              the best number of threads for each
   perfprobe bench --plot roofline.png        also draw them below the roofline
   perfprobe bench --emit scripts             scripts for VTune, Nsight and perf
   perfprobe bench aten::bmm "f32[64,128,64]" "f32[64,64,128]"

@@ -31,7 +31,8 @@ examples:
 
 Needs g++ 11 or newer and the headers of this Python. Without it operators are
 recorded by torch's own profiler, at many times the cost.
-Exit code: 0 if the observer is built, 3 for a wrong folder, 4 if something is missing here.
+Exit code: 0 if the observer is built, 3 for a wrong folder, 4 if something is
+missing here.
 """
 
 

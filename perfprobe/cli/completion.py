@@ -27,7 +27,8 @@ _DESCRIPTION = "Print a script that lets the shell complete commands, options an
 _EXAMPLES = """\
 examples:
   source <(perfprobe completion bash)      for this shell only
-  perfprobe completion bash > ~/.local/share/bash-completion/completions/perfprobe
+  perfprobe completion bash > \\
+    ~/.local/share/bash-completion/completions/perfprobe
   perfprobe completion zsh > ~/.zfunc/_perfprobe       a folder in zsh's fpath
   perfprobe completion fish > ~/.config/fish/completions/perfprobe.fish
 """

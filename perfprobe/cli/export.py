@@ -48,7 +48,7 @@ Write a recording, or a .pstats file of cProfile, as a file for other tools.
   pstats      Python functions, as cProfile writes them
   speedscope  Python functions with operators as leaves, for flame graphs
   collapsed   the same as lines `main;step;aten::mm 1234`, in microseconds
-  chrome      operators, kernels, ranges and samples, in the format of torch.profiler's traces
+  chrome      operators, kernels, ranges and samples, as torch.profiler's traces
 """
 _EXAMPLES = """\
 examples:
@@ -56,9 +56,9 @@ examples:
     snakeviz out.pstats                      in the browser
     python -m pstats out.pstats              then: sort tottime, stats 20
     gprof2dot -f pstats out.pstats | dot -Tpng -o out.png
-  perfprobe export --format speedscope       drop the file on https://www.speedscope.app
+  perfprobe export --format speedscope       for https://www.speedscope.app
   perfprobe export --format collapsed -o - | flamegraph.pl > flames.svg
-  perfprobe export --format chrome --steps 2:4      two steps for https://ui.perfetto.dev
+  perfprobe export --format chrome --steps 2:4  for https://ui.perfetto.dev
 """
 
 

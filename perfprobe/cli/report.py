@@ -22,25 +22,25 @@ if TYPE_CHECKING:
 _ALLOCATIONS = 100_000  # allocations between two garbage collections: python's default is 700
 
 _PICTURES = (".png", ".svg", ".pdf")
-_DESCRIPTION = "Print the report of a recording: the hot operators with their shapes and source lines."
+_DESCRIPTION = "Print the report of a recording: hot operators with shapes and source lines."
 _EXAMPLES = """\
 examples:
   perfprobe report                           the newest recording in this folder
   perfprobe report train-20260102-101500-4711.perfprobe --top 40
   perfprobe report run-*.perfprobe           of all child processes or ranks
   perfprobe report trace.json.gz             a trace of torch.profiler
-  perfprobe report log/resnet18              those of all ranks in a TensorBoard log folder
+  perfprobe report log/resnet18              ranks in a TensorBoard log folder
   perfprobe report --full                    all sections
   perfprobe report --view lines              one section
-  perfprobe report log/resnet18 --view ranks compare ranks, and find which made the others wait
+  perfprobe report log/resnet18 --view ranks which rank made the others wait
   perfprobe report --brief                   Markdown for a ticket
   perfprobe report --plot steps.png          phases and times of the steps
-  perfprobe report runs/                     all recordings in a folder; of --keep slow one report
+  perfprobe report runs/                     a folder; of --keep slow one report
   perfprobe report --sort calls              the most frequent first
   perfprobe report --sort gpu                the most time on GPUs first
   perfprobe report --group op --columns autograd      the table torch prints
   perfprobe report --group line --focus attention     the lines of one part
-  perfprobe report --calls aten::div         from where it was called: its stacks
+  perfprobe report --calls aten::div         the stacks that called it
   perfprobe report --json | jq '.losses'     everything, for programs
 """
 

@@ -29,14 +29,17 @@ Say whether the number of a program's threads is a problem, at which line, and
 which setting solves it. With --sweep the whole program is run several times
 with each setting and without any, in random order. The gain is the median of
 all pairs, with its confidence interval. The program's output is not shown."""
+_USAGE = """\
+perfprobe threads [FILE] [OPTIONS]
+       perfprobe threads --sweep LIST [OPTIONS] -- PROGRAM [ARGS]"""
 _EXAMPLES = """\
 examples:
-  perfprobe threads                            the newest recording in this folder
-  perfprobe threads --plot threads.png         active threads over time
+  perfprobe threads                          the newest recording in this folder
+  perfprobe threads --plot threads.png       active threads over time
   perfprobe threads --sweep 1,2 -- train.py --epochs 1
   perfprobe threads --sweep 1,2,2+passive,2+close -- train.py
-  perfprobe threads --sweep 1,2 --workers 0,2 -- train.py --num-workers {workers}
-  perfprobe threads --commands -- train.py     for VTune, Nsight Systems and perf
+  perfprobe threads --sweep 1,2 --workers 0,2 -- train.py --workers {workers}
+  perfprobe threads --commands -- train.py   for VTune, Nsight Systems and perf
 
 A setting is a number of threads (OMP_NUM_THREADS), with +active or +passive
 (OMP_WAIT_POLICY), +close or +spread (OMP_PROC_BIND). If a program calls
@@ -47,7 +50,7 @@ torch.set_num_threads itself, settings have no effect; the report then says so.
 def parser() -> Parser:
     """The options of `threads`."""
     parser = Parser("threads", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.usage = "perfprobe threads [FILE] [OPTIONS] | --sweep LIST [OPTIONS] -- PROGRAM [ARGS]"
+    parser.usage = _USAGE
     parser.add_argument(
         "words",
         nargs="*",

@@ -17,8 +17,8 @@ _PATIENCE_S = 10.0
 _STEPS = 20
 _DESCRIPTION = """\
 Make a program record its next steps. The same user must have started it with
-`perfprobe run --wait`; it records no operators until this command. The recording
-can be read at any time, and is complete when the program has ended."""
+`perfprobe run --wait`; it records no operators until this command. The
+recording can be read at any time, and is complete when the program has ended."""
 _EXAMPLES = """\
 examples:
   perfprobe run --wait train.py              prints its PID when it begins

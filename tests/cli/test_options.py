@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from perfprobe.cli import COMMANDS, module
 from perfprobe.cli.options import Parser, add_options, chosen, rows, size, writable
 from perfprobe.cli.run import parser
 from perfprobe.collect.options import Options
@@ -193,3 +194,14 @@ def test_a_parser_refuses_undeclared_options(words: str, said: str) -> None:
     add_options(made, Some)
     with pytest.raises(UsageError, match=said):
         made.parse_args(words.split())
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_80_columns(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit) as ended:
+        module(command).parser().parse_args(["--help"])
+    assert ended.value.code == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []
