@@ -9,6 +9,7 @@
 #include "torch/batch_size.cpp"
 #include "torch/calibration.cpp"
 #include "torch/compiled_kernel.cpp"
+#include "torch/device_memory.cpp"
 #include "torch/emitter.cpp"
 #include "torch/find_signature.cpp"
 #include "torch/loop_watch.cpp"

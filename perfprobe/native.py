@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe._core import ChildSheet as ChildSheet
+    from perfprobe._core import DeviceMemoryLog as DeviceMemoryLog
     from perfprobe._core import GpuSession as GpuSession  # the names under which other modules use them
     from perfprobe._core import InstructionSamples as InstructionSamples
     from perfprobe._core import OperatorBudget as OperatorBudget

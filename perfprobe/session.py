@@ -15,6 +15,7 @@ from perfprobe.collect.children import Children, follow_children
 from perfprobe.collect.counters import CounterCollector
 from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create
+from perfprobe.collect.device_memory import DeviceMemoryCollector
 from perfprobe.collect.family import Family
 from perfprobe.collect.garbage import GarbageCollections
 from perfprobe.collect.git import head
@@ -190,6 +191,8 @@ class Session:
             self._facts.loss("operators", "switched off with --operators off", 1, "leave that option out")
         else:
             chosen.append(operators)
+        if self._options.memory:
+            chosen.append(DeviceMemoryCollector(self._facts))
         if self._options.finds_steps and self._parents is None:
             # Last, so that it is notified of torch last: it switches an observer that must have started.
             chosen.append(StepFinder(self._facts, self._options))

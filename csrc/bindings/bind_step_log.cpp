@@ -7,6 +7,7 @@
 #include <pybind11/stl.h>
 
 #include "bindings/recorder_door.h"
+#include "core/device_memory_log.h"
 #include "core/live_steps.h"
 #include "core/step_log.h"
 #include "core/trigger_socket.h"
@@ -132,6 +133,7 @@ void bind_step_log(py::module_& module) {
   module.def("mark_step", [] {
     if (StepLog::is_running())
       StepLog::mark(LoopEvent::mark);
+    DeviceMemoryLog::mark();
   });
 }
 

@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "core/definitions.h"
+#include "core/device_memory_log.h"
 #include "core/live_steps.h"
 #include "core/loss.h"
 #include "core/memory_encoder.h"
@@ -63,7 +64,7 @@ py::dict native_tables() {
              SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
              ExternalIdRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep,
              OperatorWindow, NativeFunctionRow, NativeSampleRow, CounterRow, MemoryTrafficRow,
-             StepSum, OperatorSum, SampleSum>();
+             StepSum, OperatorSum, SampleSum, DeviceMemory>();
   add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
   add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;

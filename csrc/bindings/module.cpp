@@ -17,6 +17,7 @@ void bind_perf(pybind11::module_& module);
 void bind_tables(pybind11::module_& module);
 void bind_step_log(pybind11::module_& module);
 void bind_budget(pybind11::module_& module);
+void bind_device_memory(pybind11::module_& module);
 void bind_thread_times(pybind11::module_& module);
 void bind_read(pybind11::module_& module);
 }  // namespace perfprobe
@@ -38,6 +39,7 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_tables(module);
   perfprobe::bind_step_log(module);
   perfprobe::bind_budget(module);
+  perfprobe::bind_device_memory(module);
   perfprobe::bind_thread_times(module);
   perfprobe::bind_read(module);
 }

@@ -10,11 +10,13 @@
 
 #include "bindings/capsule.h"
 #include "core/budget_port.h"
+#include "core/device_memory_port.h"
 #include "core/emission_port.h"
 #include "core/loop_port.h"
 #include "core/recorder_port.h"
 #include "torch/calibration.h"
 #include "torch/compiled_kernel.h"
+#include "torch/device_memory.h"
 #include "torch/emitter.h"
 #include "torch/loop_watch.h"
 #include "torch/memory_watch.h"
@@ -135,6 +137,14 @@ PYBIND11_MODULE(_observer, module) {
       },
       py::arg("port"), py::arg("optimizer"));
   module.def("unwatch_loop", &unwatch_loop);
+  module.def(
+      "watch_device_memory",
+      [](const py::capsule& port) {
+        watch_device_memory(pointed_by<DeviceMemoryPort>(port, kDeviceMemoryCapsule));
+      },
+      py::arg("port"));
+  module.def("unwatch_device_memory", &unwatch_device_memory);
+  module.def("device_memory_fault", &device_memory_fault);
   module.def("operand_reuse", &reuse_columns);
   module.def("messages_full", &messages_full);
   module.def("compiled_kernel", &compiled_kernel, py::arg("name"), py::arg("kernel"));

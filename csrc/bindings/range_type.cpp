@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device_memory_log.h"
 #include "core/step_log.h"
 #include "gpu/own_ranges.h"
 
@@ -58,8 +59,13 @@ void destroy(PyObject* self) {
 // `with perfprobe.step():` is a step for what looks for steps while the program runs.
 void mark_step(const Range& marked, LoopEvent event) {
   constexpr const char* kStep = "perfprobe.step";  // STEP_NAME of perfprobe/tables/scopes.py
-  if (StepLog::is_running() && PyUnicode_CompareWithASCIIString(marked.name, kStep) == 0)
+  const bool is_asked = StepLog::is_running() || DeviceMemoryLog::is_running();
+  if (!is_asked || PyUnicode_CompareWithASCIIString(marked.name, kStep) != 0)
+    return;
+  if (StepLog::is_running())
     StepLog::mark(event);
+  if (event == LoopEvent::block_end)
+    DeviceMemoryLog::mark();
 }
 
 PyObject* enter(PyObject* self, PyObject* /*none*/) {

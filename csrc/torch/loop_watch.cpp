@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <bit>
-#include <cstring>
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include "torch/gil.h"
 #include "torch/observer.h"
 #include "torch/registration.h"
+#include "torch/step_parts.h"
 
 namespace perfprobe {
 namespace {
@@ -26,26 +26,6 @@ std::atomic<bool> has_optimizer{false};
 std::atomic<uint32_t> batches_asked{0};
 Registration loop_registration;
 std::atomic<const at::RecordFunction*> adopted{nullptr};
-
-enum class Part : uint8_t { none, next, update, profiler };
-
-bool begins_with(const char* name, const char* prefix) {
-  return std::strncmp(name, prefix, std::strlen(prefix)) == 0;
-}
-
-// The names are those of perfprobe/analyse/loop/ranges.py.
-Part part_of(const char* name) {
-  switch (name[0]) {
-    case 'e':
-      return begins_with(name, "enumerate(Data") ? Part::next : Part::none;
-    case 'O':
-      return begins_with(name, "Optimizer.step#") ? Part::update : Part::none;
-    case 'P':
-      return begins_with(name, "ProfilerStep#") ? Part::profiler : Part::none;
-    default:
-      return Part::none;
-  }
-}
 
 int64_t os_thread() {
   thread_local const auto id = static_cast<int64_t>(::syscall(SYS_gettid));

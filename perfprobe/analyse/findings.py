@@ -12,6 +12,7 @@ from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
 from perfprobe.analyse.counts import CountWatch
 from perfprobe.analyse.critical.watch import CriticalWatch, critical_path
+from perfprobe.analyse.device_memory import device_memory
 from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.gpu_use import gpu_use
 from perfprobe.analyse.hot_modules import hot_modules
@@ -41,6 +42,7 @@ from perfprobe.tables.between import Between
 from perfprobe.tables.columns import Table
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
+from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -173,6 +175,7 @@ PASSES: dict[type, Pass] = {
         needs=(Processors, OperatorActivity),
     ),
     MemoryUse: Pass(lambda trace, asked, times: MemoryWatch(trace, times), needs=(StepTimes,), watches=True),
+    DeviceMemory: Pass(lambda trace, asked, times: device_memory(trace, times), needs=(StepTimes,)),
     CounterFindings: Pass(lambda trace, asked: CountWatch(trace), watches=True),
     NativeSplit: Pass(lambda trace, asked: NativeWatch(trace), watches=True),
     Benchmark: Pass(lambda trace, asked: benchmark(trace)),

@@ -25,6 +25,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "phases": _STEPS,
     "start-up": "the sampler of Python functions (--python off and cprofile have none)",
     "memory": _MEMORY,
+    "gpu-memory": "memory: `perfprobe run --memory`, and CUDA in the program",
     "gpus": _GPU,
     "gpu-use": "operators, and a CUDA GPU (--operators off and --gpu off record none)",
     "idle": _GPU,

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.columns import TEXT, SomeTable, Table
 from perfprobe.tables.counters import Counters, MemoryTraffic
+from perfprobe.tables.device_memory import DeviceReadings
 from perfprobe.tables.events import (
     AutogradOperators,
     AutogradWindows,
@@ -60,7 +61,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
     *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps),
     *(NativeFunctions, NativeSamples, Counters, MemoryTraffic),
-    *(StepSums, OperatorSums, SampleSums),
+    *(StepSums, OperatorSums, SampleSums, DeviceReadings),
 )
 STREAMED: tuple[type[Table], ...] = (Operators, AutogradOperators, MemoryRows)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)

@@ -37,6 +37,7 @@ _OF_FILE = {
     "kept": ("slow-steps",),
     "steps": ("steps", "phases"),
     "devices": ("gpus",),
+    "device_memory": ("gpu-memory",),
     "use": ("gpu-use",),
     "calls": ("cuda-calls",),
     "critical": ("critical-path",),

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from perfprobe.analyse.memory.categories import ends
 from perfprobe.analyse.memory.groups import Sums, merged
 from perfprobe.analyse.memory.moments import Moments
-from perfprobe.tables.columns import Int8, Int64, Mask, Rows
+from perfprobe.analyse.memory.slopes import is_growing, median_slope, sampled
+from perfprobe.tables.columns import Int8, Int64, Rows
 from perfprobe.tables.memory import MemoryCategory, Storages
 
-MOST_SAMPLES = 32  # steps whose ends are compared; each with each, for each line
-FEWEST_STEPS = 3
-_PARTS = 4  # of the steps; what grows does so in each, what is made once, as a cache, in one
 _MOST_PARTS = 1 << 20  # of sums that are added up later
 
 
@@ -100,21 +97,17 @@ class AliveForBackward:
 class Growth:
     """By how many bytes what each group holds grows in a step: the median slope of all pairs of steps' ends.
 
-    An estimate that some odd steps do not move (Theil 1950, Sen 1968). 0 for what does not grow in every
-    quarter of the steps.
+    0 for what does not grow in every quarter of the steps.
     """
 
     def __init__(self, moments: Moments) -> None:
-        steps = np.flatnonzero(moments.counts)
-        self._is_enough = len(steps) >= FEWEST_STEPS
-        chosen = np.linspace(0, len(steps) - 1, min(len(steps), MOST_SAMPLES)).astype(np.intp)
-        self._steps = steps[chosen] if self._is_enough else steps[:0]
+        self._steps = sampled(np.flatnonzero(moments.counts))
         self._at_ns = moments.steps.end_ns[self._steps]
         self._changes = Sums(len(self._steps) + 1)
 
     def add(self, storages: Storages, group: Rows) -> None:
         """More storages, and the group of each."""
-        if not self._is_enough:
+        if len(self._steps) == 0:
             return
         first = np.searchsorted(self._at_ns, storages.start_ns, side="left")
         last = np.searchsorted(self._at_ns, ends(storages), side="left")
@@ -129,23 +122,11 @@ class Growth:
             row: of each group the row that it belongs to.
             rows: their number.
         """
-        if not self._is_enough:
+        if len(self._steps) == 0:
             return None
         changes = merged(self._changes.of(len(row)), row, rows)
         held_bytes = np.cumsum(changes, axis=1)[:, :-1]
         found = np.zeros(rows, np.int64)
-        for each in np.flatnonzero(self._is_growing(held_bytes)).tolist():
-            found[each] = max(_median_slope(held_bytes[each], self._steps), 0)
+        for each in np.flatnonzero(is_growing(held_bytes)).tolist():
+            found[each] = max(median_slope(held_bytes[each], self._steps), 0)
         return found
-
-    def _is_growing(self, held_bytes: Int64) -> Mask:
-        bounds = np.linspace(0, len(self._steps) - 1, min(_PARTS, len(self._steps) - 1) + 1).astype(np.intp)
-        return np.asarray((np.diff(held_bytes[:, bounds], axis=1) > 0).all(axis=1))
-
-
-def _median_slope(held_bytes: Int64, steps: Rows) -> int:
-    first, second = np.triu_indices(len(steps), 1)
-    slopes: npt.NDArray[np.float64] = (held_bytes[second] - held_bytes[first]) / (
-        steps[second] - steps[first]
-    )
-    return round(float(np.sort(slopes)[(len(slopes) - 1) // 2]))

@@ -50,6 +50,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "ranks": rank_columns.RANKS,
     "workers": other_columns.WORKERS,
     "memory": operator_columns.MEMORY,
+    "gpu-memory": gpu_columns.MEMORY,
     "gpus": other_columns.GPUS,
     "gpu-use": other_columns.GPU_USE,
     "idle": gpu_columns.IDLE,

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 _LINE = "Line of the program."
 
+MEMORY: dict[str, str] = {
+    "GPU": "Number of the device, as torch counts them.",
+    "at peak": "Most bytes of tensors at once, as `torch.cuda.max_memory_allocated` counts them.",
+    "of capacity": "**at peak** divided by **capacity**.",
+    "reserved": "Most bytes that torch's allocator had taken from the device, with those that it kept for "
+    "later tensors.",
+    "capacity": "Memory of the device.",
+    "step's end": "Bytes of tensors when a step ended: median.",
+    "growth/step": "Growth of that from one step to the next: median slope over all pairs of steps. Empty if "
+    "it does not grow in every quarter of the run.",
+    "held": "Bytes of tensors at the recording's end.",
+    "retries": "How often an allocation did not fit: torch then waits for the device, empties its cache and "
+    "tries again.",
+    "model": "Name of the device.",
+}
+
 IDLE: dict[str, str] = {
     "GPU": "Number of the device.",
     "of idle": "Part of the idle time of the device.",

@@ -61,6 +61,12 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "Memory of tensors on the CPU (`--memory`): the peak, what was alive at it, what forward leaves "
         "alive for backward, and what grows from step to step, by line, module, phase and operator.",
     ),
+    "gpu-memory": (
+        ("GPU memory",),
+        "memory",
+        "Memory of each GPU (`--memory`), as torch's allocator counts it: the peak and its part of the "
+        "device's capacity, and what grows from step to step.",
+    ),
     "gpus": (("GPUs",), "gpu", "What ran on each GPU, and how much of the time it was busy."),
     "gpu-use": (
         ("GPU use",),
@@ -191,8 +197,8 @@ FIRST_SCREEN: dict[str, str] = {
     "RANKS": "In reports of several ranks: the straggler, with the line and phase that made it late.",
     "CPU": "Cores used of cores allowed, what other processes used (neighbours), and waiting for a "
     "processor.",
-    "MEMORY": "The most memory that tensors held at once, by category (`--memory`). If memory grows: by how "
-    "much in a step, and at which line.",
+    "MEMORY": "The most memory that tensors held at once, by category (`--memory`); of a GPU its part of the "
+    "capacity. If memory grows: by how much in a step, and at which line.",
     "GPU": "How much of the time between its first and last work the busiest GPU was busy, what follows, and "
     "the line with most of its idle time.",
     "CUT": "The recording is incomplete, and why.",

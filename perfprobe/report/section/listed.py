@@ -16,6 +16,7 @@ from perfprobe.report.section.environment import environment
 from perfprobe.report.section.functions import function_tables, functions
 from perfprobe.report.section.gpu.calls import call_tables, calls
 from perfprobe.report.section.gpu.copies import copies, copy_tables
+from perfprobe.report.section.gpu.device_memory import device_memory, device_memory_tables
 from perfprobe.report.section.gpu.devices import device_tables, devices
 from perfprobe.report.section.gpu.idle import idle, idle_tables
 from perfprobe.report.section.gpu.kernels import kernel_tables, kernels
@@ -44,6 +45,7 @@ from perfprobe.tables.between import Between
 from perfprobe.tables.children import Children
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
+from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import HotLines, HotModules, Hotspots, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -77,6 +79,7 @@ SECTIONS = (
     Section("phases", (StepTimes,), phases, phase_tables),
     Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("memory", (MemoryUse,), memory, memory_tables),
+    Section("gpu-memory", (DeviceMemory,), device_memory, device_memory_tables),
     Section("gpus", (GpuFindings,), devices, device_tables),
     Section("gpu-use", (GpuUse,), use, use_tables),
     Section("idle", (IdleTimes,), idle, idle_tables),

@@ -1,14 +1,17 @@
-"""Memory on the first screen: the peak, what it consisted of, and what grows."""
+"""Memory on the first screen: of GPUs and of the CPU the peak, what it consisted of, and what grows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from perfprobe.report.rows.device_memory import DeviceMemoryRow, device_memory_rows
 from perfprobe.report.rows.memory import category_rows, line_rows
 from perfprobe.report.rows.screen import ScreenRow, listed, said
-from perfprobe.report.section.memory import growing_lines, place_text
+from perfprobe.report.section.gpu.device_memory import retries_text
+from perfprobe.report.section.memory import LEAST_GROWTH_BYTES, growing_lines, place_text
 from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.support import units
+from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.memory import MemoryUse
 
@@ -18,13 +21,37 @@ _NOTEWORTHY = 0.001  # of the peak for each step: a thousand steps double it
 
 
 def memory_line(findings: Findings) -> Iterator[ScreenRow]:
-    """MEMORY: only where it was recorded."""
-    use = findings.get(MemoryUse)
-    if use is None:
-        return
+    """MEMORY: only where it was recorded. GPUs first, of which the fullest is named."""
+    on_gpus = DeviceMemory in findings
+    if on_gpus:
+        yield from _fullest_gpu(device_memory_rows(findings))
+    if MemoryUse in findings:
+        yield from _on_cpu(findings, "" if on_gpus else "MEMORY", "CPU peak" if on_gpus else "peak")
+
+
+def _fullest_gpu(rows: Sequence[DeviceMemoryRow]) -> Iterator[ScreenRow]:
+    row = max(rows, key=lambda each: (each.peak_share or 0, each.peak_bytes))
+    of_capacity = f", {whole_percent(row.peak_share)} of " if row.peak_share is not None else ""
+    capacity = units.size(row.capacity_bytes) if of_capacity else ""
+    others = f", the fullest of {len(rows)}" if len(rows) > 1 else ""
+    yield said(
+        "MEMORY",
+        f"GPU {row.device} peak {units.size(row.peak_bytes)}{of_capacity}{capacity}",
+        f"; {units.size(row.reserved_peak_bytes)} reserved",
+        others,
+    )
+    if row.retries:
+        yield said("", retries_text(row), style="yellow")
+    growth_bytes = row.growth_bytes or 0
+    if growth_bytes >= max(_NOTEWORTHY * row.peak_bytes, LEAST_GROWTH_BYTES):
+        yield said("", f"GPU {row.device} grows by {units.size(growth_bytes)} a step", style="yellow")
+
+
+def _on_cpu(findings: Findings, label: str, title: str) -> Iterator[ScreenRow]:
+    use = findings[MemoryUse]
     shown = [row for row in category_rows(findings) if (row.peak_share or 0) >= _LEAST]
     texts = [f"{row.category} {whole_percent(row.peak_share or 0)}" for row in shown[:_MOST_CATEGORIES]]
-    yield said("MEMORY", f"peak {units.size(use.peak_bytes)}", *listed(texts, first=": "))
+    yield said(label, f"{title} {units.size(use.peak_bytes)}", *listed(texts, first=": "))
     growing = growing_lines(findings).take(slice(1))
     if len(growing) and (use.growth_bytes or 0) >= _NOTEWORTHY * use.peak_bytes:
         (row,) = line_rows(findings, growing)

@@ -24,6 +24,7 @@ from perfprobe.report.section.screen.tail import graph_lines, tail_lines
 from perfprobe.support.text import printable
 from perfprobe.support.views import command as view_command
 from perfprobe.tables.children import Children
+from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.idle import IdleTimes
@@ -43,7 +44,7 @@ ALL = 24
 ROWS = 10
 _OF_MACHINE = (GpuFindings, IdleTimes, Processors, Teams)
 _OF_STEPS = (StepTimes, Baseline, Hotspots, Calling)
-KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, Ranks, *_OF_MACHINE)
+KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
 STEP_KINDS = (StepHotspots,)  # computed only if there are steps, because all operators are read once more
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, lines with these labels are dropped, in this order.
