@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from perfprobe.analyse.findings import Analysis
     from perfprobe.report.export.exported import Exported
+    from perfprobe.report.render.json import Document
     from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.findings import Findings
     from perfprobe.tables.kept import KeptRun
@@ -114,6 +115,10 @@ class Results:
 
     def document(self, view: View) -> dict[str, Any]:
         """The same, ready for json.dumps."""
+        return self.written(view).plain()
+
+    def written(self, view: View) -> Document:
+        """The same document, whose text is made a row at a time."""
         from perfprobe.report.render import json
         from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 
@@ -122,7 +127,7 @@ class Results:
             not self._is_profile and not self.is_kept
         )  # with --keep slow it would show slow steps only
         screen = self._screen(view) if has_screen else None
-        return json.document(found, top=view.top, sort=view.sort, screen=screen)
+        return json.written(found, top=view.top, sort=view.sort, screen=screen)
 
     @property
     def _is_profile(self) -> bool:

@@ -11,7 +11,7 @@ from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
 from perfprobe.analyse.counts import CountWatch
-from perfprobe.analyse.critical.watch import CriticalWatch, critical_path
+from perfprobe.analyse.critical.watch import CriticalWatch
 from perfprobe.analyse.device_memory import device_memory
 from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.gpu_use import gpu_use
@@ -162,9 +162,8 @@ PASSES: dict[type, Pass] = {
     LaunchTimes: Pass(lambda trace, asked: launch_times(trace)),
     RankParts: Pass(lambda trace, asked, times: RankWatch(trace, times), needs=(StepTimes,), watches=True),
     Sequences: Pass(lambda trace, asked: sequences(trace)),
-    CriticalWatch: Pass(lambda trace, asked: CriticalWatch(trace), watches=True),
     CriticalPath: Pass(
-        lambda trace, asked, watch, times: critical_path(watch, times), needs=(CriticalWatch, StepTimes)
+        lambda trace, asked, times: CriticalWatch(trace, times), needs=(StepTimes,), watches=True
     ),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),

@@ -9,6 +9,7 @@ import _signal as signal  # type: ignore[import-not-found]  # `signal` would imp
 import json
 import os
 import sys
+from itertools import chain
 from json import dumps
 from os import WIFSIGNALED, WTERMSIG, posix_spawn, waitpid
 from time import process_time_ns
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe.collect.base import Stderr
+    from perfprobe.report.render.json import Document
     from perfprobe.support.view import View
 
 # The streams of the other process, in the form that posix_spawn takes.
@@ -103,7 +105,7 @@ def _report(
     collect_garbage_seldom()
     wanted, results = View(**view), Results(recording)
     if json_file is not None:
-        _write_json(results.document(wanted), json_file)
+        _write_json(results.written(wanted), json_file)
     if table:
         text = results.text(wanted, width=width(), color=colored())
         write(f"{text}\nThis report took {units.duration(process_time_ns())} of CPU time.\n")
@@ -113,8 +115,8 @@ def _report(
     return 0
 
 
-def _write_json(document: dict[str, object], path: str) -> None:
+def _write_json(document: Document, path: str) -> None:
     try:
-        files.write(path, (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+        files.write(path, (piece.encode() for piece in chain(document.pieces(), ["\n"])))
     except OSError as error:
         raise EnvironmentLack(f"the JSON file cannot be written ({error.strerror})", path) from error

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import sys
+from itertools import chain
 
 from perfprobe.cli.options import Parser, add_options, colored, view, width, writable
 from perfprobe.support.errors import EnvironmentLack, UsageError
@@ -15,7 +16,6 @@ from perfprobe.support.view import View
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any
 
     from perfprobe.results import Results
 
@@ -76,7 +76,7 @@ def parser() -> Parser:
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and build the report. The function that is returned prints it."""
     from perfprobe.cli import guarded
-    from perfprobe.results import Results, several
+    from perfprobe.results import Results
 
     given = parser().parse_args(words)
     collect_garbage_seldom()
@@ -87,10 +87,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     if wanted.view == "ranks" or _is_one_run(paths):
         return _together(paths, wanted, as_json=given.json)
     if given.json:
-        documents = [_document(results, wanted, given.calls) for results in several(paths)]
-        shown = documents if len(paths) > 1 else documents[0]
-        text = json.dumps(shown, indent=1, allow_nan=False) + "\n"
-        return lambda: write(text)
+        return _as_json(paths, wanted, given.calls)
     if len(paths) == 1:
         text = _text(Results(paths[0]), wanted, given.calls)
         return lambda: write(text)
@@ -124,9 +121,9 @@ def _together(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[
 
     results = Results(paths[0], paths[1:])
     if as_json:
-        text = json.dumps(results.document(wanted), indent=1, allow_nan=False) + "\n"
-    else:
-        text = results.text(wanted, width=width(), color=colored())
+        document = results.written(wanted)
+        return lambda: write_all(chain(document.pieces(), ["\n"]))
+    text = results.text(wanted, width=width(), color=colored())
     return lambda: write(text)
 
 
@@ -144,8 +141,22 @@ def _plot(paths: Sequence[str], output: str, *, of_memory: bool) -> Callable[[],
     return lambda: write(f"the picture is {printable(path)}\n")
 
 
-def _document(results: Results, wanted: View, calls: str | None) -> dict[str, Any]:
-    return results.document(wanted) if calls is None else results.calls_document(calls, wanted)
+def _as_json(paths: Sequence[str], wanted: View, calls: str | None) -> Callable[[], int]:
+    """One document, or a list of them. All are made before the first is written: one may be refused."""
+    from perfprobe.report.render.json import Document, listed
+    from perfprobe.results import several
+
+    documents = [
+        results.written(wanted) if calls is None else results.calls_document(calls, wanted)
+        for results in several(paths)
+    ]
+    if len(documents) > 1:
+        return lambda: write_all([*listed(documents), "\n"])
+    (only,) = documents
+    if isinstance(only, Document):
+        return lambda: write_all(chain(only.pieces(), ["\n"]))
+    text = json.dumps(only, indent=1, allow_nan=False) + "\n"
+    return lambda: write(text)
 
 
 def _text(results: Results, wanted: View, calls: str | None) -> str:

@@ -55,6 +55,9 @@ class CriticalPath:
             and without the work of other threads that a thread waits for.
         wall_ns: the wall time that the path covers.
         steps: number of steps, 0 if no steps were found.
+        steady_steps: number of all steady steps of the leading loop.
+        left_out: number of operators that began later than the path ends: in a long recording it covers only
+            so many of the first steady steps as memory allows.
     """
 
     rows: CriticalRows
@@ -62,3 +65,5 @@ class CriticalPath:
     hta_ns: int
     wall_ns: int
     steps: int
+    steady_steps: int
+    left_out: int

@@ -12,11 +12,15 @@ import pytest
 
 from perfprobe.analyse.critical.chains import Chain
 from perfprobe.analyse.critical.longest import Edges, longest_path
+from perfprobe.analyse.critical.watch import CriticalWatch
 from perfprobe.merge import link
 from perfprobe.tables.critical import Bound, CriticalPath
 from perfprobe.tables.gpu import WaitKind
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.trace import Trace
 from tests.build import Program, op
-from tests.found import find
+from tests.found import find, watched
 
 
 def path_of(program: Program, folder: Path) -> tuple[CriticalPath, Counter[tuple[str, int | None]]]:
@@ -181,3 +185,43 @@ def test_the_longest_path_is_that_of_a_slow_search(seed: int) -> None:
         int(chains[at].reached_ns[last] - chains[at].reached_ns[first]) for at, first, last in found.stretches
     )
     assert along + sum(weight_ns[edge] for edge in found.edges) == found.length_ns
+
+
+def steps_of(program: Program, count: int) -> None:
+    """Steps of 100 ms: forward, backward and an optimizer's step."""
+    line, ms = program.stack("a.py:5 main"), 1_000_000
+    for step in range(count):
+        at, backward = 100 * step, program.stack("a.py:5 main", "/t/torch/autograd/__init__.py:9 backward")
+        program.run(
+            op("aten::mm", (at + 10) * ms, (at + 40) * ms, stack=line),
+            op("aten::mul", (at + 40) * ms, (at + 80) * ms, stack=backward),
+            op("Optimizer.step#SGD.step", (at + 80) * ms, (at + 95) * ms, scope=USER_SCOPE, stack=line),
+        )
+
+
+def limited(trace: Trace, most: int) -> CriticalPath:
+    """The path, with a limit for the number of operators."""
+    watch = CriticalWatch(trace, find(trace, StepTimes)[StepTimes], most)
+    watched(trace, watch)
+    found = watch.result()
+    assert found is not None
+    return found
+
+
+def test_of_many_steps_the_first_are_on_the_path(tmp_path: Path) -> None:
+    program = threads(1)
+    steps_of(program, 40)
+    trace = link(program.recording(tmp_path, block_rows=7))
+    whole, part = limited(trace, 1000), limited(trace, 31)
+    assert (whole.left_out, whole.steps) == (0, whole.steady_steps)
+    assert part.steady_steps == whole.steps > 30
+    assert part.steps == 15  # of two operators each
+    assert part.left_out == 2 * (whole.steps - 15)
+    assert part.length_ns == pytest.approx(whole.length_ns * 15 / whole.steps, rel=0.1)
+
+
+def test_without_steps_the_first_operators_are_on_the_path(tmp_path: Path) -> None:
+    program = threads(1)
+    program.run(*(op("mm", at, at + 5) for at in range(0, 1000, 10)))
+    found = limited(link(program.recording(tmp_path, block_rows=7)), 20)
+    assert (found.steps, found.left_out, found.wall_ns) == (0, 80, 195)

@@ -45,7 +45,7 @@ def folder() -> Path:
 
 def found_in(path: Path) -> tuple[float, Counter[Bound]]:
     """Length of the path and its parts, microseconds."""
-    watch = CriticalWatch(link(kineto.read(path)))
+    watch = CriticalWatch(link(kineto.read(path)), None)
     watched(watch.trace, watch)
     graph = whole_graph(watch)
     found = path_of(graph)

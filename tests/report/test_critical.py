@@ -34,7 +34,14 @@ def test_what_it_says(tmp_path: Path) -> None:
 def test_its_tables(tmp_path: Path) -> None:
     tables = made(tmp_path).document(View())["tables"]
     assert tables["critical_length"] == [
-        {"length_ns": 100 * MS, "hta_ns": 90 * MS, "wall_ns": 100 * MS, "steps": 0}
+        {
+            "length_ns": 100 * MS,
+            "hta_ns": 90 * MS,
+            "wall_ns": 100 * MS,
+            "steps": 0,
+            "steady_steps": 0,
+            "left_out": 0,
+        }
     ]
     first = tables["critical_path"][0]
     assert (first["bound"], first["operator"], first["line"], first["total_ns"]) == (

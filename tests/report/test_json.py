@@ -6,7 +6,7 @@ import pytest
 
 from perfprobe.merge import link
 from perfprobe.models import work
-from perfprobe.report.render.json import document
+from perfprobe.report.render.json import Document, document, listed, written
 from perfprobe.support.errors import UsageError
 from perfprobe.support.option import JSON
 from perfprobe.support.view import View
@@ -105,6 +105,17 @@ RANGE_ROW: dict[str, Any] = {
 
 def findings(program: Program, folder: Path) -> Findings:
     return text_findings(program.recording(folder))
+
+
+def test_written_row_by_row_it_is_the_text_of_json_dumps(tmp_path: Path) -> None:
+    program = training()
+    program.meta["note"] = 'a "name"\n[of two lines]'
+    found = findings(program, tmp_path)
+    for each in (written(found), Document({"schema": 1}, {}), Document({"meta": {}}, {"a": [], "b": []})):
+        assert "".join(each.pieces()) == json.dumps(each.plain(), indent=1)
+    calls = {"tables": {"calls": [1]}}
+    plain = [written(found).plain(), calls]
+    assert "".join(listed([written(found), calls])) == json.dumps(plain, indent=1)
 
 
 def test_the_json_document(tmp_path: Path) -> None:

@@ -42,9 +42,7 @@ def critical(findings: Findings, choice: Choice) -> Iterator[Block]:
     path = findings[CriticalPath]
     said = rows_said(findings, found, sorted_by(choice, "stretches"))
     whole = f"{units.duration(path.length_ns)} of {units.duration(path.wall_ns)}"
-    number = "a steady step" if path.steps == 1 else f"{units.count(path.steps)} steady steps"
-    steps = f" in {number}" if path.steps else ""
-    yield Heading("Critical path", f"{said}; {whole}{steps}")
+    yield Heading("Critical path", f"{said}; {whole}{_steps(path)}")
     yield Table(_columns(found.rows))
     parts = (f"{_BOUNDS[bound]} {units.percent(ns / path.length_ns)}" for bound, ns in by_bound(findings))
     yield Paragraph(f"Bound by {', '.join(parts)}.")
@@ -53,6 +51,16 @@ def critical(findings: Findings, choice: Choice) -> Iterator[Block]:
         f"defines it, without Python between operators and other threads: {units.duration(path.hta_ns)}.",
         "dim",
     )
+
+
+def _steps(path: CriticalPath) -> str:
+    """Which steps the path covers: in a long recording not all."""
+    number = "a steady step" if path.steps == 1 else f"{units.count(path.steps)} steady steps"
+    if path.left_out == 0:
+        return f" in {number}" if path.steps else ""
+    if path.steps == 0:
+        return f"; {units.count(path.left_out)} operators after it are not in the path"
+    return f" in the first {path.steps:,} of {path.steady_steps:,} steady steps"
 
 
 def _columns(rows: Sequence[CriticalRow]) -> list[Column]:
