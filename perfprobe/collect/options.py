@@ -265,14 +265,27 @@ class Options(Chosen):
             raise UsageError(
                 "--keep slow needs all steps, not windows", "", "leave out --steps and --duration"
             )
-        if (self.keep == "slow" or self.rotate) and (self.memory or self.native or self.counters):
-            flag = "--keep slow" if self.keep == "slow" else "--rotate"
-            what = f"memory, native code and counters cannot be recorded with {flag}"
-            raise UsageError(what, "", f"leave out --memory, --native and --counters, or {flag}")
+        self._check_whole()
         if 0 < self.rotate < SMALLEST_FILE_BYTES:
             raise UsageError(
                 f"files of {self.rotate} bytes are too small", "--rotate", "give it 64 KiB or more"
             )
+
+    def _check_whole(self) -> None:
+        """Checks sources that need the rows of all steps, in one file."""
+        if self.keep != "slow" and not self.rotate:
+            return
+        sources = {"--memory": self.memory, "--native": self.native, "--counters": self.counters}
+        given = [name for name, is_given in sources.items() if is_given]
+        if not given:
+            return
+        flag, rows = "--rotate", "all rows in one file"
+        if self.keep == "slow":
+            flag, rows = "--keep slow", "the rows of all steps, and only those of slow steps are kept"
+        named = " and ".join(filter(None, (", ".join(given[:-1]), given[-1])))
+        needs = "it needs" if len(given) == 1 else "they need"
+        what = f"{named} cannot be recorded with {flag}: {needs} {rows}"
+        raise UsageError(what, "", f"leave out {named}, or {flag}")
 
     def _check_together(self) -> None:
         self._check_windows()

@@ -210,6 +210,15 @@ def test_the_files_of_a_killed_run_are_readable_and_continue_each_other(tmp_path
         ({"keep": "slow", "operators": "autograd"}, "only the observer"),
         ({"keep": "slow", "wait": True}, "with --wait"),
         ({"rotate": 1000}, "too small"),
+        (
+            {"keep": "slow", "memory": True},
+            "^--memory cannot be recorded with --keep slow: it needs the rows of all steps, and only those "
+            "of slow steps are kept; leave out --memory, or --keep slow$",
+        ),
+        (
+            {"rotate": 1 << 20, "memory": True, "counters": True},
+            "^--memory and --counters cannot be recorded with --rotate: they need all rows in one file",
+        ),
     ],
 )
 def test_contradicting_options_are_refused(given: dict[str, object], said: str) -> None:
