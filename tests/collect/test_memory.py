@@ -19,7 +19,7 @@ from tests.collect import runs
 from tests.merge.stored import storages_of
 
 PROGRAM = """\
-import os, threading, tracemalloc
+import json, os, threading, tracemalloc
 import torch
 
 torch.set_num_threads(1)
@@ -56,9 +56,32 @@ class Rows(torch.utils.data.Dataset):
 loader = torch.utils.data.DataLoader(Rows(), batch_size=4, num_workers=2, multiprocessing_context="fork")
 print(sum(batch.sum().item() for batch in loader))
 own = [each for each in tracemalloc.take_snapshot().statistics("lineno") if each.traceback[0].lineno == 6]
-print([each.count for each in own if each.traceback[0].filename.endswith("program.py")])
+print([(each.count, each.size) for each in own if each.traceback[0].filename.endswith("program.py")])
+tracemalloc.stop()
 print(kept[0].clone().resize_(2000).shape)
+
+# torch's own snapshots of memory on the CPU: what existed, was created, written to and destroyed.
+model = torch.nn.Sequential(torch.nn.Linear(32, 64), torch.nn.ReLU(), torch.nn.Linear(64, 8))
+
+
+def train():
+    for _ in range(3):
+        model(torch.ones(16, 32)).sum().backward()
+        model.zero_grad()
+
+
+train()
+with torch.profiler.profile(profile_memory=True, record_shapes=True, with_stack=True) as profiler:
+    train()
+events = [(action.name, size) for _, action, _, size in profiler._memory_profile().timeline]
+print(len(events), sum(size for action, size in events if action == "CREATE"), hash(str(events)))
+profiler.export_memory_timeline("timeline.json", device="cpu")
+with open("timeline.json") as file:
+    print(max(map(sum, json.load(file)[1])))
 """
+
+
+SAME_HASHES = {"PYTHONHASHSEED": "0"}  # of texts in both processes
 
 
 def storages(path: Path) -> Storages:
@@ -67,9 +90,11 @@ def storages(path: Path) -> Storages:
     return storages_of(memory)
 
 
-def test_forks_threads_workers_and_tracemalloc_behave_as_without_recording(tmp_path: Path) -> None:
+def test_forks_workers_tracemalloc_and_snapshots_of_torch_behave_as_without_recording(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(PROGRAM)
-    plain = runs.start(["program.py"], tmp_path)
+    for name in ("plain", "recorded"):
+        (tmp_path / name).mkdir()
+    plain = runs.start(["../program.py"], tmp_path / "plain", SAME_HASHES)
     words = [
         "-m",
         "perfprobe",
@@ -80,12 +105,12 @@ def test_forks_threads_workers_and_tracemalloc_behave_as_without_recording(tmp_p
         "--memory",
         "-o",
         "run.perfprobe",
-        "program.py",
+        "../program.py",
     ]
-    recorded = runs.finish(runs.start(words, tmp_path))
+    recorded = runs.finish(runs.start(words, tmp_path / "recorded", SAME_HASHES))
     expected = runs.finish(plain)
     assert (recorded.status, recorded.out) == (expected.status, expected.out)
-    found = storages(tmp_path / "run.perfprobe")
+    found = storages(tmp_path / "recorded" / "run.perfprobe")
     ones = found.take(found.size_bytes == 4000)
     assert len(ones) == 100 + 3 * 50 * 2 + 1  # the last one is the clone that is resized
     assert int((found.size_bytes == 20_000).sum()) == 0  # allocated in the child

@@ -139,13 +139,15 @@ def saved_bytes() -> int:
 
 
 def malloc_counted(kind: str) -> tuple[int, int]:
-    """Prints peak and held bytes by a preloaded counter of malloc, after a first run as warm-up."""
+    """Returns peak and held bytes by a preloaded counter of malloc, after a first run as warm-up."""
     import ctypes
+    import gc
 
     library = ctypes.CDLL(None)
     for name in ("counter_held", "counter_peak"):
         getattr(library, name).restype = ctypes.c_long
     train(kind)
+    gc.collect()
     library.counter_reset()
     before = library.counter_held()
     kept = train(kind)
@@ -156,4 +158,5 @@ def malloc_counted(kind: str) -> tuple[int, int]:
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    print(*malloc_counted(sys.argv[1]))
+    for each in sys.argv[1:]:
+        print(*malloc_counted(each))

@@ -52,16 +52,26 @@ def test_peak_and_held_bytes_equal_a_count_of_all_storages(recorded: Recorded, k
     assert use.older_bytes == 0
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_peak_and_held_bytes_equal_those_of_malloc(recorded: Recorded, tmp_path: Path) -> None:
-    library = tmp_path / "counter.so"
+@pytest.fixture(scope="module")
+def of_malloc(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, int]]:
+    """Peak and held bytes of each program by a preloaded counter of malloc."""
+    library = tmp_path_factory.mktemp("counter") / "counter.so"
     source = Path(__file__).with_name("counter.c")
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
-    words = [sys.executable, "-m", "tests.analyse.memory.planted", "leak"]
+    words = [sys.executable, "-m", "tests.analyse.memory.planted", *planted.KINDS]
     root = Path(__file__).parents[3]
     found = subprocess.run(words, env={"LD_PRELOAD": str(library)}, cwd=root, capture_output=True, check=True)
-    peak_bytes, held_bytes = map(int, found.stdout.split())
-    _, use = recorded("leak")
+    figures = (tuple(map(int, line.split())) for line in found.stdout.splitlines())
+    return {kind: (peak, held) for kind, (peak, held) in zip(planted.KINDS, figures, strict=True)}
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+@pytest.mark.parametrize("kind", planted.KINDS)
+def test_peak_and_held_bytes_equal_those_of_malloc(
+    recorded: Recorded, of_malloc: dict[str, tuple[int, int]], kind: str
+) -> None:
+    peak_bytes, held_bytes = of_malloc[kind]
+    _, use = recorded(kind)
     assert use.peak_bytes == pytest.approx(peak_bytes, rel=0.05)
     assert use.held_bytes == pytest.approx(held_bytes, rel=0.05)
 
