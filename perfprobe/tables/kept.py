@@ -138,7 +138,7 @@ class SlowStep:
 
 @frozen
 class Stretch:
-    """All steps in a stretch of time, as in `StepSums`. lines: time of lines in an ordinary step of it."""
+    """All steps in a stretch of time, as in `StepSums`. waited_ns: None where the kernel did not tell it."""
 
     start_s: float
     end_s: float
@@ -148,6 +148,12 @@ class Stretch:
     median_ns: int
     p95_ns: int
     most_ns: int
+    waited_ns: int | None = None
+
+    @property
+    def own_ns(self) -> float | None:
+        """The mean duration of a step without waiting for a processor."""
+        return None if self.waited_ns is None else max(self.total_ns - self.waited_ns, 0) / max(self.steps, 1)
 
 
 @frozen
@@ -163,23 +169,46 @@ class KeptPart:
 
 
 @frozen
-class Drift:
+class Change:
     """How step times changed from the first fifth of the time to the last one.
 
-    change: of the median, relative to it; noise: twice the median deviation of stretches from their median.
-    lines: those whose time in a step changed most, with the difference.
+    noise: twice the median deviation of stretches from their median, relative to it.
     """
 
     first_ns: int
     last_ns: int
-    change: float
     noise: float
-    lines: Sequence[LineTime]
+
+    @property
+    def share(self) -> float:
+        """The change, relative to the first."""
+        return self.last_ns / max(self.first_ns, 1) - 1
 
     @property
     def is_clear(self) -> bool:
         """Whether the change is larger than the noise."""
-        return abs(self.change) > max(self.noise, 0.03)
+        return abs(self.share) > max(self.noise, 0.03)
+
+
+@frozen
+class Drift:
+    """A change of step times, and what of it is the program's.
+
+    Attributes:
+        medians: of all steps.
+        own: means without the time in which the loop's thread waited for a processor, which depends on other
+            processes and threads; None where it is not known.
+        lines: those whose time in a step changed most, with the difference.
+    """
+
+    medians: Change
+    own: Change | None
+    lines: Sequence[LineTime]
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the program's own time changed by more than the noise."""
+        return (self.own or self.medians).is_clear
 
 
 @frozen

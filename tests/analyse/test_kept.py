@@ -17,8 +17,10 @@ STEPS = 100  # in a stretch of a second
 SCAN, REST, HEAVY = (Line("train.py", number, "main") for number in (10, 11, 12))
 
 
-def stretch(at: int, median_ns: int, slow: int = 0) -> Stretch:
-    return Stretch(at, at + 1, STEPS, slow, STEPS * median_ns, median_ns, median_ns, median_ns)
+def stretch(at: int, median_ns: int, slow: int = 0, waited_ns: int | None = None) -> Stretch:
+    """waited_ns: in each step."""
+    waited = None if waited_ns is None else STEPS * waited_ns
+    return Stretch(at, at + 1, STEPS, slow, STEPS * median_ns, median_ns, median_ns, median_ns, waited)
 
 
 def part(seconds: range, every: int = 1) -> KeptPart:
@@ -44,7 +46,7 @@ def drift_of(parts: Sequence[KeptPart]) -> Any:
 def test_the_line_that_grows_is_named_with_its_time_in_a_step(every: int) -> None:
     found = drift_of([part(range(20, 40), every), part(range(20), every)])
     assert found.is_clear
-    assert (found.first_ns, found.last_ns) == (8_000_000, 40_000_000)
+    assert (found.medians.first_ns, found.medians.last_ns) == (8_000_000, 40_000_000)
     (line,) = found.lines
     assert line.line == SCAN
     first, last = range(0, 8 // every * every), range(40 - 8 // every * every, 40)
@@ -54,6 +56,36 @@ def test_the_line_that_grows_is_named_with_its_time_in_a_step(every: int) -> Non
 def test_steady_steps_have_no_drift() -> None:
     steady = KeptPart("run.perfprobe", [stretch(at, 5_000_000) for at in range(40)], [], [], 4_000, [])
     assert not drift_of([steady]).is_clear
+
+
+def beside(grows_ns: int, neighbour_ns: int) -> KeptPart:
+    """Each second, REST takes so much longer, and another process makes each step wait so much longer."""
+    stretches, lines = [], []
+    for at in range(40):
+        own_ns, waited_ns = 5_000_000 + at * grows_ns, at * neighbour_ns
+        stretches.append(stretch(at, own_ns + waited_ns, waited_ns=waited_ns if at else None))
+        # Samples show time, waiting included.
+        shared = (own_ns + waited_ns) / own_ns
+        lines += [(at + 1.2, SCAN, round(STEPS * 2_000_000 * shared))]
+        lines += [(at + 1.2, REST, round(STEPS * (own_ns - 2_000_000) * shared))]
+    return KeptPart("run.perfprobe", stretches, [], lines, 40 * STEPS, [])
+
+
+def test_waiting_for_a_processor_is_no_drift_of_the_program() -> None:
+    found = drift_of([beside(0, 200_000)])
+    assert found.medians.is_clear
+    assert not found.is_clear
+    assert found.own.share == 0
+    assert found.lines == []
+
+
+def test_drift_beside_a_growing_neighbour_is_that_of_the_line() -> None:
+    found = drift_of([beside(50_000, 200_000)])
+    assert found.is_clear
+    assert found.own.last_ns - found.own.first_ns == pytest.approx(32 * 50_000, rel=0.02)
+    (line,) = found.lines
+    assert line.line == REST
+    assert line.time_ns == pytest.approx(32 * 50_000, rel=0.01)
 
 
 def test_a_short_run_has_no_drift() -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.kept import Drift, KeptPart, KeptRun, LineTime, Stretch
+from perfprobe.tables.kept import Change, Drift, KeptPart, KeptRun, LineTime, Stretch
 from perfprobe.tables.trace import Line
 
 _FIFTH = 0.2
@@ -45,16 +45,28 @@ def drift(parts: Sequence[KeptPart], stretches: Sequence[Stretch]) -> Drift | No
     last = [each for each in stretches if each.start_s >= late_s]
     if not first or not last:
         return None
-    first_ns, last_ns = median_of(first), median_of(last)
-    noise = max(_noise(first), _noise(last))
-    lines = _more(parts, stretches, len(first), len(last), grows=last_ns > first_ns)
-    return Drift(first_ns, last_ns, last_ns / max(first_ns, 1) - 1, noise, lines)
+    noise = max(_noise([each.median_ns for each in part]) for part in (first, last))
+    medians = Change(median_of(first), median_of(last), noise)
+    own = _own(first, last)
+    grows = (own or medians).share > 0
+    return Drift(medians, own, _more(parts, stretches, len(first), len(last), grows=grows))
 
 
-def _noise(stretches: Sequence[Stretch]) -> float:
-    medians_ns, _ = _columns(stretches)
-    middle = float(np.median(medians_ns))
-    return 2 * float(np.median(np.abs(medians_ns - middle))) / max(middle, 1)
+def _own(first: Sequence[Stretch], last: Sequence[Stretch]) -> Change | None:
+    """The change of the mean without waiting for a processor: the median over stretches.
+
+    None if the waiting is not known for most of them; that of a run's first step never is.
+    """
+    times_ns = [[each.own_ns for each in part if each.own_ns is not None] for part in (first, last)]
+    if any(2 * len(known) <= len(part) for known, part in zip(times_ns, (first, last), strict=True)):
+        return None
+    before_ns, behind_ns = (round(float(np.median(known))) for known in times_ns)
+    return Change(before_ns, behind_ns, max(map(_noise, times_ns)))
+
+
+def _noise(times_ns: Sequence[float]) -> float:
+    middle = float(np.median(times_ns))
+    return 2 * float(np.median(np.abs(np.array(times_ns) - middle))) / max(middle, 1)
 
 
 def _columns(stretches: Sequence[Stretch]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
@@ -87,11 +99,16 @@ def _more(
 
 
 class _Sums(NamedTuple):
-    """Time by line in the ordinary steps of some stretches, from number `start` to before number `stop`."""
+    """Time by line in the ordinary steps of some stretches, from number `start` to before number `stop`.
+
+    own: the part of the time of these steps in which the thread did not wait for a processor. Samples do not
+    tell that waiting apart, so every line counts with this part of its time.
+    """
 
     start: int
     stop: int
     steps: int
+    own: float
     lines: Counter[Line]
 
 
@@ -107,14 +124,22 @@ def _sums(parts: Sequence[KeptPart], stretches: Sequence[Stretch]) -> Iterator[_
         lines += by_time[until_s]
         stop = bisect_right(ends_s, until_s)
         if stop > start:
-            yield _Sums(start, stop, _steps(stretches[start:stop]), lines)
+            some = stretches[start:stop]
+            yield _Sums(start, stop, _steps(some), _own_share(some), lines)
             start, lines = stop, Counter[Line]()
 
 
+def _own_share(stretches: Sequence[Stretch]) -> float:
+    known = [(each.waited_ns, each.total_ns) for each in stretches if each.waited_ns is not None]
+    total_ns = sum(whole_ns for _, whole_ns in known)
+    return max(1 - sum(waited_ns for waited_ns, _ in known) / total_ns, 0) if total_ns > 0 else 1
+
+
 def _means(sums: Sequence[_Sums]) -> dict[Line, float]:
-    """Time in a step."""
-    together: Counter[Line] = Counter()
+    """Time in a step, without waiting for a processor."""
+    together: dict[Line, float] = defaultdict(float)
     for each in sums:
-        together += each.lines
+        for line, time_ns in each.lines.items():
+            together[line] += each.own * time_ns
     steps = sum(each.steps for each in sums)
     return {line: time_ns / steps for line, time_ns in together.items()}

@@ -196,6 +196,7 @@ def _stretches(sums: StepSums, offset_ns: int) -> list[Stretch]:
             start_s=(int(sums.start_ns[row]) + offset_ns) / _SECOND_NS,
             end_s=(int(sums.end_ns[row]) + offset_ns) / _SECOND_NS,
             **{name: int(getattr(sums, name)[row]) for name in names},
+            waited_ns=int(sums.waited_ns[row]) if sums.waited_ns[row] >= 0 else None,
         )
         for row in range(len(sums))
     ]

@@ -47,8 +47,9 @@ TERMS: dict[str, str] = {
     "ordinary step": "With `--keep slow`: a step that is not slow. Only its sums are kept.",
     "untraced step": "A step in which no operators are recorded.",
     "baseline": "Untraced steps among traced ones (`--baseline`). They show what recording adds to a step.",
-    "drift": "The median step time of the last fifth of a run differs from that of the first by more than "
-    "such medians differ anyway.",
+    "drift": "Steps in the last fifth of a run take longer, or shorter, than in the first, by more than "
+    "they differ anyway. What counts is their mean time without waiting for a processor, which other "
+    "processes cause; where the kernel does not tell that, their median.",
     "storage": "The memory of one or more tensors, from its allocation until it is freed.",
     "leak": "Memory of a line that grows with every step.",
     "evaluation": "Calls of modules in a training program that no optimizer step follows: validation, or "

@@ -57,7 +57,10 @@ class CauseRow:
 
 @frozen(kw_only=True)
 class CourseRow:
-    """All steps in a stretch of time; start_s and end_s since the epoch."""
+    """All steps in a stretch of time; start_s and end_s since the epoch.
+
+    own_ns: mean duration without waiting for a processor; None where the kernel did not tell it.
+    """
 
     start_s: float
     end_s: float
@@ -66,20 +69,29 @@ class CourseRow:
     median_ns: int
     p95_ns: int
     max_ns: int
+    own_ns: int | None
 
 
 @frozen(kw_only=True)
 class DriftRow:
-    """Medians of the first and last fifth of the time.
+    """Medians of the first and last fifth of the time, and means without waiting for a processor.
 
-    change: relative to the first; noise: what such medians differ by anyway; lines: those with most of the
-    change, each with its difference in a step.
+    Attributes:
+        change: of the median, relative to the first.
+        noise: what such medians differ by anyway.
+        own_first_ns: mean of a step without the time in which its thread waited for a processor.
+        own_change: of that; None where the kernel did not tell it.
+        is_clear: whether the program's own time changed by more than noise.
+        lines: those with most of the change, each with its difference in a step.
     """
 
     first_ns: int
     last_ns: int
     change: float
     noise: float
+    own_first_ns: int | None
+    own_last_ns: int | None
+    own_change: float | None
     is_clear: bool
     lines: Sequence[tuple[str, int, float]]
 
@@ -160,7 +172,15 @@ def _course(group: Sequence[Stretch]) -> CourseRow:
         median_ns=_weighted([(each.median_ns, each.steps) for each in group]),
         p95_ns=_weighted([(each.p95_ns, each.steps) for each in group]),
         max_ns=max(each.most_ns for each in group),
+        own_ns=_own_mean(group),
     )
+
+
+def _own_mean(group: Sequence[Stretch]) -> int | None:
+    known = [(own_ns, each.steps) for each in group if (own_ns := each.own_ns) is not None]
+    if len(known) < len(group):
+        return None
+    return round(sum(own_ns * steps for own_ns, steps in known) / max(sum(steps for _, steps in known), 1))
 
 
 def _weighted(values: Sequence[tuple[int, int]]) -> int:
@@ -180,10 +200,13 @@ def drift_rows(findings: Findings) -> list[DriftRow]:
     lines = [(each.line.file, each.line.line, each.time_ns) for each in found.lines]
     return [
         DriftRow(
-            first_ns=found.first_ns,
-            last_ns=found.last_ns,
-            change=found.change,
-            noise=found.noise,
+            first_ns=found.medians.first_ns,
+            last_ns=found.medians.last_ns,
+            change=found.medians.share,
+            noise=found.medians.noise,
+            own_first_ns=None if found.own is None else found.own.first_ns,
+            own_last_ns=None if found.own is None else found.own.last_ns,
+            own_change=None if found.own is None else found.own.share,
             is_clear=found.is_clear,
             lines=lines,
         )

@@ -137,14 +137,18 @@ def _clock(time_s: float, *, seconds: bool) -> str:
 def _drift(row: DriftRow) -> str:
     first, last = units.duration(row.first_ns), units.duration(row.last_ns)
     change = f"{100 * row.change:+.1f} %"
+    medians = f"median {first} in the first fifth of the time, {last} in the last ({change})"
+    if row.own_change is not None:
+        own = f"{units.duration(row.own_first_ns)} and {units.duration(row.own_last_ns)}"
+        medians += f"; without waiting for a processor, mean {own} ({100 * row.own_change:+.1f} %)"
     if not row.is_clear:
-        return f"No drift: median {first} in the first fifth of the time, {last} in the last ({change})."
+        return f"No drift of the program: {medians}."
     lines = [
         f"{printable(file).rpartition('/')[2]}:{line} {'+' if ns > 0 else '-'}{units.duration(abs(ns))}"
         for file, line, ns in row.lines
     ]
     by = f" By line: {', '.join(lines)} a step." if lines else ""
-    return f"Drift: median {first} in the first fifth of the time, {last} in the last ({change}).{by}"
+    return f"Drift: {medians}.{by}"
 
 
 def _cost(findings: Findings) -> Iterator[Paragraph]:
