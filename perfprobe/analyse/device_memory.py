@@ -7,7 +7,7 @@ import numpy as np
 from perfprobe.analyse.memory.moments import Moments, moments
 from perfprobe.analyse.memory.slopes import is_growing, median_slope, sampled
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.device_memory import DeviceMemory, DeviceReadings
+from perfprobe.tables.device_memory import DeviceMemory, DeviceReadings, fact_of_device
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
@@ -61,7 +61,5 @@ def _growth(held_bytes: Int64, steps: Int64) -> int:
 
 
 def _capacity(recording: Recording, device: int) -> int:
-    devices = recording.fact("device_memory", "devices")
-    known = devices[device] if isinstance(devices, list) and 0 <= device < len(devices) else None
-    value = known.get("capacity_bytes") if isinstance(known, dict) else None
+    value = fact_of_device(recording.fact, device, "memory_bytes")
     return value if type(value) is int and 0 < value < 2**62 else -1

@@ -85,7 +85,7 @@ class DeviceMemoryCollector(Collector):
 def devices(cuda: Any) -> list[dict[str, Any]]:
     """Returns name and capacity of each device, from what torch read when it initialised CUDA."""
     found = [cuda.get_device_properties(device) for device in range(cuda.device_count())]
-    return [{"name": str(each.name), "capacity_bytes": int(each.total_memory)} for each in found]
+    return [{"name": str(each.name), "memory_bytes": int(each.total_memory)} for each in found]
 
 
 def _may_have_gpus(torch: Any) -> bool:

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
 _OPERATORS = "operators (--operators off records none)"
 _GPU = "a CUDA GPU (--gpu off records none)"
 _STEPS = "a loop that trains or calls a model, or perfprobe.step()"
-_MEMORY = "memory: `perfprobe run --memory`"
+_TRACE = "a trace of torch 2 with profile_memory=True"
+_MEMORY = f"memory: `perfprobe run --memory`, or {_TRACE}"
 _MODULES = "operators called in nn.Modules (--operators off records none)"
 
 # The sections of a report, in their order, each with what must be recorded for it.
@@ -25,7 +26,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "phases": _STEPS,
     "start-up": "the sampler of Python functions (--python off and cprofile have none)",
     "memory": _MEMORY,
-    "gpu-memory": "memory: `perfprobe run --memory`, and CUDA in the program",
+    "gpu-memory": f"memory of GPUs: `perfprobe run --memory`, or {_TRACE}",
     "gpus": _GPU,
     "gpu-use": "operators, and a CUDA GPU (--operators off and --gpu off record none)",
     "idle": _GPU,

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from perfprobe.tables.columns import MOST_EVENTS, Int32, Int64, Table, column
 
 
@@ -16,7 +19,7 @@ class DeviceReadings(Table, name="device_memory", most_rows=MOST_EVENTS):
         "most bytes of tensors so far, since the start or since the program last reset its peaks"
     )
     reserved_peak_bytes: Int64 = column("the same of the bytes taken from the device")
-    retries: Int64 = column("how often the cache was emptied because an allocation did not fit")
+    retries: Int64 = column("how often an allocation did not fit and the cache was emptied", optional=True)
 
 
 class DeviceMemory(Table):
@@ -33,5 +36,15 @@ class DeviceMemory(Table):
         "does not grow, -1 with fewer than three steps",
         optional=True,
     )
-    retries: Int64 = column("how often the cache was emptied because an allocation did not fit")
+    retries: Int64 = column("how often an allocation did not fit and the cache was emptied", optional=True)
     capacity_bytes: Int64 = column("memory of the device", optional=True)
+
+
+def fact_of_device(fact: Callable[..., Any], device: int, name: str) -> Any:
+    """A fact about a GPU, `name` or `memory_bytes`; None if it is not known. fact: that of the recording."""
+    for source in ("device_memory", "gpu"):
+        devices = fact(source, "devices")
+        known = devices[device] if isinstance(devices, list) and 0 <= device < len(devices) else None
+        if isinstance(known, dict) and name in known:
+            return known[name]
+    return None

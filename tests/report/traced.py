@@ -26,7 +26,7 @@ LOST = {  # what a trace does not hold
     *("functions", "calls", "signature_values", "operand_reuse", "autograd_windows", "operator_windows"),
     *("progress",),
     *("thread_times", "processor_times", "thread_activity", "live_steps"),
-    *("memory", "memory_traffic", "counters", "native_samples", "native_functions"),
+    *("device_memory", "memory", "memory_traffic", "counters", "native_samples", "native_functions"),
     *("sample_sums", "operator_sums", "step_sums"),
 }
 MAIN, STEP = "/p/train.py:20/1 <module>", "/p/train.py:30/28 Trainer.step"

@@ -68,6 +68,7 @@ AUTOGRAD: dict[str, str] = {
     "CUDA total": "Time on GPUs of what the operator and the operators that it called launched.",
     "CUDA time avg": "CUDA total divided by the number of calls.",
     "Self CPU Mem": "Memory allocated minus memory freed by the calls, with `--memory`.",
+    "Self CUDA Mem": "The same on the GPU, in traces of GPUs.",
     "# of Calls": "Number of calls.",
     "Total FLOPs": "Floating-point operations of the calls, if there is a work model.",
     "Input Shapes": "The signature.",

@@ -37,6 +37,11 @@ ARGS = {
     "external": "External id",
     "external_again": "external id",  # before 2023
     "allocated_bytes": "Bytes",
+    "memory_kind": "Device Type",
+    "memory_device": "Device Id",
+    "address": "Addr",
+    "held_bytes": "Total Allocated",
+    "reserved_bytes": "Total Reserved",
     "thread_name": "name",
     "device": "device",
     "context": "context",

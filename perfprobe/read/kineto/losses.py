@@ -76,8 +76,11 @@ def _of_operators(found: OperatorReader) -> Iterator[Row]:
                 "record with torch 2.6 or newer",
             )
     yield from _of_lines(found)
-    if not found.allocations:
+    if not len(found.memory):
         yield SOURCE, "memory", -1, "record with profile(profile_memory=True)"
+    elif found.memory.left_out():
+        reason = "memory of the CPU and of other GPUs: reports show that of the GPU with most"
+        yield SOURCE, reason, found.memory.left_out(), ""
     if not found.steps:
         yield SOURCE, "steps", -1, "call prof.step() at the end of each"
 

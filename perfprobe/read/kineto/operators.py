@@ -11,8 +11,9 @@ import numpy as np
 from perfprobe.models.message import message_text
 from perfprobe.models.nodes import ENGINE
 from perfprobe.read.kineto.arrows import Arrows
-from perfprobe.read.kineto.event import FIRST_TEXT, NONE, Events, grouped
+from perfprobe.read.kineto.event import Events, grouped
 from perfprobe.read.kineto.generated import GeneratedKernels
+from perfprobe.read.kineto.memory import MemoryReader
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.nesting import WITHOUT_PYTHON, NestedThread, Taken
 from perfprobe.read.kineto.signature import text_of
@@ -31,7 +32,7 @@ class OperatorReader:
         self._names = names
         self._threads: dict[int, array[int]] = {}
         self._python: dict[int, array[int]] = {}
-        self._allocations: dict[int, array[int]] = {}
+        self.memory = MemoryReader(names)
         self._inputs: dict[tuple[bytes, ...], int] = {}
         self.arrows = Arrows(names)
         self._has_sequences = False
@@ -39,7 +40,7 @@ class OperatorReader:
         self.kernel_files = 0
         self._known: dict[tuple[str, bool], tuple[int, int, int]] = {}
         self.operators = self.with_shapes = self.with_strides = self.with_call_stack = 0
-        self.python_calls = self.allocations = 0
+        self.python_calls = 0
         self.steps = False
 
     def add_ranges(self, events: Events) -> int:
@@ -111,19 +112,6 @@ class OperatorReader:
         self.python_calls += len(events)
         return len(events)
 
-    def add_allocations(self, events: Events) -> None:
-        """Adds allocations. A negative size frees memory."""
-        at_ns, thread, size_bytes = (
-            events.times("ts"),
-            events.each("tid", self._names.thread),
-            events.codes("allocated_bytes"),
-        )
-        usable = (at_ns != NONE) & (thread >= 0) & (size_bytes > FIRST_TEXT)
-        self.allocations += int(np.count_nonzero(usable))
-        for number, own in _each(np.where(usable, thread, -1)):
-            rows = self._allocations.setdefault(number, array("q"))
-            rows.frombytes(np.stack([at_ns[own], size_bytes[own]], axis=1).tobytes())
-
     def table(self) -> Operators:
         """Returns all rows. Those of a thread are in the order in which they ended, outer after inner."""
         threads = {thread: Taken.sorted(rows) for thread, rows in self._threads.items()}
@@ -133,7 +121,7 @@ class OperatorReader:
         self._find_forward_ids(threads)
         parts = []
         for thread, taken in threads.items():
-            nested = NestedThread(taken, self._around(thread), self._allocated(thread), self._names)
+            nested = NestedThread(taken, self._around(thread), self.memory.of_thread(thread), self._names)
             parts.append(nested.table(thread))
         return Operators.concat(parts)
 
@@ -142,14 +130,6 @@ class OperatorReader:
         """Whether backward was recorded, and nothing ties it to its forward calls."""
         has_origin = self._has_sequences or self.arrows.used > 0
         return not has_origin and self._names.any_begins(ENGINE)
-
-    def _allocated(self, thread: int) -> tuple[Int64, Int64] | None:
-        """Returns times and sizes of a thread's allocations; None if the trace has no memory events."""
-        if not self.allocations:
-            return None
-        at_ns, size_bytes = np.array(self._allocations.get(thread, []), np.int64).reshape(-1, 2).T
-        in_order = np.lexsort((size_bytes, at_ns))
-        return at_ns[in_order], size_bytes[in_order]
 
     def _find_forward_ids(self, threads: dict[int, Taken]) -> None:
         """Finds torch's number of each thread that called forward.

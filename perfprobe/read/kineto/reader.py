@@ -84,7 +84,7 @@ class _Reading:
         for kind in distinct(category).tolist():
             self._add_spans(kind, spans.take(category == kind))
         marks = events.take(events.equals("ph", "i") & events.equals("name", "[memory]"))
-        self._operators.add_allocations(marks)
+        self._operators.memory.add(marks)
         self._name_threads(events.take(events.equals("ph", "M") & events.equals("name", "thread_name")))
         is_tied = np.logical_or.reduce([events.equals("cat", name) for name in FORWARD_TO_BACKWARD])
         for phase, are_ends in (("s", False), ("f", True)):
@@ -157,7 +157,8 @@ class _Reading:
         """Makes the recording."""
         operators = self._operators.table()
         lost = losses(self._chunks, self._operators, self._device, self._names, self._skipped, self._unusable)
-        tables = [*self._device.tables(), *self._names.tables(), lost]
+        memory = self._operators.memory
+        tables = [*self._device.tables(), *self._names.tables(), memory.readings(), lost]
         start_ns, stop_ns = self._times(operators)
         return Recording(
             path=self._name,
@@ -168,6 +169,7 @@ class _Reading:
             stopped_at=None,
             operator_rows=len(operators),
             source=streamed(operators),
+            memory=memory.blocks(),
         )
 
     def _module_calls(self) -> list[int]:
@@ -204,7 +206,8 @@ class _Reading:
             "stop": {"monotonic_ns": stop_ns},
             "roots": self._names.roots(),
             **({"module_calls": self._module_calls()} if self._names.module_calls else {}),
-            "recording": {"memory": self._operators.allocations > 0, "ranges": True},
+            "recording": {"memory": len(self._operators.memory) > 0, "ranges": True},
+            **self._operators.memory.meta(),
             "gpu": {"devices": _devices(devices)},
             **self._operators.generated.meta(),
         }

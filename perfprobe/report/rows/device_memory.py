@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from perfprobe.report.rows.row import measured, values
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.device_memory import DeviceMemory
+from perfprobe.tables.device_memory import DeviceMemory, fact_of_device
 from perfprobe.tables.findings import Findings
 
 
@@ -22,7 +22,7 @@ class DeviceMemoryRow:
     step_bytes: int | None
     held_bytes: int
     growth_bytes: int | None
-    retries: int
+    retries: int | None
     capacity_bytes: int | None
 
 
@@ -44,7 +44,7 @@ def _row(findings: Findings, value: dict[str, int]) -> DeviceMemoryRow:
         step_bytes=measured(value["step_bytes"]),
         held_bytes=value["held_bytes"],
         growth_bytes=measured(value["growth_bytes"]),
-        retries=value["retries"],
+        retries=measured(value["retries"]),
         capacity_bytes=capacity_bytes,
     )
 
@@ -54,7 +54,5 @@ def _share(size_bytes: int, capacity_bytes: int | None) -> float | None:
 
 
 def _name(findings: Findings, device: int) -> str | None:
-    devices = findings.trace.recording.fact("device_memory", "devices")
-    known = devices[device] if isinstance(devices, list) and 0 <= device < len(devices) else None
-    name = known.get("name") if isinstance(known, dict) else None
+    name = fact_of_device(findings.trace.recording.fact, device, "name")
     return name if isinstance(name, str) else None

@@ -18,8 +18,14 @@ OUTSIDE = "(between operators)"
 
 @frozen(kw_only=True)
 class MemoryRow:
-    """Memory of the whole recording. peak_at_ns: since the start; other fields: see `MemoryUse`."""
+    """Memory of the whole recording; other fields: see `MemoryUse`.
 
+    device: "CPU", or in a trace "GPU 0". before_bytes: what that GPU held when the trace began; no other
+    figure includes it. peak_at_ns: since the start.
+    """
+
+    device: str
+    before_bytes: int | None
     peak_bytes: int
     peak_at_ns: int | None
     allocations: int
@@ -68,6 +74,8 @@ def memory_rows(findings: Findings) -> list[MemoryRow]:
     use = findings[MemoryUse]
     return [
         MemoryRow(
+            device=device_of(findings),
+            before_bytes=_before_bytes(findings),
             peak_bytes=use.peak_bytes,
             peak_at_ns=since_start(findings, use.peak_ns),
             allocations=use.allocations,
@@ -79,6 +87,17 @@ def memory_rows(findings: Findings) -> list[MemoryRow]:
             steps=use.steps,
         )
     ]
+
+
+def device_of(findings: Findings) -> str:
+    """The device whose memory it is: the CPU, except in traces of GPUs."""
+    device = findings.trace.recording.number("memory", "device")
+    return "CPU" if device is None else f"GPU {int(device)}"
+
+
+def _before_bytes(findings: Findings) -> int | None:
+    before_bytes = findings.trace.recording.number("memory", "before_bytes")
+    return None if before_bytes is None else int(before_bytes)
 
 
 def since_start(findings: Findings, time_ns: int) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.memory import device_of
 from perfprobe.report.rows.operators import OperatorRow, operator_rows
 from perfprobe.report.rows.ranking import focus_text, rows_shown
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Shown, Table
@@ -63,7 +64,8 @@ def hot_operators(findings: Findings, choice: Choice) -> Iterator[Block]:
         yield Paragraph(f"No operators{why_none(findings, hotspots)}.", "yellow")
         return
     shown = operator_rows(findings, choice.most(TOP), choice.sort)
-    table = Operators(hotspots, shown, choice, least_ns(findings.trace.recording))
+    least = least_ns(findings.trace.recording)
+    table = Operators(hotspots, shown, choice, least, device_of(findings))
     yield Heading(_TITLES.get(hotspots.group, "Hot operators"), _rows_shown(table))
     yield Table(
         _columns(table),

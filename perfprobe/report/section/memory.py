@@ -12,6 +12,7 @@ from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.memory import (
     CategoryRow,
     GroupRow,
+    MemoryRow,
     category_rows,
     line_rows,
     memory_rows,
@@ -65,13 +66,16 @@ def memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     """Categories, then lines, modules, phases and operators."""
     use, (whole,) = findings[MemoryUse], memory_rows(findings)
     at = "" if whole.peak_at_ns is None else f" after {units.duration(whole.peak_at_ns)}"
+    of_gpu = "" if whole.device == "CPU" else f"of {whole.device}: "
     yield Heading(
-        "Memory", f"peak {units.size(use.peak_bytes)}{at}, {units.size(use.held_bytes)} held at the end"
+        "Memory",
+        f"{of_gpu}peak {units.size(use.peak_bytes)}{at}, {units.size(use.held_bytes)} held at the end",
     )
     yield Table(_category_columns(category_rows(findings)))
     yield from _growing(findings)
     yield from _for_backward(use)
     yield from _older(use)
+    yield from _before(whole)
     lines = use.lines.take(slice(choice.most(TOP) or None))
     yield from _part("Memory by line", "line", line_rows(findings, lines), len(use.lines), _places)
     if not choice.is_alone and choice.top is None:
@@ -116,6 +120,14 @@ def _older(use: MemoryUse) -> Iterator[Block]:
     if use.older_bytes > 0:
         text = f"Parameters and buffers of {units.size(use.older_bytes)} are older than the recording"
         yield Paragraph(f"{text}: no figure here includes them.", "yellow")
+
+
+def _before(whole: MemoryRow) -> Iterator[Block]:
+    if whole.before_bytes:
+        held = units.size(whole.before_bytes)
+        yield Paragraph(
+            f"{whole.device} held {held} when the trace began: no figure here includes it.", "yellow"
+        )
 
 
 def _part(

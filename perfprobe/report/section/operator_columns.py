@@ -32,12 +32,13 @@ _OF_ALL = ("FLOPs", "GFLOP/s", "allocated", "freed")
 
 @frozen
 class Operators:
-    """The rows of a table of operators. least_ns: the measurement floor."""
+    """The rows of a table of operators. least_ns: the measurement floor. memory_of: a device."""
 
     hotspots: Hotspots
     rows: Sequence[OperatorRow]
     choice: Choice
     least_ns: int
+    memory_of: str = "CPU"
 
     @property
     def group(self) -> str:

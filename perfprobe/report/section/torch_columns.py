@@ -102,7 +102,7 @@ def _self_memory(table: Operators) -> dict[str, tuple[list[str], int]]:
     if all(pair == (None, None) for pair in pairs):
         return {}
     cells = [units.size(None if pair == (None, None) else (pair[0] or 0) - (pair[1] or 0)) for pair in pairs]
-    return {"Self CPU Mem": (cells, 1)}
+    return {"Self CPU Mem" if table.memory_of == "CPU" else "Self CUDA Mem": (cells, 1)}
 
 
 def _flops(table: Operators) -> dict[str, tuple[list[str], int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfprobe.report.rows.memory import since_start
+from perfprobe.report.rows.memory import device_of, since_start
 from perfprobe.report.rows.row import named, values
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
@@ -57,7 +57,7 @@ def paddle_memory_rows(findings: Findings, top: int = 0) -> list[PaddleMemoryRow
     strings = findings.trace.recording[Strings]
     rows = [
         PaddleMemoryRow(
-            device="CPU",
+            device=device_of(findings),
             name=named(strings[value["name"]]) or UNKNOWN,
             type="Allocated",
             allocation_count=value["allocations"],
@@ -77,7 +77,7 @@ def tensorboard_memory_rows(findings: Findings, top: int = 0) -> list[TensorBoar
     strings = findings.trace.recording[Strings]
     rows = [
         TensorBoardMemoryRow(
-            device="CPU",
+            device=device_of(findings),
             operator_name=strings[value["name"]],
             calls=value["calls"],
             size_increase_bytes=value["total_allocated_bytes"] - value["total_freed_bytes"],

@@ -22,7 +22,8 @@ def device_memory_tables(findings: Findings, _: Choice) -> dict[str, Sequence[An
 def device_memory(findings: Findings, _: Choice) -> Iterator[Block]:
     """A row for each GPU, and a line for each on which memory ran short."""
     rows = device_memory_rows(findings)
-    yield Heading("GPU memory", "of torch's allocator, read when steps end")
+    when = "after each allocation" if findings.trace.recording.is_trace else "when steps end"
+    yield Heading("GPU memory", f"of torch's allocator, read {when}")
     yield Table(_columns(rows))
     for row in rows:
         if row.retries:

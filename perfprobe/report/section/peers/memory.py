@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.memory import device_of
 from perfprobe.report.rows.peers.memory import (
     PaddleMemoryRow,
     TensorBoardEventRow,
@@ -24,8 +25,8 @@ from perfprobe.tables.memory import MemoryUse
 TOP = 20
 _EVENTS = 10
 _PADDLE_NOTE = (
-    "Peak Reserved Memory: the allocator for the CPU reserves none. Increased Size: bytes allocated there "
-    "minus bytes freed there, whoever had allocated them."
+    "Peak Reserved Memory: the allocator for the CPU reserves none; `--view gpu-memory` has that of GPUs. "
+    "Increased Size: bytes allocated there minus bytes freed there, whoever had allocated them."
 )
 _TENSORBOARD_NOTE = (
     "Self: in none of the operators inside it. A call inside one of the same name counts in both, as in the "
@@ -42,7 +43,9 @@ def paddle_memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The Memory Summary of the CPU."""
     rows = paddle_memory_rows(findings, choice.most(TOP))
     peak = units.size(findings[MemoryUse].peak_bytes)
-    yield Heading("Memory Summary - CPU", f"Peak Allocated Memory: {peak}, Peak Reserved Memory: -")
+    yield Heading(
+        f"Memory Summary - {device_of(findings)}", f"Peak Allocated Memory: {peak}, Peak Reserved Memory: -"
+    )
     yield Table(_paddle_columns(rows))
     yield Paragraph(_PADDLE_NOTE, "dim")
 
@@ -71,7 +74,7 @@ def tensorboard_memory_tables(findings: Findings, choice: Choice) -> dict[str, S
 def tensorboard_memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The plugin's statistics by operator, then its events, of the largest storages."""
     peak = units.size(findings[MemoryUse].peak_bytes)
-    yield Heading("Memory View", f"CPU, the whole recording, Peak Memory Usage: {peak}")
+    yield Heading("Memory View", f"{device_of(findings)}, the whole recording, Peak Memory Usage: {peak}")
     yield Table(_statistics(tensorboard_memory_rows(findings, choice.most(TOP))))
     yield Paragraph(_TENSORBOARD_NOTE, "dim")
     events = tensorboard_event_rows(findings, choice.most(_EVENTS))

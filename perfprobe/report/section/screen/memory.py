@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfprobe.report.rows.device_memory import DeviceMemoryRow, device_memory_rows
-from perfprobe.report.rows.memory import category_rows, line_rows
+from perfprobe.report.rows.memory import category_rows, device_of, line_rows
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.gpu.device_memory import retries_text
 from perfprobe.report.section.memory import LEAST_GROWTH_BYTES, growing_lines, place_text
@@ -26,7 +26,9 @@ def memory_line(findings: Findings) -> Iterator[ScreenRow]:
     if on_gpus:
         yield from _fullest_gpu(device_memory_rows(findings))
     if MemoryUse in findings:
-        yield from _on_cpu(findings, "" if on_gpus else "MEMORY", "CPU peak" if on_gpus else "peak")
+        is_of_trace = device_of(findings) != "CPU"
+        second = "peak of tensors made in the trace" if is_of_trace else "CPU peak"
+        yield from _by_category(findings, "" if on_gpus else "MEMORY", second if on_gpus else "peak")
 
 
 def _fullest_gpu(rows: Sequence[DeviceMemoryRow]) -> Iterator[ScreenRow]:
@@ -47,7 +49,7 @@ def _fullest_gpu(rows: Sequence[DeviceMemoryRow]) -> Iterator[ScreenRow]:
         yield said("", f"GPU {row.device} grows by {units.size(growth_bytes)} a step", style="yellow")
 
 
-def _on_cpu(findings: Findings, label: str, title: str) -> Iterator[ScreenRow]:
+def _by_category(findings: Findings, label: str, title: str) -> Iterator[ScreenRow]:
     use = findings[MemoryUse]
     shown = [row for row in category_rows(findings) if (row.peak_share or 0) >= _LEAST]
     texts = [f"{row.category} {whole_percent(row.peak_share or 0)}" for row in shown[:_MOST_CATEGORIES]]
