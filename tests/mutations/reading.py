@@ -58,7 +58,7 @@ def _made(kind: str, recordings: Path, folder: Path) -> tuple[Path, bytes]:
 def _read(path: str, seed: int, rng: random.Random, folder: Path) -> Iterator[Fault]:
     for name, command in _commands(path, rng, folder).items():
         try:
-            with _in_time():
+            with in_time():
                 command()
         except PerfprobeError as error:
             if "\n" in str(error):
@@ -81,7 +81,9 @@ def _commands(path: str, rng: random.Random, folder: Path) -> dict[str, Callable
 
 
 @contextmanager
-def _in_time() -> Iterator[None]:
+def in_time() -> Iterator[None]:
+    """Raises TimeoutError if the body takes longer than HANG_S."""
+
     def late(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"more than {HANG_S} s")
 

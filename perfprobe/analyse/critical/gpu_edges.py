@@ -19,10 +19,13 @@ import numpy as np
 from perfprobe.analyse.critical.events import AllEvents
 from perfprobe.analyse.grouping import first_of_each
 from perfprobe.analyse.idle.gaps import Work
-from perfprobe.tables.columns import Int64, Mask, Rows, distinct
+from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.gpu import ApiCalls, GpuLinks, GpuWaits, WaitKind
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.threads import each_thread
+
+MOST_STREAMS = 1024
 
 
 class Links(NamedTuple):
@@ -145,14 +148,17 @@ def _waits(recording: Recording, links: GpuLinks, *, by_name: bool) -> tuple[Gpu
 
 
 class _Streams:
-    """Finds the work of each stream by the time it began and, if its launch is known, by that time."""
+    """Finds the work of each stream by the time it began and, if its launch is known, by that time.
+
+    At most `MOST_STREAMS` of them, those with most work: a wait for the whole GPU has an edge from each.
+    """
 
     def __init__(self, work: Work) -> None:
         self._end_ns = work.end_ns
         self._begun: dict[int, tuple[Rows, Int64]] = {}
         self._launched: dict[int, tuple[Rows, Int64]] = {}
-        for stream in distinct(work.stream).tolist():
-            rows = np.flatnonzero(work.stream == stream)
+        busiest = sorted(each_thread(work.stream), key=lambda each: -len(each[1]))[:MOST_STREAMS]
+        for stream, rows in sorted(busiest, key=lambda each: each[0]):
             known = rows[work.call[rows] >= 0]
             for found, own, time_ns in (
                 (self._begun, rows, work.start_ns),

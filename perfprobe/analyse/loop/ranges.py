@@ -13,6 +13,7 @@ from perfprobe.tables.ranges import Ranges, RangeSource
 from perfprobe.tables.scopes import STEP_MARK, STEP_NAME, USER_SCOPE
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Trace
 
 NEXT, OPTIMIZER, ZERO_GRAD, PROFILER, PROGRAM = range(5)
@@ -57,11 +58,11 @@ class NamedSpans:
         rows = rows[self._kind[batch.name[rows]] >= 0]
         rows = rows[is_possible(batch.start_ns[rows], batch.end_ns[rows])]
         kinds, threads = self._kind[batch.name[rows]], self._os_threads[batch.thread[rows]]
-        for thread in set(threads.tolist()):
-            self.rows.setdefault(thread, int(batch.thread[rows[threads == thread][0]]))
+        for thread, places in each_thread(threads):
+            self.rows.setdefault(thread, int(batch.thread[rows[places[0]]]))
             parts = self._threads.setdefault(thread, _Thread()).parts
-            for kind in set(kinds[threads == thread].tolist()):
-                own = rows[(threads == thread) & (kinds == kind)]
+            for kind in set(kinds[places].tolist()):
+                own = rows[places[kinds[places] == kind]]
                 spans = Spans(batch.start_ns[own], batch.end_ns[own], batch.stack[own])
                 parts.setdefault(kind, []).append(spans)
 
@@ -87,20 +88,22 @@ class _Own:
     def __init__(self, trace: Trace) -> None:
         rows = trace.recording[Ranges]
         self._rows = rows.take(is_possible(rows.start_ns, rows.end_ns))
-        self._os_thread = trace.recording.os_threads()[self._rows.thread]
-        self._strings = trace.recording[Strings]
+        self._of_thread = dict(each_thread(trace.recording.os_threads()[self._rows.thread]))
+        strings = trace.recording[Strings]
+        self._is_named = {name: strings.marks(name.__eq__) for name in (STEP_NAME, STEP_MARK)}
 
     def steps(self, thread: int) -> Spans:
         return self.named(thread, STEP_NAME)
 
     def named(self, thread: int, name: str) -> Spans:
         """Perfprobe's ranges of one name on a thread."""
-        return self.of(thread, RangeSource.PERFPROBE, self._strings.marks(lambda text: text == name))
+        return self.of(thread, RangeSource.PERFPROBE, self._is_named[name])
 
     def of(self, thread: int, source: RangeSource, names: Mask | None = None) -> Spans:
         """Ranges of one source with these names on a thread."""
-        chosen = (self._rows.source == source) & (self._os_thread == thread)
-        rows = self._rows.take(chosen if names is None else chosen & names[self._rows.name])
+        rows = self._rows.take(self._of_thread.get(thread, np.empty(0, np.intp)))
+        chosen = rows.source == source
+        rows = rows.take(chosen if names is None else chosen & names[rows.name])
         return _outermost(Spans(rows.start_ns, rows.end_ns, np.full(len(rows), -1, np.int32)))
 
 

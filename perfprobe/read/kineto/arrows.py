@@ -67,10 +67,9 @@ class Arrows:
         if taken is None:
             return None
         first, end = (int(np.searchsorted(taken.start_ns, place[1], side)) for side in ("left", "right"))
-        rows = [row for row in range(first, end) if taken.scope[row] == FUNCTION]
-        if not is_node:
-            return rows[-1] if rows else None
-        return next((row for row in rows if not self._is_engines(taken, row)), None)
+        rows = range(first, end)
+        operators = (row for row in (rows if is_node else reversed(rows)) if taken.scope[row] == FUNCTION)
+        return next((row for row in operators if not is_node or not self._is_engines(taken, row)), None)
 
     def _is_engines(self, taken: Taken, row: int) -> bool:
         return self._names.name(int(taken.name[row])).startswith(ENGINE)

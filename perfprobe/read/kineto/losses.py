@@ -9,7 +9,7 @@ import numpy as np
 
 from perfprobe.read.kineto.chunks import Chunks
 from perfprobe.read.kineto.device import DeviceReader
-from perfprobe.read.kineto.names import Names
+from perfprobe.read.kineto.names import MOST_THREADS, Names
 from perfprobe.read.kineto.operators import OperatorReader
 from perfprobe.tables.events import Losses
 
@@ -55,6 +55,9 @@ def _of_file(chunks: Chunks, names: Names, skipped: Counter[str], unusable: int)
         yield SOURCE, "damaged events were left out", chunks.damaged, "write the trace again"
     if unusable:
         yield SOURCE, "events without a time, a duration or a thread were left out", unusable, ""
+    if names.threads_left_out:
+        reason = f"threads beyond the first {MOST_THREADS:,}: their operators were left out"
+        yield SOURCE, reason, names.threads_left_out, ""
     if names.stacks.left_out or names.signatures.left_out:
         count = names.stacks.left_out + names.signatures.left_out
         yield SOURCE, "stacks and input shapes beyond the first 65,536 were left out", count, ""

@@ -19,6 +19,7 @@ from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
 MOST_STACKS = 65_536
+MOST_THREADS = 4096
 LONGEST_TEXT = 1 << 16
 _MODULE = "nn.Module:"
 _FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d{1,9})\): (?P<function>.*)", re.DOTALL)
@@ -37,6 +38,7 @@ class Names:
         self._in_order: list[str] = []
         self._threads: dict[int, int] = {}
         self._rows_of_threads: dict[int | str, int] = {}
+        self.threads_left_out = 0
         self._thread_names: dict[int, str] = {}
         self._forward_ids: dict[int, int] = {}
         self._files: set[str] = set()
@@ -68,15 +70,22 @@ class Names:
         return self._in_order[row]
 
     def thread(self, number: object) -> int:
-        """Returns the row of a thread by its OS number; -1 if that is not a number."""
+        """Returns the row of a thread by its OS number; -1 if that is not a number, or beyond the limit."""
         if type(number) is not int and not isinstance(number, str):
             return -1
         found = self._rows_of_threads.get(number)
         if found is None:
             key = _number(number)
-            found = -1 if key is None else self._threads.setdefault(key, len(self._threads))
+            found = -1 if key is None else self._thread_row(key)
             self._rows_of_threads[number] = found
         return found
+
+    def _thread_row(self, key: int) -> int:
+        """Returns the row of a thread, -1 beyond the limit: most findings are made thread by thread."""
+        if key not in self._threads and len(self._threads) >= MOST_THREADS:
+            self.threads_left_out += 1
+            return -1
+        return self._threads.setdefault(key, len(self._threads))
 
     def name_thread(self, number: object, name: object) -> None:
         """Sets the name of a thread. The trace writes `thread 25772 (python)` for python."""

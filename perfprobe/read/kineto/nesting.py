@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
@@ -122,12 +123,8 @@ class NestedThread:
     def _allocate(self, until_ns: int) -> None:
         ends, around = self._ends, self._around
         while (at_ns := self._allocated_ns[len(around)]) < until_ns:
-            for at in reversed(self._open):
-                if ends[at] >= at_ns:
-                    around.append(at)
-                    break
-            else:
-                around.append(-1)
+            place = bisect_right(self._open, -at_ns, key=lambda at: -ends[at])  # the outer ones end later
+            around.append(self._open[place - 1] if place else -1)
 
     def _sizes(self, *, freed: bool) -> Int64:
         """Bytes that each operator itself allocated or freed, without those of inner operators."""

@@ -17,9 +17,10 @@ from perfprobe.read.kineto.memory import MemoryReader
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.nesting import WITHOUT_PYTHON, NestedThread, Taken
 from perfprobe.read.kineto.signature import text_of
-from perfprobe.tables.columns import Int64, Mask, distinct
+from perfprobe.tables.columns import Int64, Rows, distinct
 from perfprobe.tables.events import Operators
 from perfprobe.tables.scopes import FUNCTION, USER_SCOPE
+from perfprobe.tables.threads import each_thread
 
 _RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # operators in older traces
 _MOST_KNOWN = 1 << 17
@@ -84,8 +85,9 @@ class OperatorReader:
         self.with_call_stack += int(np.count_nonzero(stack >= 0))
         own = (stack < 0) & (frame >= 0)
         self.kernel_files += int(np.count_nonzero(own))
-        for each in distinct(frame[own]).tolist():
-            stack[own & (frame == each)] = WITHOUT_PYTHON - self._names.stacks.row(-1, each, -1)
+        frames = distinct(frame[own])
+        rows = np.array([self._names.stacks.row(-1, each, -1) for each in frames.tolist()], np.int64)
+        stack[own] = WITHOUT_PYTHON - rows[np.searchsorted(frames, frame[own])]
         return stack
 
     def _named(self, name: str, file: Any, *, is_range: bool) -> tuple[int, int, int]:
@@ -209,8 +211,6 @@ def _external(events: Events) -> Int64:
     return np.where(events.has("external"), events.smalls("external"), events.smalls("external_again"))
 
 
-def _each(thread: Int64) -> Iterator[tuple[int, Mask]]:
+def _each(thread: Int64) -> Iterator[tuple[int, Rows]]:
     """Yields every thread that is not -1, and its rows."""
-    for number in distinct(thread).tolist():
-        if number >= 0:
-            yield number, thread == number
+    return ((number, own) for number, own in each_thread(thread) if number >= 0)

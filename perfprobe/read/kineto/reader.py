@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -33,6 +32,7 @@ _KNOWN = ("ac2g", "async", "fwdbwd", "")
 _HEAD_BYTES = 64
 _SAME_NS = 10  # Kineto of 2025 lets them begin 1 ns early
 _MOST_DEVICES = 256
+_LONGEST_CATEGORY = 40
 _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
 
@@ -100,8 +100,7 @@ class _Reading:
         """Returns the place of a category's function in `_adders`; categories with one function share it."""
         category = value if isinstance(value, str) else ""
         if category not in self._kinds:
-            found = self._adder(category.lower())
-            add = partial(self._skip, category[:40]) if found is None else found
+            add = self._adder(category.lower()) or self._skip
             if add not in self._adders:
                 self._adders.append(add)
             self._kinds[category] = self._adders.index(add)
@@ -129,14 +128,14 @@ class _Reading:
         return _nothing if category in _KNOWN else self._device.adder(category)
 
     def _add_operators(self, events: Events) -> int:
-        process = events.codes("pid")
-        process = process[(process > 0) & (process < 1 << 31)]
-        for number in distinct(process).tolist():
-            self._processes[number] += int(np.count_nonzero(process == number))
+        for number, count in _counted(events, "pid"):
+            if 0 < number < 1 << 31:
+                self._processes[number] += count
         return self._operators.add(events)
 
-    def _skip(self, category: str, events: Events) -> None:
-        self._skipped[category] += len(events)
+    def _skip(self, events: Events) -> None:
+        for code, count in _counted(events, "cat"):
+            self._skipped[str(events.value(code))[:_LONGEST_CATEGORY]] += count
 
     def _note_span(self, events: Events) -> None:
         self._span = self._span or _first(events)
@@ -215,6 +214,12 @@ class _Reading:
 
 def _nothing(_: Events) -> None:
     return None
+
+
+def _counted(events: Events, name: str) -> Iterator[tuple[int, int]]:
+    """Yields each number of an entry, and how many events have it."""
+    group, known = events.groups(name)
+    return zip((code for (code,) in known), np.bincount(group).tolist(), strict=True)
 
 
 def _first(events: Events) -> tuple[int, int] | None:
