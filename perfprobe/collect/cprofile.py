@@ -137,8 +137,8 @@ def _costs(facts: Facts) -> tuple[float, float, float, float]:
     """Measures what counting costs here.
 
     Returns ns for each call of a Python function, ns for each call of a C function, the part of the time that
-    is lost while Python runs without calls (its instructions are slower under a profile hook), and ns that the
-    profiler itself took for an event of these calls.
+    is lost while Python runs without calls (its instructions are slower under a profile hook), and ns that
+    the profiler itself took for an event of these calls.
     """
     profile = native.core().CallProfile(facts.recorder.capsule(), "", [], [], False, (0.0, 0.0, 0.0, 0.0))
     loops = (_python_calls, _c_calls, _no_calls)
