@@ -1,4 +1,4 @@
-"""The cost of tests by folder, printed at the end, also with several processes (pytest-xdist).
+"""The cost of tests by folder and of the dearest files, printed at the end, also with several processes.
 
 CPU seconds are those of the process and of waited-for children. They are meaningful on a busy machine, where
 wall seconds say more about neighbours. Seconds of several processes are added.
@@ -14,10 +14,12 @@ from typing import Any
 
 import pytest
 
+DEAREST = 30
+
 
 @dataclass
 class Cost:
-    """The cost of one folder: number of tests, wall seconds and CPU seconds, with setup and teardown."""
+    """The cost of a file or folder: number of tests, wall and CPU seconds, with setup and teardown."""
 
     tests: int = 0
     wall_s: float = 0
@@ -41,7 +43,7 @@ class Seconds:
 
     def __init__(self) -> None:
         self._begun_s = 0.0
-        self._folders: defaultdict[str, Cost] = defaultdict(Cost)
+        self._files: defaultdict[str, Cost] = defaultdict(Cost)
 
     def pytest_runtest_logstart(self) -> None:
         """Called before a test's setup."""
@@ -58,23 +60,26 @@ class Seconds:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Called for each of a test's three reports."""
         cost = Cost(report.when == "call", report.duration, getattr(report, "cpu_s", 0.0))
-        self._folders[_folder_of(report.nodeid)].add(cost)
+        self._files[report.nodeid.partition("::")[0]].add(cost)
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Prints the table, most expensive first."""
-        if len(self._folders) < 2:
+        """Prints both tables, most expensive first."""
+        if len(self._files) < 2:
             return
-        total = Cost()
-        for cost in self._folders.values():
-            total.add(cost)
-        terminalreporter.write_sep("=", "seconds by folder")
-        terminalreporter.write_line("   cpu s   wall s   tests")
-        dearest = sorted(self._folders.items(), key=lambda item: -item[1].cpu_s)
-        for name, cost in [*dearest, ("all", total)]:
-            terminalreporter.write_line(f"{cost.cpu_s:8.1f} {cost.wall_s:8.1f} {cost.tests:7}  {name}")
+        folders: defaultdict[str, Cost] = defaultdict(Cost)
+        for name, cost in self._files.items():
+            folders[_folder_of(name)].add(cost)
+            folders["all"].add(cost)
+        for title, costs, most in (
+            ("seconds by folder", folders, len(folders)),
+            (f"dearest {DEAREST} files", self._files, DEAREST),
+        ):
+            terminalreporter.write_sep("=", title)
+            terminalreporter.write_line("   cpu s   wall s   tests")
+            for name, cost in sorted(costs.items(), key=lambda item: -item[1].cpu_s)[:most]:
+                terminalreporter.write_line(f"{cost.cpu_s:8.1f} {cost.wall_s:8.1f} {cost.tests:7}  {name}")
 
 
-def _folder_of(nodeid: str) -> str:
-    """`tests/collect` for `tests/collect/autograd/test_lines.py::test_name`: at most two levels."""
-    parts = nodeid.partition("::")[0].split("/")[:-1]
-    return "/".join(parts[:2])
+def _folder_of(file: str) -> str:
+    """`tests/collect` for `tests/collect/autograd/test_lines.py`: at most two levels."""
+    return "/".join(file.split("/")[:-1][:2])
