@@ -51,7 +51,11 @@ def _windows(recording: Recording, found: Changes, quota: float | None) -> Proce
     of_program = ~found.is_perfprobe
     machine = {name: _since(getattr(readings, name)) for name in _MACHINE_SUMS}
     process_ns = _since(readings.process_cpu_ns)
-    busy_ns = _since(readings.busy_ns)
+    # Sums of the processors that the program may use: other ones, and so no difference, if these change.
+    # Libraries move a thread to each processor in turn to learn what it is.
+    same = readings.processors[1:] == readings.processors[:-1]
+    busy_ns = np.where(same, _since(readings.busy_ns), -1)
+    machine["stolen_ns"] = np.where(same, machine["stolen_ns"], -1)
     others_ns = np.maximum(busy_ns - process_ns - np.maximum(machine["children_cpu_ns"], 0), 0)
     made = {
         "start_ns": readings.time_ns[:-1],

@@ -120,6 +120,15 @@ def test_without_scheduler_statistics_waiting_is_unknown(tmp_path: Path) -> None
     assert held_up(trace) is HeldUp.UNKNOWN
 
 
+def test_sums_of_other_processors_are_not_compared(tmp_path: Path) -> None:
+    """A library that moves its thread to each processor in turn was seen on one of the two."""
+    readings = [(5_000_000, 2), (2_000_000, 1), (5_002_000, 2), (5_003_000, 2)]
+    fields = ({**NOTHING, "busy_ns": busy, "processors": number} for busy, number in readings)
+    made = program(*(({0: (at * 500, 0)}, reported) for at, reported in enumerate(fields)))
+    share = found(made, tmp_path).neighbours_share
+    assert share == pytest.approx((1000 - 500) / 2 / 3000)  # of the last second, on two processors
+
+
 def test_threads_that_start_or_end_during_the_recording(tmp_path: Path) -> None:
     """Time of the first thread before the recording is not counted. Time that no reading saw is `other`."""
     made = program(

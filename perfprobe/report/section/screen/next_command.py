@@ -22,6 +22,8 @@ _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 def script_command(findings: Findings) -> str:
     """The command for a program without steps."""
     hotspots, children = findings.get(Hotspots), findings.get(Children)
+    if children is not None and children.recordings and (children.cpu_ns or 0) > (findings.trace.cpu_ns or 0):
+        return command("children")  # they did most of the work
     if hotspots is not None and hotspots.whole_rows > 0:
         return command("operators") if Measurements in findings else _bench(findings)
     if GpuFindings in findings and Calling not in findings:
