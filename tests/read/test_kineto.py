@@ -214,19 +214,6 @@ def test_backward_has_the_line_of_its_forward_call(tmp_path: Path) -> None:
     assert lines["aten::mul"] == 12
 
 
-def test_allocations_belong_to_the_innermost_operator(tmp_path: Path) -> None:
-    memory = {"ph": "i", "name": "[memory]", "pid": 7, "tid": 7}
-    events = [
-        operator("outer", 0, 10),
-        operator("inner", 2, 4),
-        {**memory, "ts": 3, "args": {"Bytes": 512}},
-        {**memory, "ts": 8, "args": {"Bytes": -100}},
-    ]
-    (rows,) = kineto.read(written(tmp_path / "trace.json", events)).operators()
-    assert rows.allocated_bytes.tolist() == [512, 0]
-    assert rows.freed_bytes.tolist() == [0, 100]
-
-
 def test_missing_data_is_a_loss_with_a_remedy(tmp_path: Path) -> None:
     recording = kineto.read(written(tmp_path / "trace.json", [operator("aten::mm", 0, 1)]))
     found = dict(zip(recording[Losses].reason, recording[Losses].remedy, strict=True))

@@ -29,6 +29,19 @@ def on_gpu(at_us: int, size_bytes: int, address: int, held: int, device: int = 0
     return event(at_us, size_bytes, address, **{"Device Type": 1, "Device Id": device}, **totals)
 
 
+def test_allocations_belong_to_the_innermost_operator(tmp_path: Path) -> None:
+    memory = {"ph": "i", "name": "[memory]", "pid": 7, "tid": 7}
+    events = [
+        operator("outer", 0, 10),
+        operator("inner", 2, 4),
+        {**memory, "ts": 3, "args": {"Bytes": 512}},
+        {**memory, "ts": 8, "args": {"Bytes": -100}},
+    ]
+    (rows,) = kineto.read(written(tmp_path / "trace.json", events)).operators()
+    assert rows.allocated_bytes.tolist() == [512, 0]
+    assert rows.freed_bytes.tolist() == [0, 100]
+
+
 def test_memory_of_the_cpu_is_that_of_a_recording(tmp_path: Path) -> None:
     events = [
         operator("aten::add", 0, 10),
