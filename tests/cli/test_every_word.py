@@ -153,7 +153,8 @@ def literal_titles() -> Iterator[str]:
     """Titles of headings and columns in the code of sections."""
     for _, tree in trees(SECTION):
         for call in calls_of(tree, "Heading", "Column", "figures"):
-            yield from (head for head in heads_of(call.args[0]) if head not in _BEGINNINGS)
+            heads = (head for head in heads_of(call.args[0]) if head not in _BEGINNINGS)
+            yield from (head.rstrip(" -") for head in heads)
 
 
 def test_every_heading_and_column_in_the_code_is_explained() -> None:

@@ -128,6 +128,9 @@ REASONS: dict[str, str] = {
     "lines of Triton's kernels": "Only their file is right; the line is always shown as 1.",
     "lines within functions": "A trace names a function by its first line: every line of it is shown as "
     "that.",
+    "GPU memory": "The memory of GPUs is not in the report. The reason follows.",
+    "memory of the CPU and of other GPUs": "The trace has it; reports show the GPU with most memory.",
+    "threads beyond the first": "The trace has more threads than are read: their operators are missing.",
     "damaged events were left out": "The trace is damaged: these events are in no figure.",
     "events without usable times were not exported": "These events are in no figure.",
 }

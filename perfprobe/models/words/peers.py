@@ -28,7 +28,7 @@ PEERS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "paddle.userdefined": (("UserDefined Summary",), "peers", "The ranges that the program itself sets."),
     "paddle.device": (("Device Summary",), "peers", "How busy processors and GPUs were."),
     "paddle.memory": (
-        ("Memory Summary - CPU",),
+        ("Memory Summary", "Memory Summary - CPU"),
         "memory",
         "Memory allocated and freed on the CPU (`--memory`), by the innermost operator or range.",
     ),
