@@ -5,6 +5,7 @@ extensions = ["myst_parser"]
 exclude_patterns = ["examples"]
 myst_heading_anchors = 3  # links to headings are checked
 html_theme = "alabaster"
+html_static_path = ["static"]  # the theme loads custom.css
 html_theme_options = {
     "description": "Where a PyTorch program's time goes",
     "page_width": "1300px",

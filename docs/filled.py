@@ -72,7 +72,7 @@ _GLOSSARY_TITLES = {
     "line of the first screen": "Lines of the first screen",
     "modifier of a verdict": "Modifiers of verdicts",
     "source of losses": "Sources of losses",
-    "loss": "Frequent losses",
+    "loss": "Losses",
 }
 
 
