@@ -3,7 +3,7 @@
     python -m tests.mutations [--count N] [--seed N] [--recordings FOLDER]
 
 FOLDER may contain more recordings (*.perfprobe) to damage. Each kind is read in its own process with at most
-1 GiB. Reading a file for more than 20 s counts as a hang.
+1 GiB. Reading a file for more than 20 s of CPU time counts as a hang.
 """
 
 from __future__ import annotations

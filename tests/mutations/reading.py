@@ -82,15 +82,15 @@ def _commands(path: str, rng: random.Random, folder: Path) -> dict[str, Callable
 
 @contextmanager
 def in_time() -> Iterator[None]:
-    """Raises TimeoutError if the body takes longer than HANG_S."""
+    """Raises TimeoutError if the body takes more CPU time than HANG_S."""
 
     def late(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"more than {HANG_S} s")
 
-    before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(HANG_S)
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, HANG_S)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

@@ -1,6 +1,6 @@
 """Reports on mutated real traces. Each must end with a report or an error of one line. The tests run a few.
 
-More than 20 s for one is a hang. At the end the longest are listed by number, with their CPU time.
+More than 20 s of CPU time for one is a hang. At the end the longest are listed by number.
 
 python -m tests.read.mutated FOLDER_OF_TRACES [COUNT] [SEED]
 """

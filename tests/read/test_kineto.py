@@ -224,25 +224,6 @@ def test_missing_data_is_a_loss_with_a_remedy(tmp_path: Path) -> None:
     assert (rows.signature[0], rows.stack[0], rows.cpu_ns[0], rows.allocated_bytes[0]) == (-1, -1, -1, -1)
 
 
-def test_threads_beyond_the_limit_are_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Findings are made thread by thread: with a thread for each event a report would take hours."""
-    monkeypatch.setattr("perfprobe.read.kineto.names.MOST_THREADS", 3)
-    events = [operator("aten::mm", n * 10.0, 5) | {"tid": n % 5} for n in range(20)]
-    recording = kineto.read(written(tmp_path / "trace.json", events))
-    (rows,) = recording.operators()
-    assert (len(rows), len(recording[Threads])) == (12, 3)
-    found = dict(zip(recording[Losses].reason, recording[Losses].count, strict=True))
-    assert next(count for reason, count in found.items() if reason.startswith("threads beyond")) == 2
-
-
-def test_other_categories_are_counted(tmp_path: Path) -> None:
-    others = [span("x", 1, 1, category) for category in ("one", "two", "one")]
-    recording = kineto.read(written(tmp_path / "trace.json", [operator("aten::mm", 0, 1), *others]))
-    found = dict(zip(recording[Losses].reason, recording[Losses].count, strict=True))
-    assert found["events of the category one are not read"] == 2
-    assert found["events of the category two are not read"] == 1
-
-
 WHITESPACE = [
     lambda made: json.dumps(made, separators=(",", ":")),
     lambda made: json.dumps(made, indent=2),

@@ -60,11 +60,36 @@ def test_next_commands_name_the_trace(tmp_path: Path) -> None:
     assert screen(path)["NEXT"].endswith(f"'{path}'")
 
 
+def test_one_call_that_took_nearly_all_time_comes_first(tmp_path: Path) -> None:
+    """CUDA starts in the first call of an operator: 5 s of 5.02 s. The others take 10 us."""
+    events = [operator("aten::empty_strided", 6e6 + n * 100, 10) for n in range(20)]
+    events += [operator("aten::mul", 7e6 + n * 1e4, 9e3) for n in range(2)]
+    events += [operator("aten::empty_strided", 0, 5e6), span("cudaFree", 1, 4.9e6, "cuda_runtime")]
+    events += [
+        span("cudaLaunchKernel", 7e6 + 5, 5, "cuda_runtime", correlation=1),
+        span("multiply", 7e6 + 20, 50, "kernel", correlation=1, device=0, stream=7),
+    ]
+    text = Results(str(written(tmp_path / "trace.json", events))).text(View(), width=200)
+    lines = text.splitlines()
+    at = next(number for number, line in enumerate(lines) if line.startswith("SLOW"))
+    assert lines[at].startswith("SLOW    empty_strided, 5.00 s = 99.6 % of operator time, in 1 of 21 calls")
+    assert lines[at + 1].strip() == "4.90 s of it in one call of cudaFree"
+    assert "UNKNOWN lines of the program: record with with_stack=True" in text
+    table = text.partition("\n\n")[2].splitlines()
+    assert table[0].split() == ["share", "operator", "phase"]
+    assert table[1].split()[:3] == ["99.6", "%", "empty_strided"]
+
+
+def test_gpu_time_is_that_of_a_step(tmp_path: Path) -> None:
+    slow = screen(written(tmp_path / "trace.json", training(busy_us=STEP_US - 1)))["SLOW"]
+    assert slow.startswith("mm, 999 us a step = 100 % of GPU time")
+
+
 def test_rows_are_sorted_by_gpu_time_if_the_gpu_is_busy(tmp_path: Path) -> None:
     """The host's longest operator is a different one."""
     path = written(tmp_path / "trace.json", training(busy_us=STEP_US - 1))
     slow = screen(path)["SLOW"]
-    assert slow.startswith("on the GPU mm, ")
+    assert slow.startswith("mm, ")
     assert "100 % of GPU time" in slow
 
 

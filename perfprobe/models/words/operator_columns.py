@@ -19,6 +19,7 @@ _PHASES = {
 OPERATORS: dict[str, str] = {
     "share": _SHARE,
     "of step": "The row's part of the time of a steady step (first screen).",
+    "of call": "The row's part of the time of a steady call of the model (first screen).",
     "of gpu": "The row's part of all operators' time on GPUs; with `--sort gpu`, in place of share.",
     "self": _SELF,
     "autograd self": "Self time as the autograd profiler measured it.",

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.models.waiting import HeldUp, held_up
 from perfprobe.report import shorten
 from perfprobe.report.rows.busiest import Passed, busiest, longest_compile, longest_wait
 from perfprobe.report.rows.function_times import has_few_samples, threads_ns
@@ -35,12 +36,27 @@ _FAR_MORE = 1.5  # a row with more than this times the first row's sum is explai
 class HottestOperator(NamedTuple):
     """The first row of operators. share: its share as text.
 
-    larger: a note on a row with a larger sum, or "".
+    larger: a note on a row with a larger sum, or "". by_sum: whether it comes first because long calls took
+    nearly all operator time; `larger` is then about the first row by typical time.
     """
 
     row: OperatorRow
     share: str
     larger: str
+    by_sum: bool = False
+
+
+def long_calls_lead(findings: Findings) -> bool:
+    """Whether long calls took nearly all operator time: rows by typical time are then a small rest of it.
+
+    Not if threads are known to have waited for a processor, which alone makes calls long.
+    """
+    hotspots = findings.get(Hotspots)
+    if hotspots is None or held_up(findings.trace) is HeldUp.YES:
+        return False
+    rows = hotspots.rows
+    excess_ns = int((rows.self_ns - rows.typical_ns)[rows.long_calls > 0].sum())
+    return excess_ns > _NEARLY_ALL * max(hotspots.totals.self_ns, 1)
 
 
 def hottest_operator(findings: Findings) -> HottestOperator | None:
@@ -55,6 +71,10 @@ def hottest_operator(findings: Findings) -> HottestOperator | None:
     computes = rows.phase != Phase.COMPILE  # operators that are traced compute nothing
     rows = rows.take(computes) if bool(computes.any()) else rows
     first, largest = rows_of(findings, rows.take(np.array([0, rows.self_ns.argmax()])))
+    if long_calls_lead(findings) and largest.ran.long_calls and largest.ran.self_ns > first.ran.self_ns:
+        share = f"{units.percent(largest.share)} of operator time, {_long_calls(largest)}"
+        note = f"Without such calls: {_place(first)}: {_share(first, hotspots)}."
+        return HottestOperator(largest, share, note, by_sum=True)
     larger = ""
     if largest.ran.self_ns > _FAR_MORE * first.ran.self_ns:
         detail = f"{units.percent(largest.share)} of operator time, {_long_calls(largest)}"

@@ -11,12 +11,15 @@ from perfprobe.report.rows.operators import OperatorRow, rows_of
 from perfprobe.report.rows.ranking import ranked
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.gpu.verdict import Use, is_limit
-from perfprobe.report.section.screen.places import at_line, inputs, operator, whole_percent
+from perfprobe.report.section.screen.places import first_line, inputs, operator, whole_percent
+from perfprobe.report.section.screen.steps import is_inference
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.once import once
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepTimes
 
 _WORTH_NAMING = 0.05  # an operator is named from this share of the GPU's time on
 
@@ -45,15 +48,22 @@ def gpu_operators(findings: Findings, most: int) -> list[OperatorRow]:
 
 
 def gpu_bound_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """The lines SLOW and THEN."""
+    """The lines SLOW and THEN; of each operator the time in a step, if there are steps."""
     for label, row in zip(("SLOW", "THEN"), gpu_operators(findings, 2), strict=False):
         if row.share < _WORTH_NAMING:
             return
         line, time_ns = row.ran.origin, row.ran.recorded["gpu_self_ns"]
-        at = "" if line is None else f": {at_line(line)}"
-        how_much = f"{units.duration(time_ns)} = {whole_percent(row.share)} of GPU time"
+        time_ns, each = _each_step(findings, time_ns or 0)
+        how_much = f"{units.duration(time_ns)}{each} = {whole_percent(row.share)} of GPU time"
+        at = () if line is None else (f": {place(line)}", first_line(line))
         facts: dict[str, Any] = {"time_ns": time_ns, "share": row.share, "line": line}
         style = "bold" if label == "SLOW" else ""
-        yield said(
-            label, f"on the GPU {operator(row)}, {how_much}{at}", inputs(row, ", "), style=style, **facts
-        )
+        yield said(label, f"{operator(row)}, {how_much}", *at, inputs(row, ", "), style=style, **facts)
+
+
+def _each_step(findings: Findings, time_ns: int) -> tuple[int, str]:
+    """The mean time in a step and ` a step`, or ` a call`; without steps the time and ""."""
+    found = findings.get(StepHotspots)
+    if found is None:
+        return time_ns, ""
+    return time_ns // max(found.steps, 1), " a call" if is_inference(findings[StepTimes]) else " a step"

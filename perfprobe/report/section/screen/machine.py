@@ -16,8 +16,9 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.teams import problem_rows
 from perfprobe.report.section.gpu.idle import cause_text
 from perfprobe.report.section.gpu.verdict import Use, verdict
-from perfprobe.report.section.screen.places import at_line, whole_percent
+from perfprobe.report.section.screen.places import first_line, whole_percent
 from perfprobe.report.section.teams import problem_text
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.children import Children
@@ -96,7 +97,9 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     busy = f"busy {whole_percent(use.busy)} from first to last work{several}"
     yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=busiest.busy_ns, share=use.busy)
     lost = any((findings.trace.recording.number("gpu", name) or 0) > 0 for name in _LOST)
-    yield said("", "records of its work are lost: bottleneck unknown" if lost else verdict(gpu, use, wall_ns))
+    judged = verdict(gpu, use, wall_ns).removeprefix("there ")  # a line of its own says what it is about
+    judged = judged.replace("that is only", "first to last work is only")
+    yield said("", "records of its work are lost: bottleneck unknown" if lost else judged)
     if 1 - use.busy >= _NOTEWORTHY and busiest.device is not None and IdleTimes in findings:
         yield from _idle_line(findings, busiest.device)
 
@@ -106,13 +109,14 @@ def _idle_line(findings: Findings, device: int) -> Iterator[ScreenRow]:
     found = most_idle_line(findings, device)
     if found is None or found.share < _NOTEWORTHY:
         return
-    idle = f"idle {units.duration(found.time_ns)}{_each_step(findings) if found.is_of_step else ''} while "
+    idle = f"idle {units.duration(found.time_ns)}{_each_step(findings) if found.is_of_step else ''}"
     facts: dict[str, Any] = {"time_ns": found.time_ns, "share": found.share, "line": found.line}
     cause, share = cause_text(found.cause), f": {whole_percent(found.share)} of its idle time"
     if found.line is None:
-        yield said("", f"{idle}{cause} (no lines recorded)", **facts)
+        yield said("", f"{idle}: {cause} (no lines recorded)", **facts)
     else:
-        yield said("", f"{idle}{at_line(found.line)}", f" ({cause})", share, **facts)
+        pieces = (f" ({cause})", share, first_line(found.line))
+        yield said("", f"{idle} while {place(found.line)}", *pieces, **facts)
 
 
 def _each_step(findings: Findings) -> str:

@@ -7,6 +7,7 @@ from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.section.operator_columns import operator_text, signature_text
 from perfprobe.support.first_line import FIRST_LINE
 from perfprobe.support.text import printable
+from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Line
 
 
@@ -17,8 +18,19 @@ def place_in(line: Line | None, before: str = ": ") -> tuple[str, ...]:
 
 def at_line(line: Line) -> str:
     """`loader.py:11`, with a remark if that is only the first line of the function."""
-    is_first = line.function.endswith(FIRST_LINE)
-    return f"{shorten.place(line)}{' (first line of its function)' if is_first else ''}"
+    return f"{shorten.place(line)}{first_line(line)}"
+
+
+def first_line(line: Line) -> str:
+    """A remark if a line is only the first one of its function, else ""."""
+    return " (first line of its function)" if line.function.endswith(FIRST_LINE) else ""
+
+
+def has_lines(findings: Findings) -> bool:
+    """Whether any operator has a line of the program."""
+    hotspots = findings.get(Hotspots)
+    rows = None if hotspots is None else hotspots.rows
+    return rows is None or bool(((rows.frame >= 0) | (rows.forward_frame >= 0)).any())
 
 
 def operator(row: OperatorRow) -> str:

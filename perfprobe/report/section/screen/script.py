@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
+from perfprobe.report.rows.gpu.within import longest_cuda_call
 from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.block import Paragraph
 from perfprobe.report.section.hot_operators import why_none
-from perfprobe.report.section.hottest import hottest_operator, hottest_python
+from perfprobe.report.section.hottest import HottestOperator, hottest_operator, hottest_python
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
-from perfprobe.report.section.screen.places import inputs, operator, place_in, whole_percent
+from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
+from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
 
@@ -28,7 +31,7 @@ def script_lines(findings: Findings) -> Iterator[ScreenRow]:
     yield said(
         cut(program(findings.trace), _LONGEST),
         f"wall {units.duration(wall_ns)}",
-        f", CPU {units.duration(findings.trace.cpu_ns)}",
+        *([] if findings.trace.cpu_ns is None else [f", CPU {units.duration(findings.trace.cpu_ns)}"]),
         style="bold",
         time_ns=wall_ns,
     )
@@ -36,6 +39,7 @@ def script_lines(findings: Findings) -> Iterator[ScreenRow]:
     yield from _operators(findings)
     yield from _imports(findings)
     yield from _slow(findings)
+    yield from _unknown(findings)
 
 
 def _operators(findings: Findings) -> Iterator[ScreenRow]:
@@ -49,6 +53,25 @@ def _operators(findings: Findings) -> Iterator[ScreenRow]:
     where = " on the busiest thread" if hotspots.totals.threads > 1 else ""
     kept = "" if findings.whole else " (of what was kept)"
     yield said("PARTS", f"operators {units.percent(share)} of wall{where}{kept}", share=share)
+
+
+def _long_calls(findings: Findings, found: HottestOperator, label: str) -> Iterator[ScreenRow]:
+    """The operator of which long calls took most time, and the call of CUDA in it that took most of that."""
+    ran, row = found.row.ran, found.row
+    how_much = f"{units.duration(ran.self_ns)} = {units.percent(row.share)} of operator time"
+    calls = f", in {ran.long_calls:,} of {ran.calls:,} calls"
+    pieces = (f"{operator(row)}, {how_much}", calls, *place_in(ran.origin), inputs(row, ", "))
+    facts: dict[str, Any] = {"time_ns": ran.self_ns, "share": row.share, "line": ran.origin}
+    yield said(label, *pieces, style="bold" if label else "", **facts)
+    within = longest_cuda_call(findings, row)
+    if within is not None:
+        yield said("", f"{units.duration(within.time_ns)} of it in one call of {printable(within.name)}")
+
+
+def _unknown(findings: Findings) -> Iterator[ScreenRow]:
+    """Whether a trace has no lines, and how to record them."""
+    if findings.trace.recording.is_trace and not has_lines(findings):
+        yield said("UNKNOWN", "lines of the program", ": record with with_stack=True")
 
 
 def _imports(findings: Findings) -> Iterator[ScreenRow]:
@@ -75,7 +98,9 @@ def _slow(findings: Findings) -> Iterator[ScreenRow]:
             yield said(label, text, style="bold" if label else "")
             label = ""
     found = hottest_operator(findings)
-    if found is not None:
+    if found is not None and found.by_sum:
+        yield from _long_calls(findings, found, label)
+    elif found is not None:
         line = found.row.ran.origin
         pieces = (f"{operator(found.row)}, {found.share}", *place_in(line), inputs(found.row, ", "))
         yield said(label, *pieces, style="bold" if label else "", line=line)

@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from perfprobe.report import shorten
-from perfprobe.report.rows.operators import OperatorRow, operator_rows
+from perfprobe.report.rows.bottleneck import knows_python
+from perfprobe.report.rows.operators import OperatorRow, operator_rows, rows_of
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.block import Column, Table
 from perfprobe.report.section.figures import figures
+from perfprobe.report.section.hottest import long_calls_lead
 from perfprobe.report.section.lines import Lines, cut_function
 from perfprobe.report.section.operator_columns import operator_text, signature_text
 from perfprobe.report.section.phases import phase_column
 from perfprobe.report.section.screen.gpu_bound import gpu_operators, is_gpu_bound
+from perfprobe.report.section.screen.places import has_lines
+from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.trace import GAP_TEXTS, Gap
 
+_NO_PYTHON = f"({GAP_TEXTS[Gap.NO_PYTHON]})"
 _LEAST = 0.001  # rows with a smaller share are left out
 
 
@@ -25,7 +34,12 @@ def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
     if is_gpu_bound(findings):
         title, rows = "of GPU", gpu_operators(findings, most)
     elif findings.get(StepHotspots) is not None:
-        title, rows = "of step", step_operators(findings, most)
+        title = "of call" if is_inference(findings[StepTimes]) else "of step"
+        rows = step_operators(findings, most)
+    elif long_calls_lead(findings):
+        by_sum = findings[Hotspots].rows
+        by_sum = by_sum.take(np.argsort(-by_sum.self_ns, kind="stable")[:most])
+        title, rows = "share", rows_of(findings, by_sum)
     else:
         hotspots = findings.get(Hotspots)
         title, rows = "share", [] if hotspots is None else operator_rows(findings, most, "self")
@@ -37,21 +51,24 @@ def rows_table(findings: Findings, most: int) -> Table | None:
     title, rows = shown_rows(findings, most) if most > 0 else ("", [])
     if not rows:
         return None
-    return Table([figures(title, (units.percent(row.share) for row in rows), style="bold"), *_names(rows)])
+    names = _names(rows, with_lines=has_lines(findings), with_python=knows_python(findings))
+    return Table([figures(title, (units.percent(row.share) for row in rows), style="bold"), *names])
 
 
-def _names(rows: Sequence[OperatorRow]) -> list[Column]:
+def _names(rows: Sequence[OperatorRow], *, with_lines: bool, with_python: bool) -> list[Column]:
+    """The columns of operators. What a trace does not have at all takes no room."""
     signatures = [shorten.signature(signature_text(row)) for row in rows]
     lines = Lines([row.ran for row in rows])
     cells = [_one_line(cell) for cell in lines.cells]
-    found = [
-        Column("operator", [operator_text(row, brief=True) for row in rows], least=8, wish=16),
-        Column("signature", signatures, 2, least=10, wish=20),
-        Column(
-            "line", cells, least=max(lines.least, 8), wish=lines.least, shorten=cut_function, style="cyan"
-        ),
-        phase_column([row.ran.phase for row in rows]),
-    ]
+    if not with_python:
+        cells = ["(not recorded)" if cell == _NO_PYTHON else cell for cell in cells]
+    least = max(lines.least, 8)
+    found = [Column("operator", [operator_text(row, brief=True) for row in rows], least=8, wish=16)]
+    if any(row.signature is not None for row in rows):
+        found.append(Column("signature", signatures, 2, least=10, wish=20))
+    if with_lines:
+        found.append(Column("line", cells, least=least, wish=lines.least, shorten=cut_function, style="cyan"))
+    found.append(phase_column([row.ran.phase for row in rows]))
     if any(row.verdict for row in rows):
         found.append(Column("verdict", [row.verdict or units.ABSENT for row in rows], 1))
     return found

@@ -105,7 +105,8 @@ def _line_of(
     computing = _text(findings, phase)
     at = "" if first.line is None else f"{at_line(first.line)}, "
     if first.row is None:
-        name = "" if first.line is None else f" in {first.line.function.removesuffix(FIRST_LINE)}"
+        function = "" if first.line is None else first.line.function.removesuffix(FIRST_LINE)
+        name = f" in {function}" if function not in ("", "<module>") else ""
         return said("SLOW", f"{at}{how_much}, {computing}", name, style="bold", **facts)
     what = f", {computing}: {operator(first.row)}"
     return said("SLOW", f"{at}{how_much}{what}", inputs(first.row, " "), style="bold", **facts)
@@ -187,10 +188,10 @@ def _nothing(findings: Findings) -> ScreenRow:
     """If nothing stands out: the largest row."""
     rows = step_operators(findings, 0) if findings.get(StepHotspots) is not None else []
     rows = [row for row in rows if not (row.operator or "").startswith(_ENGINE)]
-    largest = ""
+    largest, step = "", "call" if is_inference(findings[StepTimes]) else "step"
     facts: dict[str, Any] = {}
     if rows and rows[0].share >= _LINE:  # it has no phase if no Python was recorded
-        text = f"{operator(rows[0])}, {whole_percent(rows[0].share)} of the step"
+        text = f"{operator(rows[0])}, {whole_percent(rows[0].share)} of the {step}"
         return said("SLOW", text, inputs(rows[0], ", "), style="bold", share=rows[0].share)
     if rows:
         line = rows[0].ran.origin

@@ -115,9 +115,9 @@ def _not_in_steps(times: StepTimes) -> Iterator[str]:
 def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
     loops, label = times.loops, "CALL" if is_inference(times) else "STEP"
     median_ns, p95_ns, p99_ns = (int(c[0]) for c in (loops.median_ns, loops.p95_ns, loops.p99_ns))
-    pieces = [f"{units.duration(median_ns)} median"]
+    pieces = [units.duration(median_ns)]
     if int(loops.steady[0]) > 1:
-        pieces.append(f", p95 {_beside(p95_ns, median_ns)}")
+        pieces = [f"{pieces[0]} median", f", p95 {_beside(p95_ns, median_ns)}"]
     if is_inference(times) and int(loops.steady[0]) >= 100:
         pieces.append(f", p99 {_beside(p99_ns, median_ns)}")
     hotspots = findings.get(StepHotspots)
