@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 COMMANDS = {
     "run": ("perfprobe.cli.run", "record a program and print the report (the default command)"),
     "report": ("perfprobe.cli.report", "print the report of a recording again"),
-    "export": ("perfprobe.cli.export", "write what a recording holds as a file for other tools"),
+    "export": ("perfprobe.cli.export", "convert a recording to a file for other tools"),
     "graph": ("perfprobe.cli.graph", "draw the call graph of a recording: Python functions and operators"),
-    "bench": ("perfprobe.cli.bench", "measure whether operators run as fast as they can here"),
-    "threads": ("perfprobe.cli.threads", "say whether threads are a problem, and measure settings"),
-    "trigger": ("perfprobe.cli.trigger", "have a program that was started with --wait record its next steps"),
-    "machine": ("perfprobe.cli.machine", "measure what this machine can do at most"),
-    "doctor": ("perfprobe.cli.doctor", "say what works here; for what does not: why, and what fixes it"),
-    "build": ("perfprobe.cli.build", "build the operator observer for the torch that is here"),
-    "explain": ("perfprobe.cli.explain", "say what a column, section, verdict, loss or option means"),
-    "completion": ("perfprobe.cli.completion", "print a script for the shell's completion"),
+    "bench": ("perfprobe.cli.bench", "measure how close operators come to the limits of this machine"),
+    "threads": ("perfprobe.cli.threads", "find problems with threads, and measure thread settings"),
+    "trigger": ("perfprobe.cli.trigger", "make a program started with --wait record some steps"),
+    "machine": ("perfprobe.cli.machine", "measure the limits of this machine, such as memory bandwidth"),
+    "doctor": ("perfprobe.cli.doctor", "check what works on this machine, and how to fix what does not"),
+    "build": ("perfprobe.cli.build", "build the operator observer for the installed torch"),
+    "explain": ("perfprobe.cli.explain", "explain a column, section, verdict, loss or option"),
+    "completion": ("perfprobe.cli.completion", "print a shell completion script"),
 }
 
 _FAULT = 1

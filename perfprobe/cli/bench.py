@@ -1,4 +1,4 @@
-"""`perfprobe bench`: measures whether operators run as fast as this machine can."""
+"""`perfprobe bench`: measures how close operators come to the limits of this machine."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ SUFFIX = ".perfprobe"
 _INTERRUPTED = 130
 
 _DESCRIPTION = """\
-Measure whether operators run as fast as this machine can: each hot operator of
-a recording is called again by itself, with its shapes, strides, dtypes and
-threads, beside kernels that show the machine's limits. The hottest come first;
-it ends after 3 minutes (--time), and Ctrl-C keeps what is done. The
-measurements are kept beside the recording, where `perfprobe report` finds them."""
+Measure how close operators come to the limits of this machine. Each hot operator
+of a recording is called again by itself, with the same shapes, strides, dtypes
+and threads, in turn with kernels that show the machine's limits. The hottest
+come first. It ends after 3 minutes (--time); Ctrl-C keeps finished results.
+They are stored next to the recording, where `perfprobe report` finds them."""
 _EXAMPLES = """\
 examples:
   perfprobe bench                            the newest recording in this folder
   perfprobe bench train-20260102-101500-4711.perfprobe --top 20
-  perfprobe bench --focus attention          only operators of one part
+  perfprobe bench --focus attention          only matching operators
   perfprobe bench --quick                    rough, in a fraction of the time
   perfprobe bench --sweep 1,2,4              the best number of threads for each
-  perfprobe bench --plot roofline.png        also draw them below the roofline
+  perfprobe bench --plot roofline.png        also draw the roofline
   perfprobe bench --emit scripts             scripts for VTune, Nsight and perf
   perfprobe bench aten::bmm "f32[64,128,64]" "f32[64,64,128]"
   perfprobe bench _softmax "f32[64,256,256]" dim=-1 half_to_float=False
 
-An operator's inputs are written as reports print them (report --json has them
-whole). `perfprobe machine` measures this machine's own limits, once.
+Write an operator's inputs as reports print them (`report --json` has them in
+full). `perfprobe machine` measures the limits of this machine, once.
 """
 
 
@@ -61,14 +61,14 @@ def parser() -> Parser:
         help="a recording (default: the newest one here), or an operator and its inputs",
     )
     parser.add_argument(
-        "--top", type=rows, metavar="N", help=f"measure the N hottest, 0 for all (default: {TOP})"
+        "--top", type=rows, metavar="N", help=f"number of operators to measure, 0 for all (default: {TOP})"
     )
     parser.add_argument(
-        "--focus", metavar="REGEX", help="only calls whose operator, signature, line, module or phase matches"
+        "--focus",
+        metavar="REGEX",
+        help="only calls in which operator, signature, line, module or phase matches",
     )
-    parser.add_argument(
-        "--threads", type=steps, metavar="N", help="threads of torch (default: as in the recorded program)"
-    )
+    parser.add_argument("--threads", type=steps, metavar="N", help="torch's threads (default: as recorded)")
     parser.add_argument(
         "--sweep", metavar="LIST", help="measure each operator with each number of threads: 1,2,4"
     )
@@ -76,13 +76,13 @@ def parser() -> Parser:
         "--processes",
         type=steps,
         metavar="N",
-        help="fresh processes that measure (default: 3, 5 if they differ)",
+        help="number of fresh processes (default: 3, or 5 if they disagree)",
     )
     parser.add_argument(
         "--time",
         type=seconds,
         metavar="TIME",
-        help="time limit for all of it: 90s, 10m, or 0 for none; what is left out is listed (default: 3m)",
+        help="time limit in total: 90s, 10m, or 0 for none (default: 3m); the report lists what is left out",
     )
     parser.add_argument(
         "--quick", action="store_true", help="measure in one process, without trying any changes"
@@ -91,11 +91,11 @@ def parser() -> Parser:
         "--plot", metavar="FILE", help="draw the operators on the roofline: .png, .svg or .pdf"
     )
     parser.add_argument(
-        "--emit", metavar="FOLDER", help="measure nothing: write a script for each operator, for other tools"
+        "--emit", metavar="FOLDER", help="write a script for each operator, for other tools; measure nothing"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="keep the measurements there (default: beside the recording)"
+        "-o", "--output", metavar="FILE", help="file for the measurements (default: next to the recording)"
     )
     return parser
 
@@ -132,7 +132,7 @@ def _check(given: argparse.Namespace) -> None:
                 raise UsageError("--emit measures nothing", f"--{name}", "leave one of them out")
     for name in ("plot", "output", "threads") if given.sweep is not None else ():
         if getattr(given, name) is not None:
-            raise UsageError("--sweep has numbers of threads and keeps nothing", f"--{name}", "leave one out")
+            raise UsageError("this cannot be combined with --sweep", f"--{name}", "leave one out")
     if given.quick and given.processes:
         raise UsageError("--quick is one process", "--processes", "leave one of them out")
 

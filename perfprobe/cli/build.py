@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from perfprobe.built.torch_there import TorchThere
 
 _DESCRIPTION = """\
-Build the operator observer for the torch that is installed here. The first
-recording does so by itself; this is for machines where that must not take long,
-or for another torch. It is kept in ~/.cache/perfprobe/observer (see
-XDG_CACHE_HOME), for each torch, Python and compiler."""
+Build the operator observer for the installed torch. The first recording does
+this automatically; use this command to do it in advance, or for another torch.
+The observer is kept in ~/.cache/perfprobe/observer (see XDG_CACHE_HOME), one
+for each torch, Python and compiler."""
 _EXAMPLES = """\
 examples:
   perfprobe build                          for the torch of this Python
   perfprobe build --again                  after a failure
   perfprobe build --torch venv/lib/python3.12/site-packages/torch
 
-Needs g++ 11 or newer and the headers of this Python. Without it operators are
-recorded by torch's own profiler, at many times the cost.
+This needs g++ 11 or newer and the headers of this Python. Without the observer,
+torch's own profiler records the operators, at many times the cost.
 Exit code: 0 if the observer is built, 3 for a wrong folder, 4 if something is
 missing here.
 """
@@ -39,9 +39,9 @@ missing here.
 def parser() -> Parser:
     """The options of `build`."""
     parser = Parser("build", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument("--torch", metavar="DIR", help="the folder of the torch to build it for")
+    parser.add_argument("--torch", metavar="DIR", help="folder of the torch to build it for")
     parser.add_argument(
-        "--again", action="store_true", help="build it although it is there, or has failed before"
+        "--again", action="store_true", help="build even if it exists, or if an earlier build failed"
     )
     return parser
 

@@ -37,7 +37,7 @@ examples:
 def parser() -> Parser:
     """The options of `completion`."""
     parser = Parser("completion", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument("shell", choices=SHELLS, help="the shell to make the script for")
+    parser.add_argument("shell", choices=SHELLS, help="the shell")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""`perfprobe doctor`: which parts work here, and for the others why not and what fixes them."""
+"""`perfprobe doctor`: which parts work on this machine, and how to fix the others."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _DESCRIPTION = """\
-Say which parts of perfprobe work here. For each that does not: why, and the
-command that fixes it. The last part is a trial: a small program is recorded and
-read back. Nothing is installed or changed."""
+Check which parts of perfprobe work on this machine. For each that does not, the
+reason and the command that fixes it are printed. The last check records a small
+program and reads the recording. Nothing is installed or changed."""
 _EXAMPLES = """\
 examples:
-  perfprobe doctor                         run it where your program runs
+  perfprobe doctor                         in the environment of your program
   perfprobe doctor --json | jq '.parts[] | select(.state == "lack")'
 
 Exit code: 0 if operators can be recorded here, otherwise 4.

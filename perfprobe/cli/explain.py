@@ -1,4 +1,4 @@
-"""`perfprobe explain`: what a word of a report means."""
+"""`perfprobe explain`: explains a word of a report."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from perfprobe.models.words import Word
 
 _DESCRIPTION = """\
-Say what a word of a report means: a column, a section, a line of the first
-screen, a verdict, a loss, a field of JSON, an option. Without a word: list all."""
+Explain a word of a report: a column, a section, a line of the first screen, a
+verdict, a loss, a field of JSON or an option. Without a word, list all words."""
 _EXAMPLES = """\
 examples:
   perfprobe explain self                   a column: one meaning for each table
@@ -31,7 +31,7 @@ _INDENT = "    "
 def parser() -> Parser:
     """The options of `explain`."""
     parser = Parser("explain", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument("word", nargs="*", metavar="WORD", help="what to explain")
+    parser.add_argument("word", nargs="*", metavar="WORD", help="the word to explain")
     return parser
 
 

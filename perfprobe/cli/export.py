@@ -43,12 +43,12 @@ FORMATS = {
 }
 
 _DESCRIPTION = """\
-Write a recording, or a .pstats file of cProfile, as a file for other tools.
+Convert a recording, or a .pstats file of cProfile, to a file for other tools.
 
   pstats      Python functions, as cProfile writes them
   speedscope  Python functions with operators as leaves, for flame graphs
-  collapsed   the same as lines `main;step;aten::mm 1234`, in microseconds
-  chrome      operators, kernels, ranges and samples, as torch.profiler's traces
+  collapsed   the same as text: `main;step;aten::mm 1234`, in microseconds
+  chrome      a trace like torch.profiler's: operators, kernels, ranges, samples
 """
 _EXAMPLES = """\
 examples:
@@ -81,12 +81,12 @@ def parser() -> Parser:
     parser.add_argument(
         "--times",
         choices=("cprofile", "samples"),
-        help="pstats: whose times (default: cProfile's if it counted to the end); by samples also operators",
+        help="pstats: source of times (default: cProfile if it counted to the end); samples have operators",
     )
     parser.add_argument(
         "--steps",
         metavar="A:B",
-        help="chrome: only these steps, counted from 0, without B; one of both may be left out",
+        help="chrome: only steps A to B-1, counted from 0; A or B may be left out",
     )
     return parser
 

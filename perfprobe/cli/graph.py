@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 _DESCRIPTION = """\
-Draw the call graph of a recording: Python functions and, below them, the
-operators they call, with their shares of all time. Backward operators are below
-the function that made their forward call, in a colour of their own."""
+Draw the call graph of a recording: Python functions, the operators they call,
+and their shares of the time. Backward operators have a colour of their own and
+are below the function that made their forward call."""
 _EXAMPLES = """\
 examples:
   perfprobe graph                            the newest recording in this folder

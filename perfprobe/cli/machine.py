@@ -1,4 +1,4 @@
-"""`perfprobe machine`: what this machine can do at most, measured."""
+"""`perfprobe machine`: measures the limits of this machine."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from perfprobe.tables.machine import Machine
 
 _DESCRIPTION = """\
-Measure the most that this machine can do: the rate of matrix products and the
-peak of the processor's own instructions, memory bandwidth by footprint,
-elements a second where arithmetic is the limit, and the cost of the smallest
-call. It is measured through torch in fresh processes, in less than a minute,
-and kept in ~/.cache/perfprobe until processor, torch or number of processors
-change."""
+Measure the limits of this machine: the rate of matrix products, the peak of the
+processor's instructions, memory bandwidth by footprint, elements per second
+where arithmetic is the limit, and the cost of the smallest call. This takes
+less than a minute, in fresh processes that use torch. Results are kept in
+~/.cache/perfprobe until the processor, the number of processors or torch
+changes."""
 _EXAMPLES = """\
 examples:
-  perfprobe machine                          measure, or show what is kept
+  perfprobe machine                          measure, or show kept results
   perfprobe machine --again                  measure once more
   perfprobe machine --plot roofline.png      also .svg, .pdf
   perfprobe machine --threads 1 4 8          instead of one and all
-  perfprobe machine --device cuda:0          a GPU, by its own events
+  perfprobe machine --device cuda:0          a GPU, timed by its own events
   perfprobe machine --json | jq '.tables.ceilings[] | select(.kind == "gemm")'
 
-Let nothing else run meanwhile: CPU time is measured, but caches and memory are
-shared.
+Run nothing else meanwhile: CPU time is measured, but other programs share the
+caches and the memory.
 """
 _PICTURES = (".png", ".svg", ".pdf")
 _ENDS = ".png, .svg or .pdf"
@@ -46,9 +46,9 @@ _ENDS = ".png, .svg or .pdf"
 def parser() -> Parser:
     """The options of `machine`."""
     parser = Parser("machine", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument("--again", action="store_true", help="measure again, although results are kept")
+    parser.add_argument("--again", action="store_true", help="measure again, even if there are kept results")
     parser.add_argument(
-        "--device", type=_device, default="cpu", metavar="NAME", help="cpu (default) or a GPU: cuda:0"
+        "--device", type=_device, default="cpu", metavar="NAME", help="cpu (default), or a GPU such as cuda:0"
     )
     parser.add_argument(
         "--threads",

@@ -27,19 +27,19 @@ _EXAMPLES = """\
 examples:
   perfprobe report                           the newest recording in this folder
   perfprobe report train-20260102-101500-4711.perfprobe --top 40
-  perfprobe report run-*.perfprobe           of all child processes or ranks
+  perfprobe report run-*.perfprobe           all child processes or ranks
   perfprobe report trace.json.gz             a trace of torch.profiler
-  perfprobe report log/resnet18              ranks in a TensorBoard log folder
+  perfprobe report log/resnet18              the ranks in a TensorBoard log folder
   perfprobe report --full                    all sections
   perfprobe report --view lines              one section
-  perfprobe report log/resnet18 --view ranks which rank made the others wait
+  perfprobe report log/resnet18 --view ranks which rank the others waited for
   perfprobe report --brief                   Markdown for a ticket
   perfprobe report --plot steps.png          phases and times of the steps
-  perfprobe report runs/                     a folder; of --keep slow one report
-  perfprobe report --sort calls              the most frequent first
-  perfprobe report --sort gpu                the most time on GPUs first
-  perfprobe report --group op --columns autograd      the table torch prints
-  perfprobe report --group line --focus attention     the lines of one part
+  perfprobe report runs/                     a folder; one report if recorded with --keep slow
+  perfprobe report --sort calls              most calls first
+  perfprobe report --sort gpu                most time on GPUs first
+  perfprobe report --group op --columns autograd      torch's usual table
+  perfprobe report --group line --focus attention     only matching lines
   perfprobe report --calls aten::div         the stacks that called it
   perfprobe report --json | jq '.losses'     everything, for programs
 """
@@ -52,23 +52,23 @@ def parser() -> Parser:
         "files",
         nargs="*",
         metavar="FILE",
-        help="recordings (default: the newest one here), traces of torch.profiler (.json, .json.gz, or a "
-        "TensorBoard log folder of them), or .pstats files; of several, one report after the other, and with "
+        help="recordings (default: the newest one here), traces of torch.profiler (.json, .json.gz or a "
+        "TensorBoard log folder), or .pstats files. Several files give one report after the other, with "
         "--json a list",
     )
     add_options(parser, View)
     parser.add_argument(
         "--calls",
         metavar="OPERATOR",
-        help="print the call stacks of one operator instead (aten::div, aten::div.Tensor or div): Python "
-        "lines, self time, calls; in backward those of the forward call",
+        help="print the call stacks of one operator instead (aten::div, aten::div.Tensor or div), with self "
+        "time and calls; backward operators have the stack of their forward call",
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "--plot",
         metavar="FILE",
-        help="draw the steps instead: phases of each, how long each took, shares; with --view memory, what "
-        "was held over time; .png, .svg or .pdf",
+        help="draw a picture instead (.png, .svg or .pdf): the steps, their phases and durations; with "
+        "--view memory, memory over time",
     )
     return parser
 

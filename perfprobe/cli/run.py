@@ -43,28 +43,29 @@ perfprobe [run] [OPTIONS] script.py [ARGS]
        perfprobe doctor | build | explain WORD | completion SHELL"""
 
 _DESCRIPTION = """\
-Run a PyTorch program unchanged, record it, and print where its time went: one
-screen with its steps, what is slow in them at which line, and the hottest
-operators by input signature and source line; backward operators at the line of
+Run a PyTorch program unchanged, record it, and print where its time went. The
+first screen has the steps, the slowest line, and the hottest operators with
+their input shapes and source lines. Backward operators are shown at the line of
 their forward call. --full adds all sections: Python functions, modules, GPU
-kernels and more. The report goes to standard error; the program's output, exit
-code and behaviour are those under plain python."""
+kernels and more. The report goes to standard error. The program's output, exit
+code and behaviour are the same as under plain python."""
 
 _EXAMPLES = """\
 examples:
-  perfprobe train.py --epochs 1      what follows the script belongs to it
+  perfprobe train.py --epochs 1          arguments of the script come after it
   perfprobe --top 40 --sort calls train.py
   perfprobe -o run.perfprobe -m package.train
-  perfprobe -q --json run.json train.py          no table, the report as JSON
+  perfprobe -q --json run.json train.py          the report as JSON only
   torchrun --nproc-per-node 2 -m perfprobe train.py     one file for each rank
   perfprobe --callgraph graph.png train.py       also draw the call graph
   perfprobe report run.perfprobe                 print the report again
   perfprobe bench run.perfprobe                  are its operators efficient?
-  perfprobe doctor                               what works here, what does not
+  perfprobe doctor                               what works on this machine?
 
 `python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads
 the recording of a program that was killed.
-Exit code: the program's; 2 wrong usage, 3 bad input, 4 something is missing.
+Exit code: that of the program. perfprobe's own: 2 wrong usage, 3 bad input,
+4 something is missing.
 """
 
 
@@ -133,19 +134,17 @@ def parser() -> Parser:
         "-o",
         "--output",
         metavar="FILE",
-        help="the recording to write (default: named by script, date and PID); must not exist",
+        help="file for the recording, which must not exist (default: named by script, date and PID)",
     )
     parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
     parser.add_argument("-c", metavar="CODE", dest="code", help="run code, as `python -c` does")
     add_options(parser, Options)
     add_options(parser, View)
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write the report as JSON when the program has ended"
-    )
+    parser.add_argument("--json", metavar="FILE", help="also write the report as JSON at the end")
     parser.add_argument(
         "--callgraph",
         metavar="FILE",
-        help="also draw the call graph when the program has ended: .png, .svg, .pdf or .dot",
+        help="also draw the call graph at the end: .png, .svg, .pdf or .dot",
     )
     parser.add_argument(
         "-q", "--quiet", action="store_true", help="print no report, only where the recording is"

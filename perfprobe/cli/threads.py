@@ -1,4 +1,4 @@
-"""`perfprobe threads`: whether threads are a problem, and which setting is best, measured."""
+"""`perfprobe threads`: finds problems with threads, and measures which setting is best."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TIME_S = 600.0
 _INTERRUPTED = 130
 
 _DESCRIPTION = """\
-Say whether the number of a program's threads is a problem, at which line, and
-which setting solves it. With --sweep the whole program is run several times
-with each setting and without any, in random order. The gain is the median of
-all pairs, with its confidence interval. The program's output is not shown."""
+Check whether the number of threads of a recorded program is a problem, at which
+line, and which setting solves it. With --sweep, the whole program is run several
+times with each setting and without any, in random order. The gain is the median
+of all pairs, with its confidence interval. The program's output is not shown."""
 _USAGE = """\
 perfprobe threads [FILE] [OPTIONS]
        perfprobe threads --sweep LIST [OPTIONS] -- PROGRAM [ARGS]"""
@@ -41,9 +41,9 @@ examples:
   perfprobe threads --sweep 1,2 --workers 0,2 -- train.py --workers {workers}
   perfprobe threads --commands -- train.py   for VTune, Nsight Systems and perf
 
-A setting is a number of threads (OMP_NUM_THREADS), with +active or +passive
-(OMP_WAIT_POLICY), +close or +spread (OMP_PROC_BIND). If a program calls
-torch.set_num_threads itself, settings have no effect; the report then says so.
+A setting is a number of threads (OMP_NUM_THREADS), optionally with +active or
++passive (OMP_WAIT_POLICY), +close or +spread (OMP_PROC_BIND). If the program
+calls torch.set_num_threads itself, settings have no effect and a note says so.
 """
 
 
@@ -62,7 +62,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--workers",
         metavar="LIST",
-        help="with --sweep: also these numbers of workers, for {workers} in its arguments",
+        help="with --sweep: also these numbers of workers, in place of {workers} in the arguments",
     )
     parser.add_argument(
         "--rounds", type=steps, metavar="N", help=f"with --sweep: runs with each setting (default: {ROUNDS})"
@@ -71,7 +71,7 @@ def parser() -> Parser:
         "--time",
         type=seconds,
         metavar="TIME",
-        help="with --sweep: no round begins after this time (default: 10m, 0 none)",
+        help="with --sweep: begin no round after this time (default: 10m; 0 for no limit)",
     )
     parser.add_argument(
         "--commands", action="store_true", help="print commands for VTune, Nsight Systems and perf instead"
@@ -104,7 +104,9 @@ def _check(given: argparse.Namespace, program: Sequence[str]) -> None:
         raise UsageError("a program needs --sweep or --commands", program[0], "add --sweep 1,2 or --commands")
     if runs and (given.words or given.plot is not None):
         raise UsageError(
-            "a recording is not read then", given.words[0] if given.words else "--plot", "leave it out"
+            "no recording is read with a program",
+            given.words[0] if given.words else "--plot",
+            "leave it out",
         )
     for name in ("workers", "rounds", "time"):
         if given.sweep is None and getattr(given, name) is not None:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 _PATIENCE_S = 10.0
 _STEPS = 20
 _DESCRIPTION = """\
-Make a program record its next steps. The same user must have started it with
-`perfprobe run --wait`; it records no operators until this command. The
-recording can be read at any time, and is complete when the program has ended."""
+Make a program record its next steps. It must have been started by the same user
+with `perfprobe run --wait`; until then it records no operators. The recording
+can be read at any time, and is complete when the program has ended."""
 _EXAMPLES = """\
 examples:
   perfprobe run --wait train.py              prints its PID when it begins
@@ -33,9 +33,15 @@ listen.
 def parser() -> Parser:
     """The options of `trigger`."""
     parser = Parser("trigger", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument("pid", metavar="PID", type=rows, help="the number of the program's process")
     parser.add_argument(
-        "--steps", metavar="N", type=steps, default=_STEPS, help="how many (default: %(default)s)"
+        "pid", metavar="PID", type=rows, help="process ID of the program, which it prints at its start"
+    )
+    parser.add_argument(
+        "--steps",
+        metavar="N",
+        type=steps,
+        default=_STEPS,
+        help="number of steps to record (default: %(default)s)",
     )
     return parser
 

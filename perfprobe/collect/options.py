@@ -30,20 +30,20 @@ class Options(Chosen):
 
     python: str = option(
         "both",
-        "what records Python functions: a sampler (times) and cProfile (counts), one of them, or nothing "
+        "source of Python functions: a sampler (times) and cProfile (counts), one of them, or nothing "
         "(default: %(default)s)",
         values=("both", "cprofile", "sample", "off"),
         called="source of Python functions",
     )
     operators: str = option(
         "observer",
-        "what records operators: perfprobe's observer (default), torch's autograd profiler, both, or nothing",
+        "source of operators: perfprobe's observer (default), torch's autograd profiler, both, or nothing",
         values=("observer", "autograd", "both", "off"),
         called="operator source",
     )
     buffer_bytes: int = option(
         BUFFER_BYTES,
-        f"memory for events, {SMALLEST_BUFFER_BYTES >> 20}M or more (default: %(default)s)",
+        f"size of the buffer for events, at least {SMALLEST_BUFFER_BYTES >> 20}M (default: %(default)s)",
         kind="size",
         flag="--buffer",
     )
@@ -57,114 +57,113 @@ class Options(Chosen):
     )
     detail: str | None = option(
         None,
-        "bench: also record what `perfprobe bench` repeats and compares: CPU time and page faults of all "
-        "operators, how long ago operands were touched, and values again in later calls",
+        "bench: also record what `perfprobe bench` needs to repeat calls faithfully: CPU time and page "
+        "faults of all operators, how long ago operands were touched, and values of later calls",
         values=("bench",),
         called="detail",
     )
     memory: bool = option(
-        False, "also record the memory of tensors: what is allocated, freed and held, by operator and line"
+        False, "also record memory of tensors: allocations, frees and what is held, by operator and line"
     )
     native: bool = option(
         False,
-        "also sample the instruction address: which libraries and functions operators spend CPU time in "
-        "(default: %(default)s)",
+        "also sample native code: the libraries and functions in which operators spend CPU time",
     )
     counters: bool = option(
         False,
-        "also count cycles, instructions, cache and branch misses, stalls, page faults and switches, as far "
-        "as the kernel permits it (default: %(default)s)",
+        "also count cycles, instructions, cache and branch misses, stalls, page faults and context "
+        "switches, as far as the kernel permits",
     )
     gpu: str = option(
         "auto",
-        "what records kernels and copies: CUPTI where there is a driver (auto), CUPTI with a loss where it "
-        "is missing, or none (default: %(default)s)",
+        "source of kernels and copies: CUPTI if there is a driver (auto); the same, with a loss if there is "
+        "none (cupti); or nothing (default: %(default)s)",
         values=("auto", "cupti", "off"),
         called="source of GPU records",
     )
     gpu_links: str = option(
         "time",
-        "how kernels are linked to operators: by time (default), or exactly, by number, at higher cost",
+        "how to link kernels to operators: by time (default), or by number, which is exact and costs more",
         values=("time", "exact"),
         called="way to link kernels",
     )
-    ranges: bool = option(True, "record the ranges set through NVTX and ITT (default: %(default)s)")
+    ranges: bool = option(True, "record ranges set through NVTX and ITT (default: %(default)s)")
     emit: str | None = option(
         None,
-        "set operators, steps and phases as ranges for Nsight or VTune",
+        "emit operators, steps and phases as ranges for Nsight or VTune",
         values=("nvtx", "itt"),
         called="kind of ranges to emit",
     )
     children: bool = option(
         True,
-        "child processes that multiprocessing starts, as DataLoader's workers, record themselves "
+        "also record child processes that multiprocessing starts, such as DataLoader workers "
         "(default: %(default)s)",
         places=(COMMAND_LINE, CHILDREN),
     )
     keep_argv: bool = option(
         False,
-        "record the program's arguments as they are; else tokens, keys and passwords among them are ***",
+        "record the program's arguments unchanged, without masking tokens, keys and passwords as ***",
     )
     steps: str | None = option(
         None,
-        "record operators in these steps alone, from 0, the last one not included: 10:30, 10: or :30",
+        "record operators only in these steps, counted from 0 and without the last: 10:30, 10: or :30",
         kind="window",
         places=_OF_WINDOWS,
     )
     repeat: int = option(
         1,
-        "record so many windows: behind --steps 10:30 come 40:60, 70:90 (default: %(default)s)",
+        "number of windows: after --steps 10:30 come 40:60, 70:90 (default: %(default)s)",
         kind="steps",
         places=_OF_WINDOWS,
     )
     duration: float | None = option(
         None,
-        "record no operators any more when this time has passed since the first recorded step, as 30s or 5m",
+        "stop recording operators this long after the first recorded step, such as 30s or 5m",
         kind="seconds",
         places=_OF_WINDOWS,
     )
     exit_after: bool = option(
-        False, "end the program, as sys.exit() does, when the last window is over", places=_OF_WINDOWS
+        False, "end the program after the last window, as sys.exit() does", places=_OF_WINDOWS
     )
     wait: bool = option(
-        False, "record no operators until `perfprobe trigger PID` asks for the next steps", places=_OF_WINDOWS
+        False, "record no operators until `perfprobe trigger PID` requests some steps", places=_OF_WINDOWS
     )
     baseline: int = option(
         0,
-        "leave operators of N steps unrecorded, every second step after the --warmup steps, to measure what "
-        "recording adds to a step",
+        "measure what recording adds to a step: leave N steps untraced, every second one after the "
+        "--warmup steps",
         kind="rows",
         places=_OF_WINDOWS,
     )
     keep: str = option(
         "all",
-        "slow: for long jobs. Sum up operators, and keep rows only of slow steps: longer than the 95th "
-        "percentile of the last 200 steps and than 1.2 times their median",
+        "slow: for long jobs. Keep details only of slow steps, and sums of all others. A step is slow if it "
+        "is longer than the 95th percentile of the last 200 steps and than 1.2 times their median",
         values=("all", "slow"),
         called="choice of steps to keep",
         places=_OF_WINDOWS,
     )
     rotate: int = option(
         0,
-        "continue in a new file when one has this size: run.perfprobe, run.2.perfprobe and so on",
+        "begin a new file whenever one reaches this size: run.perfprobe, run.2.perfprobe and so on",
         kind="size",
         places=_OF_WINDOWS,
     )
     benchmark: bool = option(
         False,
-        "record only when steps begin and end, and how long they wait for data: how fast the program is "
-        "when nothing else is recorded",
+        "measure the speed of the program without tracing: record only when steps begin and end, and how "
+        "long they wait for data",
         places=_OF_STEPS,
     )
     warmup: int = option(
         10,
-        "steps at the beginning that --benchmark leaves out, and --baseline records (default: %(default)s)",
+        "number of first steps that --benchmark leaves out and --baseline traces (default: %(default)s)",
         kind="rows",
         places=_OF_STEPS,
     )
     every_step_line: int | None = option(
         None,
-        "with --benchmark: print a line to standard error every N steps",
+        "with --benchmark: print a line on standard error every N steps",
         kind="steps",
         places=_OF_STEPS,
     )
@@ -189,7 +188,7 @@ class Options(Chosen):
 
     @property
     def finds_steps(self) -> bool:
-        """Whether steps are found while the program runs: some of them are not recorded."""
+        """Whether steps are found while the program runs, because not all of them are recorded."""
         return self.has_windows or self.baseline > 0 or self.keep == "slow" or self.rotate > 0
 
     @property
@@ -200,14 +199,14 @@ class Options(Chosen):
 
     @property
     def cpu_timed(self) -> str:
-        """Whose CPU time is recorded: that of "outermost" operators, of "all", or "off"."""
+        """The operators for which CPU time is recorded: "outermost", "all" or "off"."""
         return "all" if self.detail == "bench" else self.cpu_time
 
     def of_child(self, *, forked: bool) -> dict[str, Any]:
-        """What a child process records.
+        """Returns the options of a child process.
 
-        A forked child leaves out what its parent may have been in the middle of using: torch's profiler,
-        the GPU's driver, other tools; and cProfile, which would slow what DataLoader's workers do.
+        A forked child does not use what its parent may have been using at the fork: torch's profiler, the
+        GPU's driver, other tools. Nor does it use cProfile, which would slow down DataLoader workers.
         """
         given = {**self.of(CHILDREN), "buffer_bytes": SMALLEST_BUFFER_BYTES}
         if not forked:
@@ -232,16 +231,16 @@ class Options(Chosen):
         first, end = self.window if is_window else (0, 0)
         if not is_window or (end is not None and end <= first):
             remedy = "give the first step and the one after the last: --steps 10:30"
-            raise UsageError("there is no such window of steps", str(self.steps), remedy)
+            raise UsageError("not a window of steps", str(self.steps), remedy)
         if self.repeat > 1 and end is None:
             raise UsageError("a window without an end cannot be repeated", "", "give --steps an end: 10:30")
         if self.exit_after and end is None and self.duration is None:
-            raise UsageError("there is no window after which to end", "", "add --steps 10:30 or --duration")
+            raise UsageError("--exit-after needs a window that ends", "", "add --steps 10:30 or --duration")
         if self.wait and (self.steps is not None or self.duration is not None or self.exit_after):
-            what = "a program that waits to be triggered has no windows of its own"
+            what = "--wait cannot be combined with windows"
             raise UsageError(what, "", "leave out --wait, or --steps, --duration and --exit-after")
         if self.has_windows and (self.benchmark or self.operators != "observer"):
-            what = "windows of steps are recorded by the observer alone"
+            what = "only the observer can record windows of steps"
             raise UsageError(what, "", "leave out --benchmark and --operators")
         self._check_baseline()
 
@@ -260,7 +259,7 @@ class Options(Chosen):
                 remedy = f"add --python sample, or leave out {flag}"
                 raise UsageError(f"cProfile cannot record with {flag}", "", remedy)
             if self.wait:
-                raise UsageError(f"{flag} has no steps to choose from with --wait", "", "leave one out")
+                raise UsageError(f"{flag} cannot be combined with --wait", "", "leave one of them out")
         if self.keep == "slow" and self.has_windows:
             raise UsageError(
                 "--keep slow needs all steps, not windows", "", "leave out --steps and --duration"
@@ -290,9 +289,9 @@ class Options(Chosen):
     def _check_together(self) -> None:
         self._check_windows()
         if self.every_step_line is not None and not self.benchmark:
-            raise UsageError("lines of steps are printed by --benchmark alone", "", "add --benchmark")
+            raise UsageError("only --benchmark prints lines of steps", "", "add --benchmark")
         if self.benchmark and (self.emit is not None or self.memory or self.detail is not None):
-            what = "--benchmark records no operators: nothing can be emitted or measured of them"
+            what = "--benchmark records no operators, so it cannot emit or measure them"
             raise UsageError(what, "", "leave out --emit, --memory and --detail, or --benchmark")
         if self.buffer_bytes < SMALLEST_BUFFER_BYTES:
             raise UsageError(

@@ -16,18 +16,18 @@ from perfprobe.tables.measurements import Bound, Estimate, Measurement, Verdict
 
 MEANING: dict[str, str] = {
     "not rebuilt": "The call could not be made from what was recorded, so nothing was measured.",
-    "not reproduced": "A call took over twice the CPU time in the program: its values or memory differ.",
+    "not reproduced": "The call took over twice the CPU time in the program: values or memory differ there.",
     "unjudged": "There is no work model for this operator, so its time cannot be compared.",
-    "overhead-bound": "At least half of the time is what the same operator takes for one element.",
+    "overhead-bound": "At least half of the time is overhead, which the operator also needs for one element.",
     "allocation-bound": "At least 30 % of the time goes into page faults on new memory.",
-    "model error": "Faster than a limit allows: the model of the work or its reference is wrong.",
+    "model error": "Faster than a limit allows: the work model or its reference is wrong.",
     "compute-bound": "At least 60 % of the rate of this machine's best matrix product.",
     "memory-bound": "At least 60 % of the rate of a plain copy, sum or gather of as many bytes.",
-    "element-rate-bound": "At least 60 % of the rate at which such elements can be computed.",
-    "below ceiling": "Less than 60 % of what the machine does for such work: there is room for improvement.",
-    "inefficient": "Less than 30 % of what the machine does for such work.",
-    "ambiguous": "The measured range lies in two of these classes.",
-    "unstable": "The same, and processes differ by more than 30 % on how near it is to its limit.",
+    "element-rate-bound": "At least 60 % of the rate at which this machine can compute such elements.",
+    "below ceiling": "Less than 60 % of what this machine can do for such work: there is room to improve.",
+    "inefficient": "Less than 30 % of what this machine can do for such work.",
+    "ambiguous": "The measured range covers more than one of these verdicts.",
+    "unstable": "The same, and the measuring processes differ by more than 30 %.",
 }
 KINDS = tuple(MEANING)
 

@@ -18,7 +18,7 @@ PICTURES = (".png", ".svg", ".pdf", ".dot")  # endings of a drawing's name
 
 
 class GraphView(Chosen):
-    """Which part of the graph is drawn, and what its shares are of.
+    """The part of the graph to draw, and what its shares refer to.
 
     `patterns` has the given regular expressions, compiled, by the names of their options.
 
@@ -30,8 +30,8 @@ class GraphView(Chosen):
 
     by: str | None = option(
         None,
-        "what shares are of: wall time (default where it was sampled), operator time, operator calls, "
-        "or time on GPUs",
+        "what shares refer to: wall time (default if it was sampled), operator time, operator calls, or "
+        "time on GPUs",
         values=WEIGHTS,
         called="weight",
     )
@@ -41,9 +41,9 @@ class GraphView(Chosen):
     min_edge: float | None = option(
         None, "the same for edges (default: a fifth of that for nodes)", kind="percent"
     )
-    root: str | None = option(None, "only what matching functions call", kind="pattern")
-    leaf: str | None = option(None, "only what leads to matching functions or operators", kind="pattern")
-    focus: str | None = option(None, "only paths through what matches", kind="pattern")
+    root: str | None = option(None, "only matching functions and what they call", kind="pattern")
+    leaf: str | None = option(None, "only paths to matching functions or operators", kind="pattern")
+    focus: str | None = option(None, "only paths through matching functions or operators", kind="pattern")
     depth: int | None = option(None, "follow N calls from the root", kind="steps")
     unfolded: bool = option(False, "also show library functions that only call others", flag="--library")
 

@@ -1,4 +1,4 @@
-"""The options of what a report shows, and how, checked."""
+"""The options of a report, checked: what it shows, and how."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _OF_TABLES = ("top", "sort", "group", "focus", "columns", "package")
 
 
 class View(Chosen):
-    """Which rows a report has, in which order and with which columns.
+    """The rows of a report, their order and their columns.
 
     Raises:
         UsageError: a value has the wrong type, is not allowed or does not suit the group, `top` is negative,
@@ -30,36 +30,35 @@ class View(Chosen):
 
     places = (COMMAND_LINE, PYTHON)
 
-    full: bool = option(False, "print all sections, not only the first screen; options about tables imply it")
+    full: bool = option(False, "print all sections, not only the first screen (options for tables do so too)")
     view: str | None = option(
         None,
-        f"print one section alone: {', '.join(SECTION_VIEWS)}; or a table as Paddle's profiler or the "
-        f"TensorBoard plugin has it: {', '.join(PEER_VIEWS)}",
+        f"print one section: {', '.join(SECTION_VIEWS)}; or a table in the form of Paddle's profiler or the "
+        f"TensorBoard plugin: {', '.join(PEER_VIEWS)}",
         values=VIEWS,
         called="view",
     )
     brief: bool = option(False, "print 40 lines of Markdown, for a chat, a ticket or a coding agent")
     # None leaves it to the report.
-    top: int | None = option(None, "show the N first rows, 0 for all", kind="rows")
+    top: int | None = option(None, "number of rows to show, 0 for all", kind="rows")
     sort: str = option(
         "self",
-        "what to order rows by (default: %(default)s); of a line or module only self, total, calls "
-        "and gpu (self time on GPUs, where they were recorded); torch's keys (cpu_time_total) and "
-        "Paddle's (CPUMax) stand for the same",
+        "order of the rows (default: %(default)s); gpu is self time on GPUs. Lines and modules can be sorted "
+        "by self, total, calls and gpu. The keys of torch (cpu_time_total) and Paddle (CPUMax) work too",
         values=SORTS,
         called="sort order",
         aliases=PEER_SORTS,
     )
     group: str = option(
         "row",
-        "what a row is (default: operator, signature, line and phase)",
+        "what a row stands for (default: operator, signature, line and phase)",
         values=GROUPS,
         called="grouping",
         places=(COMMAND_LINE, PYTHON, JSON),
     )
     focus: str | None = option(
         None,
-        "only rows whose operator, signature, line, module or phase matches",
+        "only rows in which operator, signature, line, module or phase matches",
         kind="pattern",
         places=(COMMAND_LINE, PYTHON, JSON),
     )
@@ -71,15 +70,15 @@ class View(Chosen):
     )
     package: str | None = option(
         None,
-        "show modules, and the lines within these installed packages (names with commas between), also where "
-        "no line of the program has most time (default: then, the packages that define the model's classes)",
+        "always show modules, and hot lines within these installed packages (comma-separated; default: the "
+        "packages that define the model's classes, shown if one line calls most of the time)",
         kind="names",
     )
     # "" prints no source lines.
     source: str | None = option(
         None,
-        "the folder with the program's files (default: where they were; of another user's or another "
-        "host's recording only below the current folder)",
+        "folder with the program's source files (default: their recorded place; for recordings of other "
+        "users or hosts only below the current folder)",
         kind="folder",
         without=("--no-source", "", "print no source lines"),
         places=(COMMAND_LINE,),
@@ -88,13 +87,13 @@ class View(Chosen):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         if self.group in ("line", "module") and self.sort in ("mean", "median", "p95"):
-            what = f"the calls of a {self.group} are of different operators: no {self.sort}"
+            what = f"a {self.group} has no {self.sort}: its calls are of different operators"
             raise UsageError(what, "", "sort by self, total, calls or gpu")
         if self.sort in PEER_ONLY_SORTS and self.sort != "gpu-total" and self.view not in PEER_VIEWS:
-            what = f"rows have no {self.sort} to sort by"
+            what = f"these rows have no column {self.sort}"
             raise UsageError(what, "", "use it with --view paddle.operator, or sort by mean or gpu")
         if self.focus is not None and self.view in _OF_ALL:
-            what = f"{self.view} covers all operators: no focus"
+            what = f"{self.view} covers all operators and takes no focus"
             raise UsageError(what, "", "leave out --focus, or take --view operators or tb.operator")
         _check_top(self.top)
         if self.focus is not None:

@@ -13,7 +13,7 @@ def test_a_word_is_explained_with_its_place_and_guide(
     monkeypatch.setenv("COLUMNS", "60")
     assert main(["explain", "of", "limit"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("of limit: column of operators\n    The time that the limit alone takes")
+    assert out.startswith("of limit: column of operators\n    The call's speed as a share of the")
     assert "of limit: column of efficiency" in out
     assert out.endswith("More: docs/report.md, docs/bench.md, docs/json.md\n")
     assert max(map(len, out.splitlines())) <= 60

@@ -160,7 +160,7 @@ def test_other_profilers_sort_keys_are_accepted() -> None:
     assert View(sort="count").sort == "calls"
     for key in PEER_SORTS:
         View(view="paddle.operator", sort=key)
-    with pytest.raises(UsageError, match="rows have no max to sort by"):
+    with pytest.raises(UsageError, match="these rows have no column max"):
         View(sort="CPUMax")
 
 

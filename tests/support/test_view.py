@@ -28,9 +28,12 @@ def test_valid_values_are_accepted() -> None:
             {"focus": "a(b"},
             r"not a regular expression (missing ), unterminated subpattern at position 1): a(b; escape",
         ),
-        ({"view": "paddle.model", "focus": "mm"}, "paddle.model covers all operators: no focus; leave out"),
-        ({"sort": "GPUMax"}, "rows have no gpu-max to sort by; use it with --view paddle.operator"),
-        ({"group": "line", "sort": "median"}, "the calls of a line are of different operators: no median"),
+        (
+            {"view": "paddle.model", "focus": "mm"},
+            "paddle.model covers all operators and takes no focus; leave out",
+        ),
+        ({"sort": "GPUMax"}, "these rows have no column gpu-max; use it with --view paddle.operator"),
+        ({"group": "line", "sort": "median"}, "a line has no median: its calls are of different operators"),
     ],
 )
 def test_invalid_values_are_refused(options: dict[str, Any], said: str) -> None:

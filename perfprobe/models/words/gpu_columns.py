@@ -6,100 +6,102 @@ _LINE = "Line of the program."
 
 MEMORY: dict[str, str] = {
     "GPU": "Number of the device, as torch counts them.",
-    "at peak": "Most bytes of tensors at once, as `torch.cuda.max_memory_allocated` counts them.",
+    "at peak": "Most bytes in tensors at once, as `torch.cuda.max_memory_allocated` counts them.",
     "of capacity": "**at peak** divided by **capacity**.",
-    "reserved": "Most bytes that torch's allocator had taken from the device, with those that it kept for "
-    "later tensors.",
+    "reserved": "Most bytes that torch's allocator had taken from the device, including those that it keeps "
+    "for later tensors.",
     "capacity": "Memory of the device.",
-    "step's end": "Bytes of tensors when a step ended: median.",
-    "growth/step": "Growth of that from one step to the next: median slope over all pairs of steps. Empty if "
-    "it does not grow in every quarter of the run.",
-    "held": "Bytes of tensors at the recording's end.",
-    "retries": "How often an allocation did not fit: torch then waits for the device, empties its cache and "
-    "tries again.",
+    "step's end": "Bytes in tensors at the end of a step: median.",
+    "growth/step": "Growth of **step's end** from one step to the next: median slope over all pairs of "
+    "steps. Empty if it does not grow in every quarter of the run.",
+    "held": "Bytes in tensors at the end of the recording.",
+    "retries": "How often an allocation did not fit at first: torch then waits for the device, empties its "
+    "cache and tries again.",
     "model": "Name of the device.",
 }
 
 IDLE: dict[str, str] = {
     "GPU": "Number of the device.",
-    "of idle": "Part of the idle time of the device.",
-    "idle": "Time in which nothing ran on the GPU while the host did what the row says.",
+    "of idle": "Share of the idle time of the device.",
+    "idle": "Time during which nothing ran on the GPU while the host did what the row says.",
     "a step": "Mean idle time of this kind in a steady step.",
     "gaps": "Number of gaps that contain some of it.",
     "longest": "Longest part of one gap.",
-    "while the host": "What the host did: data loading, garbage collection, compile, allocator "
-    "(`cudaMalloc` and the like), its part of operators, Python between launches, launch (from the call "
-    "until the kernel began, and other calls of CUDA). Synchronising call and pageable copy: the host waited "
-    "for the GPU, so that nothing was queued when the GPU was done; at most as long as it waited. "
-    "Between kernels: short gaps before work that was queued.",
-    "call": "Function of CUDA's API that shows it.",
+    "while the host": "Activity of the host: data loading, garbage collection, compile, allocator "
+    "(`cudaMalloc` and the like), operators on the host, Python between launches, launch (from the call "
+    "until the kernel began, and other calls of CUDA). Synchronising call and pageable copy: the host had "
+    "waited for the GPU, so nothing was queued when the GPU finished; this counts for at most as long as the "
+    "host waited. Between kernels: short gaps before work that was queued.",
+    "call": "Function of CUDA's API during which it happened.",
     "operator": "Outermost operator there.",
     "line": _LINE,
     "phase": "Phase of that operator.",
     "stream": "Number of the stream.",
-    "host wait": "Gaps whose next work was launched after they began.",
+    "host wait": "Gaps during which the next work was not launched yet.",
     "kernel wait": "Gaps of less than 30 us before work that was queued.",
-    "other wait": "All other gaps: work was queued but did not begin, such as behind another stream.",
+    "other wait": "All other gaps: work was queued but did not begin, for example behind another stream.",
 }
 
 OVERLAP: dict[str, str] = {
     "GPU": "Number of the device.",
     "work": "Kernels that compute, kernels that communicate (NCCL's), or copies and fills.",
-    "time": "Time in which at least one of them ran.",
-    "alone": "Part of that time in which nothing else ran.",
-    "while computing": "Part of that time in which a kernel computed too.",
-    "while communicating": "Part of that time in which a kernel of NCCL ran too.",
-    "while copying": "Part of that time in which a copy or fill ran too.",
+    "time": "Time during which at least one of them ran.",
+    "alone": "Share of that time during which nothing else ran.",
+    "while computing": "Share of that time during which computing kernels ran too.",
+    "while communicating": "Share of that time during which kernels of NCCL ran too.",
+    "while copying": "Share of that time during which copies or fills ran too.",
 }
 
 LAUNCHES: dict[str, str] = {
-    "in calls": "Time in the calls that launched.",
+    "in calls": "Time in the launching calls.",
     "launches": "Number of launches of kernels, copies, fills and CUDA graphs.",
-    "short": "Launches of work shorter than their call, which took at most 50 us.",
-    "GPU time": "Time of the work that they launched.",
-    "mean delay": "Mean time from the end of the call to the start of its work, 0 if it began before.",
+    "short": "Number of launches that took longer than the work they launched, and at most 50 us.",
+    "GPU time": "Time on the GPU of the launched work.",
+    "mean delay": "Mean time from the end of the call to the start of its work; 0 if the work began earlier.",
     "longest delay": "Longest of these times.",
     "operator": "Operator that launched it.",
     "line": _LINE,
     "phase": "Phase of that operator.",
     "GPU": "Number of the device.",
     "stream": "Number of the stream.",
-    "long calls": "Calls of more than 50 us.",
-    "delayed": "Launches whose work began more than 100 us after the call.",
+    "long calls": "Number of calls of more than 50 us.",
+    "delayed": "Number of launches with more than 100 us between the call and the start of the work.",
     "median call": "Median duration of the calls.",
     "median delay": "Median time from the end of the call to the start of its work.",
     "p95 delay": "95th percentile of these times.",
-    "mean queue": "Mean number of launches whose work had not begun.",
-    "longest queue": "Largest number of them at one moment.",
-    "queue empty": "Part of the time with nothing queued: the program did not launch ahead of the GPU.",
-    "queue full": "Part of the time with 1,024 or more in the queue, where CUDA makes the program wait.",
-    "launch-bound": "Time of stretches of five or more launches, each after the work before it had ended.",
-    "longest": "Launches of the longest of these stretches.",
+    "mean queue": "Mean number of launches that waited for their work to begin.",
+    "longest queue": "Largest number of waiting launches at one moment.",
+    "queue empty": "Share of the time with an empty queue: the program did not launch ahead of the GPU.",
+    "queue full": "Share of the time with 1,024 or more launches queued; CUDA then makes the program wait.",
+    "launch-bound": "Time in stretches of five or more launches, each made after the work before had ended.",
+    "longest": "Number of launches in the longest of these stretches.",
 }
 
 CRITICAL_PATH: dict[str, str] = {
-    "of path": "Part of the length of the path.",
-    "saves at most": "Time on the path. Removing it saves no more: then another path may be the longest.",
-    "a step": "The same in a steady step, on average.",
+    "of path": "Share of the length of the path.",
+    "saves at most": "Time on the path. Removing it saves at most this much, because another path may then "
+    "be the longest.",
+    "a step": "Mean of this time over the steady steps.",
     "stretches": "Number of stretches of the path.",
-    "longest": "Longest of them.",
+    "longest": "Duration of the longest stretch.",
     "bound by": "operators on the host (with calls of CUDA), computing kernels, communication, copies, "
-    "between kernels (of one stream), launches (from the start of the call to that of its "
-    "kernel), Python between operators, or data loading.",
+    "between kernels (of one stream), launches (from the start of the call to the start of its kernel), "
+    "Python between operators, or data loading.",
     "kernel or call": "Name of the kernel, or of the function of CUDA's API.",
-    "operator": "Innermost operator; of a kernel that which launched it.",
+    "operator": "Innermost operator; for a kernel the operator that launched it.",
     "line": _LINE,
     "phase": "Phase of that operator.",
 }
 
 SEQUENCES: dict[str, str] = {
-    "total": "Time from the start of the first kernel to the end of the last, all times together.",
-    "GPU time": "Part of it in which the kernels ran.",
+    "total": "Time from the start of the first kernel to the end of the last, summed over all runs of the "
+    "sequence.",
+    "GPU time": "The part of total during which the kernels ran.",
     "in calls": "Time of the calls that launched them.",
     "times": "How often the sequence ran.",
-    "kernels": "Number of its kernels; of 512 it is cut.",
-    "operators": "Operators that launched them, in their order; `x 2` where one did so twice, and at the end "
-    "how often all of it repeats.",
+    "kernels": "Number of its kernels. Sequences are cut after 512 kernels.",
+    "operators": "Operators that launched them, in order. `x 2`: launched two in a row. The last number is "
+    "how often the whole pattern repeats.",
     "module": "Module that launched all of them.",
     "line": _LINE,
     "phase": "Phase of the operators.",

@@ -9,25 +9,27 @@ _MEAN = "Mean duration."
 _LONGEST = "Longest duration."
 
 FUNCTIONS: dict[str, str] = {
-    "of wall": "tottime as a part of the wall time.",
-    "of all": "tottime as a part of the time of all threads' functions, if that is more than the wall time.",
-    "tottime": "Time in the function itself, as `pstats` calls it. Imports of libraries are one separate "
-    "row. Waiting of threads other than the main one is left out.",
-    "cpu": "Part of tottime in which the thread was on a processor. If it is near 0, the function waited.",
-    "cumtime": "Time in the function with the functions that it called.",
-    "ncalls": "Number of calls. Of `12/3` calls 3 were not recursive; `1,234+` covers a part of the run; "
-    "`-` was not counted.",
-    "non-ops": "Part of tottime in which no operator ran: Python itself, numpy and other C code, waiting.",
+    "of wall": "tottime divided by the wall time.",
+    "of all": "tottime divided by the time of all threads' functions, if that is more than the wall time.",
+    "tottime": "Time in the function itself; the name is that of `pstats`. Imports of libraries are one "
+    "separate row. Waiting of threads other than the main one is left out.",
+    "cpu": "The part of tottime during which the thread ran on a processor. If it is near 0, the function "
+    "waited.",
+    "cumtime": "Time in the function including the functions that it called.",
+    "ncalls": "Number of calls. `12/3`: 12 calls, 3 of them not recursive. `1,234+`: counted for a part of "
+    "the run. `-`: not counted.",
+    "non-ops": "The part of tottime during which no operator ran: Python itself, numpy and other C code, "
+    "waiting.",
     "own ops": "Time of the operators that the function called itself. Backward counts at the forward call.",
-    "all ops": "Time of the operators that it and the functions below it called. May be more than cumtime, "
+    "all ops": "Time of the operators called by it and by the functions below it. May be more than cumtime, "
     "because backward counts at the forward call.",
-    "code": "Whose function it is, if not yours: library, torch, standard library.",
+    "code": "Origin of the function, if it is not yours: library, torch, standard library.",
     "function": "File and line of its `def`, and its name.",
 }
 
 BENCHMARK: dict[str, str] = {
-    "measure": "**batch_cost**: time of a whole step. **reader_cost**: the part of it in the loader's "
-    "`next`. **ips**: samples per second, or steps per second if the size of a batch cannot be read.",
+    "measure": "**batch_cost**: time of a whole step. **reader_cost**: time of the step in the loader's "
+    "`next`. **ips**: samples per second, or steps per second if the batch size is not known.",
     "average": "Mean over the steps. For ips: all samples divided by the total time.",
     "median": "Half of the steps have at most this value.",
     "p95": "95 % of the steps have at most this value.",
@@ -40,30 +42,30 @@ THREADS: dict[str, str] = {
     "CPU": "CPU time of the thread.",
     "waited": "Time in which the thread was ready to run but had no processor, from the kernel's "
     "scheduler (`/proc/self/task/*/schedstat`).",
-    "of wall": "waited as a part of the wall time.",
-    "voluntary": "How often the thread gave up its processor to wait, for data, a lock or other threads.",
-    "involuntary": "How often the processor was taken from the thread, for another one.",
-    "cores": "On how many processors the thread was seen, by a look once a second.",
+    "of wall": "waited divided by the wall time.",
+    "voluntary": "How often the thread gave up its processor to wait for data, a lock or other threads.",
+    "involuntary": "How often the kernel took the processor away from the thread.",
+    "cores": "Number of processors on which the thread was seen, checked once a second.",
     "kind": "main, Python, autograd, team (a thread without a name that works for OpenMP or another "
     "library), inter-op, pin memory, CUDA, perfprobe or other.",
     "thread": "Name of the thread.",
     "active": "Mean number of threads that ran while only this operator ran, with two standard errors. "
     "Members of a team that spin count too.",
-    "of team": "active as a part of torch's threads: an upper bound of the operator's parallel efficiency.",
-    "idle": "CPU time that other members of the team did not use while the caller of the operator ran: "
-    "imbalance, or parts of the operator that are serial.",
+    "of team": "active divided by torch's threads: an upper bound of the operator's parallel efficiency.",
+    "idle": "CPU time that the other members of the team did not use while the caller of the operator ran, "
+    "because of imbalance or serial parts.",
     "spinning": "CPU time that threads spent at OpenMP's barriers and waiting for work (`--native`).",
-    "scheduling": "CPU time that starting teams and dividing work took, by samples (`--native`).",
+    "scheduling": "CPU time spent starting teams and dividing work, by samples (`--native`).",
     "locks": "CPU time that threads spent waiting for OpenMP's locks and critical sections (`--native`).",
-    "not running": "CPU time that the team did not use while the caller itself had no processor.",
-    "setting": "What `perfprobe threads --sweep` set; with `as it is` it set nothing.",
-    "gain": "In the sweep: how many times as fast as the program as it is, median over all pairs of runs. In "
-    "Teams, VTune's potential gain: idle, spinning, scheduling and locks divided by the threads.",
+    "not running": "CPU time that the team did not use while its caller had no processor.",
+    "setting": "The setting that `perfprobe threads --sweep` measured. `as it is`: no setting was changed.",
+    "gain": "In the sweep: speed-up over the unchanged program, median over all pairs of runs. In Teams: "
+    "VTune's potential gain, which is idle, spinning, scheduling and locks divided by the threads.",
     "interval": "Confidence interval of that median, by order statistics.",
-    "torch threads": "What torch.get_num_threads() returned at the end of the last run.",
-    "best": "The smallest number of threads for which no other number that was measured is certainly "
-    "faster by at least 5 %.",
-    "speed-up": "How many times as fast the best number of threads is as the smallest one.",
+    "torch threads": "The value of torch.get_num_threads() at the end of the last run.",
+    "best": "The best number of threads: the smallest one that no other measured number beats by 5 % or "
+    "more with certainty.",
+    "speed-up": "Speed-up of the best number of threads over the smallest one.",
     "inputs": "Inputs of the operator.",
     "looks": "How often this operator filled the time between two samples.",
     "operator": _OPERATOR_ALONE,
@@ -73,58 +75,59 @@ THREADS: dict[str, str] = {
 STEPS: dict[str, str] = {
     "kind": "training, inference or evaluation.",
     "steps": "Number of steps.",
-    "left out": "Steps not in the averages: warm-up, compiling, outliers, the last one if it was cut off.",
+    "left out": "Steps that averages leave out: warm-up, compiling, outliers, a last step that was cut off.",
     "median": "Median duration of a steady step.",
     "p95": "95th percentile of the durations of steady steps.",
     "p99": "99th percentile of the durations of steady steps.",
-    "together": "Time of all steady steps together.",
+    "together": "Sum of the times of all steady steps.",
     "samples/s": "Batch size divided by the median, if a batch size is known.",
     "micro-batches": "Forward and backward passes for each optimizer step (gradient accumulation).",
-    "found by": "What marked the steps: `perfprobe.step()`, the profiler's steps, optimizer, loader, model.",
-    "loop": "Line of the program that holds the loop.",
-    "within": "Function of a library that holds the loop, such as a Trainer.",
+    "found by": "How the steps were found: by `perfprobe.step()`, torch.profiler's steps, the optimizer, the "
+    "loader or the model.",
+    "loop": "Line of the program with the loop.",
+    "within": "Library function that contains the loop, such as a Trainer.",
 }
 
 PHASES: dict[str, str] = {
-    "of steps": "Part of the time of steady steps.",
-    "phase": "What the step's own thread did.",
-    "median": "Median of the phase's time in a step.",
+    "of steps": "Share of the time of steady steps.",
+    "phase": "Activity of the step's own thread.",
+    "median": "Median time of the phase in a step.",
     "together": "Time of the phase in all steady steps.",
-    "others busy": "Time of the phase in which other threads ran operators.",
-    "GPU busy": "Time of the phase in which a GPU was busy.",
-    "children busy": "Time of the phase in which recorded child processes ran, by their samples.",
-    "most of it": "Line with most of the phase's time.",
+    "others busy": "Time of the phase during which other threads ran operators.",
+    "GPU busy": "Time of the phase during which a GPU was busy.",
+    "children busy": "Time of the phase during which recorded child processes ran, by their samples.",
+    "most of it": "Line with the largest share of the phase.",
 }
 
 START_UP: dict[str, str] = {
-    "took": "Time before the first step.",
-    "what": "What it was: an import, building models, compiling, the extra time of the first steps.",
+    "took": "Time it took before the first step.",
+    "what": "The activity: an import, building models, compiling, the extra time of the first steps.",
     "line": _LINE,
 }
 
 WORKERS: dict[str, str] = {
     "dataset": "Class of the dataset.",
     "workers": "Number of worker processes and their start method.",
-    "batches": "Batches that they made.",
-    "a batch": "Time of a worker for one batch.",
-    "dataset's part": "Part of the workers' time in the dataset.",
-    "reading": "Part of the workers' time in which the dataset read files, by samples.",
-    "transform": "Part of the workers' time in transforms, by samples.",
-    "collate": "Part of the workers' time in which items were combined to batches.",
-    "put": "Part of the workers' time in which batches were put into the queue.",
-    "idle": "Part of the workers' time in which they had no batch to make.",
-    "sending": "Time of the queue's own thread, which sends batches beside the rest.",
+    "batches": "Number of batches that they made.",
+    "a batch": "Time that a worker takes for one batch.",
+    "dataset's part": "Share of the workers' time spent in the dataset.",
+    "reading": "Share of the workers' time spent reading files in the dataset, by samples.",
+    "transform": "Share of the workers' time spent in transforms, by samples.",
+    "collate": "Share of the workers' time spent combining items into batches.",
+    "put": "Share of the workers' time spent putting batches into the queue.",
+    "idle": "Share of the workers' time without a batch to make.",
+    "sending": "Time of the queue's own thread, which sends batches in the background.",
     "start-up": "Time until the workers were ready.",
     "CPU": "CPU time of the workers.",
     "queued": "Mean number of finished batches in the queue.",
-    "most of dataset": "Line of the dataset that took most of its time, by samples.",
+    "most of dataset": "Line of the dataset with most of its time, by samples.",
 }
 
 GPUS: dict[str, str] = {
     "GPU": "Number of the device.",
-    "busy of wall": "busy as a part of the wall time.",
-    "busy": "Time in which at least one kernel, copy or fill ran. It says that something ran, not that it "
-    "used the whole GPU.",
+    "busy of wall": "busy divided by the wall time.",
+    "busy": "Time during which at least one kernel, copy or fill ran. It does not say how much of the GPU it "
+    "used.",
     "first to last": "Time from the first to the last work on the GPU.",
     "kernels": "Number of kernels.",
     "kernel time": "Sum of the times of kernels. Kernels of several streams overlap, so it may be more "
@@ -139,25 +142,25 @@ GPUS: dict[str, str] = {
 GPU_USE: dict[str, str] = {
     "GPU": "Number of the device.",
     "steps": "From the start of the first step to the end of the last.",
-    "utilization": "Part of that time in which at least one kernel ran: the plugin's GPU Utilization.",
-    "busy": "Part of that time in which at least one kernel, copy or fill ran.",
-    "SM efficiency": "Mean part of the multiprocessors that had a block of a running kernel, over that time "
+    "utilization": "Share of that time during which at least one kernel ran: the plugin's GPU Utilization.",
+    "busy": "Share of that time during which at least one kernel, copy or fill ran.",
+    "SM efficiency": "Mean share of multiprocessors with at least one block of a kernel, over that time "
     "including idle time: the plugin's Est. SM Efficiency.",
     "est. occupancy": "The plugin's Est. Achieved Occupancy: how full of threads multiprocessors are while "
     "kernels run, by Kineto's estimate. Kineto counts blocks with over 48 KiB of shared memory as 0.",
-    "occupancy": "The same by cuda_occupancy.h for all kernels.",
-    "tensor cores": "Part of the time of kernels that operators launched in the whole recording: kernels "
+    "occupancy": "The same as computed by NVIDIA's cuda_occupancy.h, for all kernels.",
+    "tensor cores": "Share of the time of kernels that operators launched in the whole recording: kernels "
     "whose names show that they use tensor cores (Volta to Blackwell) or matrix cores (AMD GPUs). Kernels of "
     "Triton do not count, because their names do not show it.",
-    "plugin's list": "The same by the plugin's list of names, which is of 2020.",
+    "plugin's list": "The same by the plugin's list of names, which dates from 2020.",
     "GPUs": "What the GPUs did. Each moment counts once: *computing* means that a kernel other than NCCL's "
     "ran, whatever else ran; *idle* means that nothing ran on any GPU.",
     "time of a step": "Mean over the steps.",
-    "of step": "Part of the mean step.",
+    "of step": "Share of the mean step.",
 }
 
 KERNELS: dict[str, str] = {
-    "share": "Part of the time of all kernels.",
+    "share": "Share of the time of all kernels.",
     "total": "Sum of the kernels' times. + if some have no time.",
     "kernels": "Number of kernels.",
     "mean": _MEAN,
@@ -166,12 +169,12 @@ KERNELS: dict[str, str] = {
     "blocks x threads": "Launch of the longest one: number of blocks, and threads of a block.",
     "registers": "Registers of a thread of the longest one.",
     "shared": "Shared memory of a block of the longest one.",
-    "blocks/SM": "Blocks of the longest one's grid for each multiprocessor. Below 1, some have none.",
-    "theoretical": "Theoretical occupancy: how full of the longest one's threads a multiprocessor can be, "
-    "given registers, shared memory and size of a block.",
-    "occupancy": "The occupancy that the longest one can reach: theoretical, or less if blocks are too few.",
-    "family": "What made it: NCCL (of DDP, of FSDP, or the program's own), inductor, Triton, cuBLAS, cuDNN, "
-    "CUTLASS, FlashAttention, torch and others; empty if the name does not show it.",
+    "blocks/SM": "Blocks of the longest one per multiprocessor. Below 1, some multiprocessors have none.",
+    "theoretical": "Theoretical occupancy of the longest one: the share of a multiprocessor's threads that "
+    "it can use, given its registers, shared memory and block size.",
+    "occupancy": "The occupancy that the longest one can reach: theoretical, or less if it has few blocks.",
+    "family": "Origin of the kernel: NCCL (of DDP, of FSDP, or the program's own), inductor, Triton, cuBLAS, "
+    "cuDNN, CUTLASS, FlashAttention, torch and others; empty if the name does not show it.",
     "TC": "yes: its name shows that it uses tensor cores.",
     "kernel": "Name without namespaces, parameters and plain template arguments. `(graph)` marks kernels "
     "that a CUDA graph launched.",
@@ -195,8 +198,8 @@ COPIES: dict[str, str] = {
 }
 
 WAITS: dict[str, str] = {
-    "of wall": "Part of the wall time.",
-    "total": "Time in which the program waited for a GPU.",
+    "of wall": "Share of the wall time.",
+    "total": "Time that the program waited for a GPU.",
     "waits": "Number of waits.",
     "mean": _MEAN,
     "longest": _LONGEST,
@@ -224,23 +227,23 @@ SOURCES: dict[str, str] = {
 }
 
 LOSSES: dict[str, str] = {
-    "source": "Part of perfprobe that has the loss: operators, samples, cprofile, gpu, ranges, memory, "
+    "source": "Part of perfprobe that reports the loss: operators, samples, cprofile, gpu, ranges, memory, "
     "processes.",
     "count": "How many; - if not known.",
     "what": "What is missing, and why.",
-    "remedy": "What avoids it in the next run; - if nothing does.",
+    "remedy": "How to avoid it in the next run; - if it cannot be avoided.",
 }
 
 SLOW_STEPS: dict[str, str] = {
-    "step": "Its number, from 0.",
-    "at": "When it began, by the clock.",
-    "took": "Its duration.",
-    "more": "How much longer than the median of all steps.",
-    "line with most of it": "The line whose time exceeds that in an ordinary step the most, and by how much: "
+    "step": "Number of the step, counted from 0.",
+    "at": "Time of day at which it began.",
+    "took": "Duration of the step.",
+    "more": "How much longer it took than the median of all steps.",
+    "line with most of it": "The line that exceeds its time in an ordinary step the most, and by how much: "
     "by samples of the loop's thread, in short steps by operators. Then the operator with most of that time.",
     "more of": "What took longer than in an ordinary step: waiting for data, waiting for a processor, "
-    "garbage collection, running, or blocked (none of the others: a sleep, a lock, a disk).",
-    "in phase": "The phases in which it took longer.",
+    "garbage collection, running, or being blocked (anything else, such as a sleep, a lock or a disk).",
+    "in phase": "The phases that took longer.",
     "from": "When this stretch of time began.",
     "steps": "Number of steps.",
     "median": "Median of their durations.",

@@ -7,42 +7,41 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "summary": (
         ("Hottest", "Busy machine"),
         "report",
-        "The program, its wall and CPU time, the part of it in operators, what recording cost, and the "
-        "hottest operator.",
+        "The program, its wall and CPU time, the share of operators, the cost of recording, and the hottest "
+        "operator.",
     ),
     "benchmark": (
         ("Benchmark",),
         "benchmark",
-        "How long steps took while nothing was recorded except their times (`--benchmark`).",
+        "Step times, measured without tracing (`--benchmark`).",
     ),
     "slow-steps": (
         ("Slow steps", "Course"),
         "windows",
-        "The slow steps of a long run, what took longer in each than in an ordinary one, and how step times "
-        "changed (`--keep slow`).",
+        "The slow steps of a long run, what took longer in each of them, and how step times changed "
+        "(`--keep slow`).",
     ),
     "operators": (
         ("Hot operators", "Operators by line", "Operators by module"),
         "report",
-        "The operators with most time, each with signature, line, module and phase. `--group` says what a "
-        "row is.",
+        "The operators with most time, each with signature, line, module and phase. `--group` chooses what a "
+        "row stands for.",
     ),
     "efficiency": (
         ("Efficiency",),
         "bench",
-        "How near the measured operators come to a limit of this machine, after `perfprobe bench`.",
+        "How close the measured operators come to a limit of this machine, after `perfprobe bench`.",
     ),
     "lines": (
         ("Hot lines",),
         "report",
-        "The lines of your files with most operator time, in file order, with their text. `⋮` stands for "
-        "lines that are left out.",
+        "The lines of your files with most operator time, in file order, with their text.",
     ),
     "modules": (
         ("Hot modules",),
         "report",
-        "The model's modules with most time, in the order of the model, and the hot lines of the packages "
-        "that define them. Shown if one line calls most of the time, or with `--package`.",
+        "The model's modules with most time, in the model's order, and the hot lines of the packages that "
+        "define them. Shown if one line causes most of the time, or with `--package`.",
     ),
     "steps": (
         ("Steps",),
@@ -52,37 +51,37 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "phases": (
         ("Phases",),
         "steps",
-        "What steady steps consist of: data, forward, backward, optimizer and others.",
+        "The parts of steady steps: data, forward, backward, optimizer and others.",
     ),
-    "start-up": (("Start-up",), "steps", "What took long before the first step."),
+    "start-up": (("Start-up",), "steps", "Where the time before the first step went."),
     "memory": (
         ("Memory", "Memory by line", "Memory by module", "Memory by phase", "Memory by operator"),
         "memory",
-        "Memory of tensors on the CPU (`--memory`): the peak, what was alive at it, what forward leaves "
-        "alive for backward, and what grows from step to step, by line, module, phase and operator.",
+        "Memory of tensors on the CPU (`--memory`): the peak and what was held then, what forward keeps for "
+        "backward, and what grows from step to step, by line, module, phase and operator.",
     ),
     "gpu-memory": (
         ("GPU memory",),
         "memory",
-        "Memory of each GPU (`--memory`), as torch's allocator counts it: the peak and its part of the "
-        "device's capacity, and what grows from step to step.",
+        "Memory of each GPU (`--memory`), as counted by torch's allocator: the peak as a share of the "
+        "device's capacity, and growth from step to step.",
     ),
-    "gpus": (("GPUs",), "gpu", "What ran on each GPU, and how much of the time it was busy."),
+    "gpus": (("GPUs",), "gpu", "The work of each GPU, and how long it was busy."),
     "gpu-use": (
         ("GPU use",),
         "gpu",
-        "How well each GPU was used in the steps, by the TensorBoard plugin's definitions, and idle time.",
+        "How well steps used each GPU, by the TensorBoard plugin's definitions, and idle time.",
     ),
     "idle": (
         ("GPU idle",),
         "gpu",
-        "Time between the first and the last work of each GPU in which nothing ran on it, by what the host "
-        "did meanwhile and its line; and the gaps of each stream, by kind.",
+        "Idle time of each GPU between its first and its last work, by what the host did meanwhile and at "
+        "which line. Also the gaps of each stream, by kind.",
     ),
     "overlap": (
         ("GPU overlap",),
         "gpu",
-        "How long computing, communication (NCCL's kernels) and copies ran at the same time on each GPU.",
+        "How long computing, communication (kernels of NCCL) and copies ran at the same time on each GPU.",
     ),
     "kernels": (("GPU kernels",), "gpu", "The kernels with most time, with their operator and line."),
     "copies": (
@@ -91,24 +90,27 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "Copies to, from and on GPUs, and fills, with direction, bytes and rate.",
     ),
     "waits": (("GPU waits",), "gpu", "Calls in which the program waited for a GPU."),
-    "cuda-calls": (("CUDA calls",), "gpu", "Functions of CUDA's API: what launching costs the program."),
+    "cuda-calls": (
+        ("CUDA calls",),
+        "gpu",
+        "Functions of CUDA's API, and the time that they cost the program.",
+    ),
     "launches": (
         ("Launches",),
         "gpu",
-        "Calls that launch kernels, copies and fills: how long they take, how long after them the work "
-        "begins, and how much was queued.",
+        "Calls that launch kernels, copies and fills: how long they take, how long it takes until the work "
+        "begins, and how much work is queued.",
     ),
     "sequences": (
         ("Kernel sequences",),
         "gpu",
-        "Short kernels that one line or module launches one after the other, again and again: candidates for "
-        "fusion.",
+        "Sequences of short kernels that a line or module launches again and again: candidates for fusion.",
     ),
     "critical-path": (
         ("Critical path",),
         "critical-path",
-        "The longest chain of work that had to wait for one another, over threads and GPUs, in steady steps: "
-        "what bounds it, by line, and what removing it could save at most.",
+        "The longest chain of dependent work in steady steps, over threads and GPUs: what bounds it, at "
+        "which line, and how much time removing each part could save at most.",
     ),
     "functions": (
         ("Python functions",),
@@ -118,89 +120,88 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
     "between": (
         ("Between operators",),
         "report",
-        "Time on the busiest thread in which no operator ran, by the lines around it: Python, numpy, reading "
-        "files, waiting. With the outermost operators it is the whole wall time.",
+        "Time on the busiest thread without operators, by the lines before and after it: Python, numpy, "
+        "reading files, waiting. Together with the outermost operators this is the whole wall time.",
     ),
     "ranges": (
         ("Ranges", "Ranges of libraries"),
         "ranges",
-        "Parts of the program that it, torch or a library named.",
+        "Named parts of the program: ranges set by the program, by torch or by a library.",
     ),
     "ranks": (
         ("Ranks", "Collectives"),
         "gpu",
-        "The ranks of one run beside each other: computing and communication, which rank made the others "
-        "wait, in which phase and line, and the collectives. Only `--view ranks` with the recordings of all "
-        "ranks, or their folder, has it.",
+        "The ranks of one run, compared: computing and communication, the rank that made the others wait, "
+        "the phase and line that made it late, and the collectives. Shown by `--view ranks` with the "
+        "recordings of all ranks or their folder.",
     ),
     "workers": (
         ("Child processes",),
         "report",
-        "Processes that `multiprocessing` started, and what each worker of a DataLoader did with its time.",
+        "Processes started by `multiprocessing`, and how DataLoader workers spent their time.",
     ),
     "threads": (
         ("Threads", "Teams", "Settings of threads", "Threads of operators"),
         "threads",
-        "Whether the number of threads is a problem, and why. CPU time of each thread, how long it waited "
-        "for a processor, what other processes used. Operators that leave their team idle.",
+        "Problems with the number of threads, and why. CPU time of each thread, how long it waited for a "
+        "processor, and what other processes used. Operators that leave their team idle.",
     ),
     "native": (
         ("Native code",),
         "native",
-        "What operators spend CPU time on, by the functions in which threads were sampled (`--native`).",
+        "CPU time of operators by kind of native code and by function (`--native`).",
     ),
     "counters": (
         ("Counters",),
         "native",
-        "Events that the processor and the kernel counted, by thread and operator (`--counters`), and why "
-        "events are not counted.",
+        "Events counted by the processor and the kernel, by thread and operator (`--counters`), and why "
+        "others are not counted.",
     ),
     "sources": (
         ("Sources",),
         "sources",
-        "How the observer and the autograd profiler agree, with `--operators both`.",
+        "Differences between the observer and the autograd profiler (`--operators both`).",
     ),
     "environment": (
         ("Environment",),
         "report",
-        "Versions, machine, settings of threads, commit: what to include with a question.",
+        "Versions, machine, thread settings, commit: paste it into a question or a ticket.",
     ),
     "losses": (
         ("Losses",),
         "limits",
-        "All that is missing in these figures, with reason and remedy.",
+        "Everything that is missing from the figures, with reason and remedy.",
     ),
     "children": (
         ("Child recordings",),
         "report",
-        "Recordings that child processes made of themselves.",
+        "Recordings of child processes.",
     ),
 }
 
 # The labels of the first screen in order, and what each line says.
 FIRST_SCREEN: dict[str, str] = {
-    "STEP": "Median and 95th percentile of a steady training step; samples/s if a batch size is known.",
-    "CALL": "The same for a model that is only called, from 100 calls on with the 99th percentile.",
+    "STEP": "Median and 95th percentile of a steady training step, and samples/s if a batch size is known.",
+    "CALL": "The same for a model that is only called; from 100 calls on also the 99th percentile.",
     "STEPS": "No steps were found: the program has no optimizer step and no repeated call of a module.",
-    "PARTS": "What a step consists of, in whole percentages that sum to 100. Without steps: how much of the "
-    "wall time was in operators.",
-    "IMPORTS": "Part of the wall time that imports took, and who imported.",
-    "SLOW": "What takes most of a step, how long and where. Below it: what that consists of.",
-    "LIMIT": "How near the hottest operator is to its limit, or how to find out.",
-    "GAIN": "The most that removing it could gain. Bounded by its time, not measured.",
-    "THEN": "What takes most of a step after SLOW.",
-    "TAIL": "How many steps were far longer than the median, and in which phase.",
-    "ALSO": "A second kind of finding: a slow import, or a missing `no_grad`.",
+    "PARTS": "The phases of a step, in whole percentages that sum to 100. Without steps: the share of the "
+    "wall time in operators.",
+    "IMPORTS": "Share of the wall time in imports, and the code that imported.",
+    "SLOW": "The line or phase with the largest share of a step: how long and where. Below it, its parts.",
+    "LIMIT": "How close the hottest operator is to its limit, or how to find out.",
+    "GAIN": "Upper bound of the speed-up if SLOW took no time. Computed from its time, not measured.",
+    "THEN": "The next largest share of a step after SLOW.",
+    "TAIL": "How many steps were far longer than the median, and the phase that made them long.",
+    "ALSO": "Another kind of finding: a slow import, or a missing `no_grad`.",
     "CHECKED": "If nothing stands out: what was checked.",
     "UNKNOWN": "If nothing stands out: what was not recorded or measured, and the option for it.",
-    "BLIND": "The smallest gain that could have been seen in these steps, given how much they vary.",
+    "BLIND": "The smallest gain that could be seen in these steps, given how much they vary.",
     "RANKS": "In reports of several ranks: the straggler, with the line and phase that made it late.",
-    "CPU": "Cores used of cores allowed, what other processes used (neighbours), and waiting for a "
-    "processor.",
-    "MEMORY": "The most memory that tensors held at once, by category (`--memory`); of a GPU its part of the "
-    "capacity. If memory grows: by how much in a step, and at which line.",
-    "GPU": "How much of the time between its first and last work the busiest GPU was busy, what follows, and "
-    "the line with most of its idle time.",
+    "CPU": "Cores used and allowed, what other processes used (neighbours), and waiting for a processor.",
+    "MEMORY": "The most memory that tensors held at once, by category (`--memory`); for a GPU as a share of "
+    "its capacity. If memory grows: by how much in a step, and at which line.",
+    "GPU": "How busy the busiest GPU was between its first and last work, what follows from that, and the "
+    "line with most of its idle time.",
     "CUT": "The recording is incomplete, and why.",
     "TRUST": "What recording added to the program's CPU time, measured or estimated, and how many losses.",
     "NEXT": "The command to run next.",

@@ -1,4 +1,4 @@
-"""What cells of reports and values in JSON mean, by their column. `a | b` are two texts for one value."""
+"""The meaning of cells in reports and of values in JSON, by column. `a | b` are two texts for one value."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ VALUES: dict[str, dict[str, str]] = {
         "backward | bwd": "Operators of backward nodes, at the line of the forward call.",
         "recompute | rec": "Forward code that backward runs again (`torch.utils.checkpoint`).",
         "compile | comp": "Operators that torch.compile traces, on tensors without data.",
-        "data": "All that a DataLoader calls to make a batch: dataset, transforms, collation.",
+        "data": "Everything that a DataLoader calls to make a batch: dataset, transforms, collation.",
         "optimizer | opt": "The optimizer's step, gradient clipping and scaling.",
-        "other | oth": "All else: metrics, losses that are functions, inference without modules.",
+        "other | oth": "The rest: metrics, losses that are functions, inference without modules.",
     },
     "phase (phases)": {
         "data | input | data loading": "Waiting for data: the loader's `next`, or other code that makes the "
         "loop's next item.",
-        "copy | copies to the device": "Copies from host to device, `to` and `copy_` outside of modules.",
-        "forward | model": "Modules, and operators that backward refers to. Of inference: the model.",
+        "copy | copies to the device": "Copies from host to device: `to` and `copy_` outside of modules.",
+        "forward | model": "Modules, and operators that backward refers to. In inference: the model.",
         "backward": "Calls of backward.",
         "recompute | recomputation in backward": "Forward code that backward runs again.",
         "optimizer": "The optimizer's step, gradient clipping and scaling, learning rates.",
@@ -25,7 +25,7 @@ VALUES: dict[str, dict[str, str]] = {
         "saving": "Writing checkpoints and other files.",
         "logging": "Printing, writers of logs, progress bars, reading numbers from tensors.",
         "garbage collection | collection | Python's garbage collection": "Python's garbage collector ran.",
-        "read results | results | reading results": "Of inference: reading the model's output.",
+        "read results | results | reading results": "In inference: reading the model's output.",
         "other | Python outside of model and loader": "Python of the program, and unknown time.",
     },
     "line (operators)": {
@@ -40,13 +40,13 @@ VALUES: dict[str, dict[str, str]] = {
         "that were not recorded.",
         "its forward call has no Python line": "The forward call was made by C++ code.",
         "TorchScript: a node for several operators": "One backward node stands for several operators, so "
-        "that it has no line of its own.",
-        "called outside of operators, where no Python was seen": "Of work on a GPU: no operator or sample "
-        "shows who launched it.",
-        "the call that started it was not recorded": "Of work on a GPU: its launch was not recorded.",
-        "of a CUDA graph whose launch is not known": "Of work on a GPU: the graph that contains it was "
-        "launched by a call that was not recorded.",
-        "DDP gradient reduction": "What `DistributedDataParallel` does to add up gradients.",
+        "it has no single line.",
+        "called outside of operators, where no Python was seen": "Work on a GPU: no operator or sample shows "
+        "who launched it.",
+        "the call that started it was not recorded": "Work on a GPU: its launch was not recorded.",
+        "of a CUDA graph whose launch is not known": "Work on a GPU: the launch of its graph was not "
+        "recorded.",
+        "DDP gradient reduction": "Adding up gradients in `DistributedDataParallel`.",
         "RPC: gradients of another process": "`torch.distributed.autograd` runs backward for another "
         "process.",
     },
@@ -69,29 +69,29 @@ VALUES: dict[str, dict[str, str]] = {
         "over": "All processors were used, and more threads of the program were ready to run.",
     },
     "problem (threads)": {
-        "oversubscription": "torch has more threads than the process may use cores, and they waited for each "
-        "other. `OMP_NUM_THREADS` usually ends it.",
-        "affinity": "torch has more threads than the affinity mask allows cores.",
+        "oversubscription": "torch has more threads than the process has cores, and they waited for each "
+        "other. Usual remedy: `OMP_NUM_THREADS`.",
+        "affinity": "torch has more threads than cores in the affinity mask.",
         "quota": "torch has more threads than the cgroup's quota allows cores.",
-        "nested": "Several threads that run Python call operators, and each of them has a team.",
-        "workers": "DataLoader workers have a team each, and waited for processors.",
-        "spinning": "Members of a team run while no operator does and their caller waits.",
-        "serial": "An operator with much of the time runs on one thread of its team.",
-        "neighbours": "Other processes had the processors: not a fault of the program.",
+        "nested": "Several Python threads call operators, and each of them has its own team.",
+        "workers": "Each DataLoader worker has its own team, and they waited for processors.",
+        "spinning": "Members of a team spin while no operator runs and their caller waits.",
+        "serial": "An operator with much of the time runs on only one thread of its team.",
+        "neighbours": "Other processes used the processors. This is not a fault of the program.",
     },
     "while the host (idle)": {
         "data loading | data": "The host waited for data, or made a batch.",
-        "compile": "torch.compile was at work.",
+        "compile": "torch.compile was active.",
         "garbage collection | collection": "Python's garbage collector ran.",
         "allocator": "`cudaMalloc`, `cudaFree`, `cudaHostAlloc` and the like.",
-        "synchronising call | sync": "The host waited for the GPU, so that nothing was queued when the GPU "
-        "was done.",
+        "synchronising call | sync": "The host waited for the GPU, so nothing was queued when the GPU "
+        "finished.",
         "pageable copy": "The same, in a copy from or to pageable memory.",
         "operators on the host | operators": "The host's part of operators.",
         "Python between launches | python": "Python code between operators.",
         "launch": "From the call until the kernel began, and other calls of CUDA.",
         "between kernels": "A short gap before work that was queued.",
-        "not known | unknown": "Nothing that was recorded tells.",
+        "not known | unknown": "The recording does not show what the host did.",
     },
     "bound by (critical-path)": {
         "operators on the host | cpu": "Operators, and calls of CUDA's API.",
@@ -112,22 +112,22 @@ VALUES: dict[str, dict[str, str]] = {
         "dispatch": "torch's other code: dispatcher, autograd, checks, the binding to Python.",
         "Python": "The interpreter.",
         "system calls | system": "System calls, except those that map memory.",
-        "perfprobe": "What recording takes.",
+        "perfprobe": "The cost of recording.",
         "other code | other": "Other libraries.",
     },
     "operator (native)": {
         "(no operator) | outside": "No operator ran.",
         "(of several operators) | several": "Time of team members while several threads ran operators: it "
-        "could be any of these.",
+        "may belong to any of them.",
     },
     "what (start-up)": {
-        "import": "An import, with all that it imports.",
-        "building models | model | building the model": "Modules and optimizers are made.",
-        "compiling | compile | torch.compile": "torch.compile was at work.",
+        "import": "An import, including everything that it imports.",
+        "building models | model | building the model": "Creating modules and optimizers.",
+        "compiling | compile | torch.compile": "torch.compile was active.",
         "first steps, beyond the median | warm-up | warm_up": "The extra time of steps marked as warm-up.",
         "waiting | waiting before the first step": "The thread did not run: a file, a lock, a sleep.",
         "waiting for child processes | children": "The thread waited for processes that it had started.",
-        "other | Python before the first step": "All else before the first step.",
+        "other | Python before the first step": "Everything else before the first step.",
     },
     "kind (steps)": {
         "training | training step": "From one optimizer step to the next.",
@@ -137,9 +137,9 @@ VALUES: dict[str, dict[str, str]] = {
     "left out (steps)": {
         "steady": "The step counts in averages.",
         "warm-up | warm_up": "One of the first steps, if they take longer.",
-        "with compiling | compiling | compile": "torch.compile was at work in it.",
+        "with compiling | compiling | compile": "torch.compile was active in it.",
         "outlier": "Far longer than the median.",
-        "cut off | cut short | cut": "The last step, which did not end with the recording.",
+        "cut off | cut short | cut": "The last step, which had not ended when the recording ended.",
         "untraced | baseline": "No operators were recorded in it, to measure what recording adds.",
     },
     "found by (steps)": {
@@ -171,15 +171,15 @@ VALUES: dict[str, dict[str, str]] = {
     },
     "waited for (waits)": {
         "an event | event": "`torch.cuda.Event.synchronize`, or a library's own.",
-        "stream for an event | stream_wait_event": "A stream waits for an event of another; the host does "
-        "not.",
-        "a stream | stream": "All work of one stream, as `.item()` and `.cpu()` wait.",
+        "stream for an event | stream_wait_event": "A stream waits for an event of another stream; the host "
+        "does not wait.",
+        "a stream | stream": "All work of one stream: `.item()`, `.cpu()`.",
         "the whole GPU | context": "All work of the GPU: `torch.cuda.synchronize`.",
         "a pageable copy | pageable_copy": "A copy from or to pageable memory blocks its caller.",
     },
     "set by (ranges)": {
-        "NVTX": "NVIDIA's interface for ranges, as `torch.cuda.nvtx` sets them.",
-        "ITT": "Intel's interface for ranges, as `torch.profiler.itt` sets them.",
+        "NVTX": "NVIDIA's interface for ranges, used by `torch.cuda.nvtx`.",
+        "ITT": "Intel's interface for ranges, used by `torch.profiler.itt`.",
         "perfprobe.range | perfprobe": "`perfprobe.range`.",
         "python": "The interpreter: garbage collections.",
         "nested": "A range within the ranges that its thread opened before.",

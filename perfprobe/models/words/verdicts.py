@@ -5,19 +5,19 @@ from __future__ import annotations
 from perfprobe.models.verdicts import MEANING as VERDICTS
 
 MODIFIERS: dict[str, str] = {
-    "pure copy": "The call only copies, at full bandwidth: only avoiding it gains time.",
+    "pure copy": "The call only copies, at full bandwidth: only avoiding the call saves time.",
     "slower with threads": "The call was faster with one thread.",
     "poorly parallel": "Threads gain little: less than 1.3x on two, less than 60 % of their number on more.",
     "serial kernel": "Only one thread worked.",
-    "one thread": "The program used one thread; the figure is the gain with all threads.",
-    "layout-bound": "With contiguous or channels-last operands the call is faster.",
-    "shape-bound": "With padded sizes the call is faster.",
+    "one thread": "The program used one thread. The figure is the speed-up with all threads.",
+    "layout-bound": "The call is faster with contiguous or channels-last operands.",
+    "shape-bound": "The call is faster with padded sizes.",
     "value-sensitive": "The time depends on the values in the tensors.",
     "denormal results": "Numbers near 0 slow it down; `torch.set_flush_denormal(True)` avoids them.",
     "nested copy_": "Much of the time is a copy inside the operator.",
-    "dtype-bound": "With a smaller dtype the call is faster. Accuracy was not compared.",
-    "fresh memory": "With memory used again in place of new memory the call is faster.",
-    "page faults": "The program's memory has more or fewer page faults than the call by itself.",
+    "dtype-bound": "The call is faster with a smaller dtype. Accuracy was not compared.",
+    "fresh memory": "The call is faster with reused memory than with new memory.",
+    "page faults": "The call has more, or fewer, page faults in the program than by itself.",
 }
 
 __all__ = ["MODIFIERS", "VERDICTS"]
