@@ -3,7 +3,7 @@
 # make lint    ruff, mypy, import layers, clang-format
 # make docs    writes the pages and the picture made from the code, then builds the guides
 # make guides  the guides as HTML in build/guides; warnings are errors
-# make examples   runs the workloads whose reports README and guides show, and inserts the reports
+# make examples   runs the workloads again and puts their reports into README and guides
 # make bench   measures what recording costs, beside torch.profiler
 # make sanitize   the native tests with the sanitizers address,undefined and then with thread
 # make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON and runs the checks that need one,

@@ -183,7 +183,7 @@ def kept_machine(task: Task) -> Machine | None:
 
 
 def with_threads(task: Task, sweep: str) -> Task:
-    """The same calls with each of these numbers of threads. sweep: numbers such as `1,2,4`.
+    """Returns the task with each call for each of these numbers of threads. sweep: numbers such as `1,2,4`.
 
     Raises:
         UsageError: these are not numbers of threads.

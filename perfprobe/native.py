@@ -267,7 +267,9 @@ def rebuild() -> str:
 
 
 def _source() -> tuple[str | None, bool]:
-    """Where perfprobe was installed from, and whether as an editable install; None if pip has no record."""
+    """Returns where perfprobe was installed from, and whether as an editable install; None if pip has no
+    record.
+    """
     recorded = _direct_url()
     url, about = str(recorded.get("url", "")), recorded.get("dir_info")
     if not url.startswith("file://") or url.endswith(".whl"):  # a wheel cannot be built again
@@ -277,7 +279,7 @@ def _source() -> tuple[str | None, bool]:
 
 
 def _direct_url() -> dict[str, Any]:
-    """What pip recorded about the source of the installation.
+    """Returns what pip recorded about the source of the installation.
 
     importlib.metadata, shlex and urllib would do it, but this runs in the program's process: they would
     be searched in its folder first.

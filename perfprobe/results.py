@@ -50,7 +50,7 @@ class Results:
         return Analysis(replace(trace, children_ran=children_ran(trace.recording, self._child_recordings)))
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
-        """Those of these findings that the recording has.
+        """Returns those of the requested findings that the recording has.
 
         Args:
             kinds: types of findings, or names of their tables.
@@ -114,11 +114,11 @@ class Results:
         )
 
     def document(self, view: View) -> dict[str, Any]:
-        """The same, ready for json.dumps."""
+        """Returns the report as a document, ready for json.dumps."""
         return self.written(view).plain()
 
     def written(self, view: View) -> Document:
-        """The same document, whose text is made a row at a time."""
+        """Returns the same document, which is written row by row."""
         from perfprobe.report.render import json
         from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 
@@ -182,7 +182,7 @@ class Results:
         return text.page(stacks_of(found, asked, Choice(view.top)), width=width, color=color)
 
     def calls_document(self, asked: str, view: View) -> dict[str, Any]:
-        """The same for JSON."""
+        """Returns the call stacks as a document, ready for json.dumps."""
         from perfprobe.report.rows.choice import Choice
         from perfprobe.report.section.call_stacks import stacks_document
         from perfprobe.tables.python import Calling

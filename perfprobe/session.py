@@ -290,7 +290,7 @@ class Session:
             self._family.attach(self._facts, self.path, self._record_forked)
 
     def _record_forked(self, path: str, parent: int) -> Callable[[], None]:
-        """In a forked child: begin its recording, and return the function that ends it."""
+        """Begin the recording of a forked child, and return the function that ends it."""
         program = {**self._program, "parent_pid": parent}
         options = Options(**self._options.of_child(forked=True))
         child = Session(program, self._folder, options, tell=self._tell, family=self._family)
@@ -305,7 +305,7 @@ def active() -> Session | None:
 
 
 def gpu_counters() -> dict[str, Any] | None:
-    """What GPUs have done so far in the recording that is being made in this process.
+    """Returns what GPUs have done so far in the recording that is being made in this process.
 
     `{"kernels": {"calls", "ns"}, "copies": {"host_to_device": {"calls", "bytes", "ns"}, ...}, "fills": ...}`.
     Work is counted about 0.25 s after it ended. At the end each number is the sum over the rows of the

@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from docs import architecture, pages
+from perfprobe.models.words import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
+# Tables with the columns of another one that is in a guide.
+ALIKE = ["paddle.userdefined"]
 STALE = f"run `{pages.COMMAND}` and commit what it writes"
 
 # How an environment variable or a build setting is read.
@@ -25,6 +28,18 @@ _READ = re.compile(
 @pytest.mark.parametrize("name", sorted(pages.pages()))
 def test_generated_pages_are_up_to_date(name: str) -> None:
     assert (ROOT / name).read_text(encoding="utf-8") == pages.pages()[name], STALE
+
+
+def test_each_made_part_of_a_page_has_both_marks() -> None:
+    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        marks = re.findall(r"^<!-- (made|end)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert marks == ["made", "end"] * (len(marks) // 2), path.name
+
+
+def test_the_columns_of_each_section_are_in_a_guide() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    shown = re.findall("<!-- made: words column: (.*) -->", text)
+    assert sorted(set(COLUMNS) - set(shown)) == ALIKE
 
 
 def test_the_picture_shows_the_present_imports() -> None:

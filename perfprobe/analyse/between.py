@@ -122,7 +122,7 @@ class BetweenOperators:
         )
 
     def _activities(self, rows: Intervals, thread: int) -> Activities:
-        """What samples of this thread show in each row of intervals."""
+        """Returns what samples of this thread show in each row of intervals."""
         before, after, samples = self._sampled.between(thread)
         frame, to_frame, _ = _places(self._trace, before, after)
         # One number for both lines. Every sample lies in an interval, so its pair of lines has a row.
@@ -132,7 +132,7 @@ class BetweenOperators:
         return self._sampled.activities(samples, group, len(rows))
 
     def _outer(self, thread: int, seen: _Thread) -> Activities:
-        """What samples show before the first operator of a thread and after its last one: two rows."""
+        """Returns two rows: what samples show before the first operator of a thread and after its last."""
         before, after = self._sampled.outside(thread, seen.first_ns, seen.end_ns)
         group = np.repeat(np.arange(2), [len(before), len(after)])
         return self._sampled.activities(np.append(before, after), group, 2)
@@ -206,7 +206,7 @@ def _places(trace: Trace, before: Int32, after: Int32) -> tuple[Int32, Int32, In
 
 
 def _is_own(trace: Trace) -> Mask:
-    """Which stacks end at the line shown for them. The others end in code that this line called."""
+    """Returns which stacks end at the line shown for them. The others end in code that this line called."""
     frames, shown, actual = trace.recording[Frames], trace.sites.frame, trace.recording[Stacks].frame
     same = (shown >= 0) & (actual >= 0)
     for column in (frames.file, frames.line, frames.function):
@@ -215,7 +215,7 @@ def _is_own(trace: Trace) -> Mask:
 
 
 def _is_same_call(trace: Trace, left: Int32, right: Int32) -> Mask:
-    """Which pairs of stacks may be one call that moved on to another line. Both have the same caller."""
+    """Returns which pairs of stacks, with the same caller, may be one call that moved on to another line."""
     frames, stacks = trace.recording[Frames], trace.recording[Stacks]
     same = (left >= 0) & (right >= 0)
     module = np.append(stacks.module, _NONE)

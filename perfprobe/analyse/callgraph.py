@@ -114,7 +114,7 @@ def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
 
 
 def _beside_main(trace: Trace, thread: Int32) -> Mask:
-    """Which rows are of a thread other than the main one; none if the main thread is not known."""
+    """Returns which rows are of a thread other than the main one; none if the main thread is not known."""
     is_main = trace.recording.main_thread()
     return ~is_main[thread] if bool(is_main.any()) else np.zeros(len(thread), np.bool_)
 
@@ -150,7 +150,9 @@ def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_o
 
 
 def _passed_over(calling: Calling, function: Int32) -> Mask:
-    """Which functions are on stacks but never shown. One more entry at the end stands for no function."""
+    """Returns which functions are on stacks but never shown. One more entry at the end stands for no
+    function.
+    """
     found = np.zeros(len(calling.python.code) + 1, np.bool_)
     found[calling.python.of_stack] = True
     found[function] = False
@@ -159,7 +161,7 @@ def _passed_over(calling: Calling, function: Int32) -> Mask:
 
 
 def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], passed_over: Mask) -> Int64:
-    """How often each caller called its callee; -1 if not known.
+    """Returns how often each caller called its callee; -1 if not known.
 
     If a function that is left out made some of the calls, the count is known only if the callee has a
     single caller on stacks: then it is the callee's own count.

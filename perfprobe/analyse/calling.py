@@ -52,7 +52,7 @@ class CallingStructure:
 
 
 def leave_out(trace: Trace, calling: Calling, functions: Mask) -> Calling:
-    """The same without some functions.
+    """Returns the calls without some functions.
 
     What they called then counts as called by their callers, if stacks show it. Their own time counts as
     their caller's. cProfile's counts of calls to and from them are left out.

@@ -51,7 +51,7 @@ def counted_graph(trace: Trace, calling: Calling, *, unfolded: bool) -> CallGrap
 
 
 def _imports(trace: Trace, calling: Calling) -> Mask:
-    """Which functions belong to importing: the import machinery, and the modules of libraries."""
+    """Returns which functions belong to importing: the import machinery, and the modules of libraries."""
     strings, code = trace.recording[Strings], calling.python.code
     names = [strings[function] for function in code.function.tolist()]
     is_module = np.array([name == "<module>" for name in names], np.bool_) & (code.origin != Origin.USER)
@@ -61,7 +61,9 @@ def _imports(trace: Trace, calling: Calling) -> Mask:
 
 
 def _reached(calling: Calling, imports: Mask) -> Mask:
-    """Which functions are reached, without imports, from the user's functions and those nothing called."""
+    """Returns which functions are reached, without imports, from the user's functions and those nothing
+    called.
+    """
     calls = calling.calls
     called = np.zeros(len(imports) + 1, np.bool_)
     called[calls.callee[calls.caller >= 0]] = True

@@ -44,7 +44,9 @@ def _device(recording: Recording, device: int, readings: DeviceReadings, steps: 
 
 
 def _at_step_ends(readings: DeviceReadings, steps: Moments) -> tuple[Int64, Int64]:
-    """What was held when steps that count ended, by the last reading in each; and which steps these are."""
+    """Returns what was held when steps that count ended, by the last reading in each; and which steps these
+    are.
+    """
     counted = np.flatnonzero(steps.counts)
     start_ns, end_ns = steps.steps.start_ns[counted], steps.steps.end_ns[counted]
     last = np.searchsorted(readings.time_ns, end_ns, side="right") - 1

@@ -101,7 +101,7 @@ def timed(*tables: Kernels | Copies) -> tuple[Int64, Int64]:
 
 
 def _open_ns(*tables: Kernels | Copies) -> int:
-    """How long at least one row was running, in ns; -1 if there are rows, but none has times."""
+    """Returns how long at least one row was running, in ns; -1 if there are rows, but none has times."""
     start_ns, end_ns = timed(*tables)
     return union_ns(start_ns, end_ns) if len(start_ns) or not any(map(len, tables)) else -1
 
@@ -116,7 +116,7 @@ def union_ns(start_ns: Int64, end_ns: Int64) -> int:
 
 
 def duration_ns(rows: Kernels | Copies | GpuWaits | ApiCalls) -> Int64:
-    """How long each row took, in ns; -1 if it has no times."""
+    """Returns how long each row took, in ns; -1 if it has no times."""
     timed = (rows.start_ns >= 0) & (rows.end_ns >= rows.start_ns)
     return np.where(timed, rows.end_ns - rows.start_ns, -1)
 
@@ -136,7 +136,7 @@ def _step(steps: Steps, time_ns: Int64) -> Int64:
 
 
 def _counts(rows: Kernels | Copies | GpuWaits, step: Int64, steps: int) -> tuple[Int64, Int64]:
-    """How many rows each step has, and their time in ns, -1 if none of them has times."""
+    """Returns how many rows each step has, and their time in ns, -1 if none of them has times."""
     took_ns = duration_ns(rows)
     count = np.bincount(step, minlength=steps).astype(np.int64)
     known = np.bincount(step[took_ns >= 0], minlength=steps)

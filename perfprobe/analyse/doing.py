@@ -78,7 +78,7 @@ class SampledIntervals:
         return found.rows[found.time_ns < first_ns], found.rows[found.time_ns > last_ns]
 
     def activities(self, samples: Rows, group: Rows, groups: int) -> Activities:
-        """What each group of samples shows for most of its time.
+        """Returns what each group of samples shows for most of its time.
 
         Args:
             samples: rows of samples.
@@ -112,7 +112,9 @@ class SampledIntervals:
         return self._samples.end_ns[samples] - self._samples.start_ns[samples]
 
     def _doing(self, samples: Rows, imported: ImportStacks, python: PythonCode) -> tuple[Int32, Int32]:
-        """What each sample shows, and of which import (a stack) or in which function (a row of `Code`)."""
+        """Returns what each sample shows, and of which import (a stack) or in which function (a row of
+        `Code`).
+        """
         stack = self._samples.stack[samples]
         cpu_ns, time_ns = self._samples.cpu_ns[samples], self._time_ns(samples)
         waits = stood_still(self._trace.recording, cpu_ns, time_ns)

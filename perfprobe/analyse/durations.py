@@ -62,7 +62,7 @@ def binned(duration_ns: Int64, order: Rows, first: Rows) -> DurationBins:
 
 
 def _counted(group: Rows, duration_ns: Int64) -> DurationBins:
-    """The same by counting instead of sorting, for few groups and many calls."""
+    """Counts instead of sorting, which is faster for few groups and many calls."""
     code = (group << _BIN_BITS) | _bins_of(duration_ns)
     calls = np.bincount(code)
     found = np.flatnonzero(calls)
@@ -111,7 +111,7 @@ def fewer(bins: DurationBins) -> DurationBins:
 
 
 def error(bins: DurationBins) -> Int64:
-    """How far a quantile of each row may be from the true value, in millionths of it."""
+    """Returns how far a quantile of each row may be from the true value, in millionths of it."""
     return np.asarray(_MILLION >> _OCTAVE_BITS << bins.coarser[first_of_each(bins.row)].astype(np.int64))
 
 
@@ -152,7 +152,7 @@ class LongCalls(NamedTuple):
 
 
 def long_calls(bins: DurationBins, *, disturbed: bool) -> LongCalls:
-    """Which rows are dominated by outliers, or by calls during which the thread may not have run.
+    """Returns which rows are dominated by outliers, or by calls during which the thread may not have run.
 
     Each outlier takes more than three times the usual time, and all together take more than a quarter of the
     row's time. They are few: at most two, or one in ten. If threads waited for a processor there may be more

@@ -66,7 +66,7 @@ class _Spans:
 
     @property
     def total_ns(self) -> int:
-        """Its length."""
+        """The total length of the intervals, in ns."""
         return int((self.end_ns - self.start_ns).sum())
 
     def meets(self, other: _Spans) -> bool:
@@ -74,13 +74,13 @@ class _Spans:
         return self.common_ns(other.start_ns, other.end_ns) > 0
 
     def common_ns(self, start_ns: Int64, end_ns: Int64) -> int:
-        """How long these intervals are within it, in total."""
+        """Returns how long these intervals are within it, in total."""
         if len(self.start_ns) == 0:
             return 0
         return int((self._before(end_ns) - self._before(start_ns)).sum())
 
     def _before(self, time_ns: Int64) -> Int64:
-        """How much of it had passed at each time."""
+        """Returns how much of it had passed at each time."""
         lengths = np.append(0, np.cumsum(self.end_ns - self.start_ns))
         place = np.searchsorted(self.start_ns, time_ns, side="right") - 1
         inside = np.minimum(time_ns, self.end_ns[place]) - self.start_ns[place]
@@ -144,7 +144,7 @@ def _most_gain_ns(waited: Mapping[str, int], span_ns: int, busy_ns: int, number:
 
 
 def _in_dataset(dataset_ns: int, workers: Workers, parts: Mapping[int, Parts]) -> dict[str, Any]:
-    """Where the dataset's time goes, by the samples of workers recorded in detail.
+    """Returns where the dataset's time goes, by the samples of workers recorded in detail.
 
     -1 and empty texts if there are fewer than FEWEST_LOOKS samples.
     """
@@ -172,7 +172,7 @@ def _cores_used(trace: Trace, workers: Workers, spans: _Spans) -> float | None:
 
 
 def _cores(recording: Recording) -> float | None:
-    """How many cores the program may use: those allowed, or the limit of its cgroup if that is less."""
+    """Returns the number of cores that the program may use: the smaller of mask and cgroup limit."""
     found = [recording.number("host", name) for name in ("cores_allowed", "cgroup_cores")]
     return min((float(number) for number in found if number is not None), default=None)
 

@@ -197,7 +197,7 @@ class Analysis:
         self._losses: Losses | None = None
 
     def find(self, kinds: Iterable[type | str], asked: Asked = _AS_IT_IS) -> Findings:
-        """These findings and those they need, with totals and losses of the operators.
+        """Returns these findings and those they need, with totals and losses of the operators.
 
         Args:
             kinds: types of findings, or names of tables.
@@ -261,7 +261,7 @@ def read(trace: Trace, watchers: Iterable[Watcher], with_memory: bool = True) ->
 
 
 def _with_needs(kinds: Iterable[type]) -> Iterator[type]:
-    """Each finding after those that it needs."""
+    """Returns the findings in an order in which each comes after those that it needs."""
     for kind in kinds:
         yield from _with_needs(PASSES[kind].needs)
         yield kind

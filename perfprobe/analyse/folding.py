@@ -61,7 +61,9 @@ def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
 
 
 def _within_import(trace: Trace, calling: Calling) -> Mask:
-    """Which stacks are inside the import of a library's module. The stack of that module itself is not."""
+    """Returns which stacks are inside the import of a library's module. The stack of that module itself is
+    not.
+    """
     strings, code, of_stack = trace.recording[Strings], calling.python.code, calling.python.of_stack[:-1]
     above = np.append(of_stack, np.int32(-1))[trace.recording[Stacks].parent]
     is_user = np.append(code.origin == Origin.USER, False)
@@ -75,7 +77,7 @@ def _within_import(trace: Trace, calling: Calling) -> Mask:
 
 
 def in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
-    """Which functions are in files whose names begin with one of these."""
+    """Returns which functions are in files whose names begin with one of these."""
     strings, files = trace.recording[Strings], calling.python.code.file
     chosen = [file for file in distinct(files).tolist() if strings[file].startswith(starts)]
     return np.isin(files, chosen)
@@ -101,7 +103,9 @@ def _is_dispatch(function: str, file: str) -> bool:
 
 
 def _passes_on(calling: Calling, parent: Int32) -> Mask:
-    """Which functions only pass calls on: few operators take nearly all time, and no user function runs."""
+    """Returns which functions only pass calls on: few operators take nearly all time, and no user function
+    runs.
+    """
     code, of_stack = calling.python.code, calling.python.of_stack[:-1].tolist()
     is_user = [origin == Origin.USER for origin in code.origin.tolist()]
     of_stacks = _forward_times(calling.sites)

@@ -142,7 +142,7 @@ class FunctionTimes:
 
 
 def _idle(trace: Trace, sampled: SampledStacks) -> Mask:
-    """Which rows are of an idle thread other than the main one."""
+    """Returns which rows are of an idle thread other than the main one."""
     main = trace.recording.main_thread()[sampled.thread]
     return np.asarray(~main & stood_still(trace.recording, sampled.cpu_ns, sampled.time_ns))
 

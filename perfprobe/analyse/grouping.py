@@ -81,7 +81,7 @@ def sort_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
 
 
 def group_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
-    """As `sort_by_keys`, but the groups come in any order. With few groups it is many times faster."""
+    """Like `sort_by_keys`, but with groups in any order. This is many times faster for few groups."""
     codes = _codes(keys)
     for multiplier in _MULTIPLIERS:
         hashed = _hashed(codes, multiplier)
@@ -95,7 +95,7 @@ def group_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
 
 
 def group_in_runs(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
-    """As `group_by_keys`, but one group may come as several, which the caller must merge later."""
+    """Like `group_by_keys`, but a group may be split into several, which the caller must merge."""
     codes = _codes(keys)
     order = np.argsort(_hashed(codes, _MULTIPLIERS[0]), kind="stable")  # a radix sort, as above
     return order, first_of_each(codes[order])

@@ -31,7 +31,7 @@ def hot_modules(trace: Trace, rows: Sums, lines: HotLines, library: LibraryLines
 
 
 def _on_line(trace: Trace, frames: Int32, frame: int) -> Mask:
-    """Which frames are on the same line as this one, in any function."""
+    """Returns which frames are on the same line as this one, in any function."""
     known = trace.recording[Frames]
     same = (known.file == known.file[frame]) & (known.line == known.line[frame])
     return np.append(same, False)[frames]

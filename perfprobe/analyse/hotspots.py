@@ -195,7 +195,7 @@ def _report_rows(batch: LinkedOperators, group: str, focus: Focus | None) -> tup
 
 
 def _nested(batch: LinkedOperators, order: Rows, first: Rows) -> Mask:
-    """Which rows, in sorted order, run inside a later row of their group.
+    """Returns which rows, in sorted order, run inside a later row of their group.
 
     Rows of a group are ordered by their ends. If a row contains any other, it contains the one directly
     before it. So a group in which no row contains its predecessor has no nested rows.

@@ -12,7 +12,7 @@ from perfprobe.tables.findings import ModuleParts, Sums
 
 
 def module_parts(rows: Sums, row_of: Rows) -> tuple[ModuleParts, Rows]:
-    """What each module adds to the merged rows, and the place where each row's modules begin.
+    """Returns what each module adds to the merged rows, and the place where each row's modules begin.
 
     row_of: the merged row of each row.
     """

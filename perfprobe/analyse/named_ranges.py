@@ -55,7 +55,7 @@ def _own_kinds(ranges: Ranges) -> npt.NDArray[np.int8]:
 
 
 def _ends(ranges: Ranges, last_ns: int | None) -> Int64:
-    """When each ended; open ones end with the recording. -1 for marks, and if the end is not known."""
+    """Returns the end of each; open ranges end with the recording. -1 for marks, or if it is not known."""
     end_ns = np.where(ranges.end_ns >= 0, ranges.end_ns, -1 if last_ns is None else last_ns)
     known = (end_ns >= ranges.start_ns) & (ranges.kind != RangeKind.MARK)
     return np.where(known, end_ns, -1)
@@ -94,7 +94,9 @@ def _times(ranges: Ranges, end_ns: Int64, order: Rows, first: Rows) -> dict[str,
 
 
 def _added_ns(ranges: Ranges, end_ns: Int64, group: Rows) -> Int64:
-    """What each range adds to the time of its group: the part not covered by earlier ones on its thread."""
+    """Returns what each range adds to the time of its group: the part not covered by earlier ones on its
+    thread.
+    """
     thread = np.where(ranges.kind == RangeKind.NESTED, ranges.thread, -1)
     part = group_of(*sort_by_keys([group, thread]))
     order = np.lexsort((ranges.start_ns, part))

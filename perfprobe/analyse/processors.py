@@ -85,7 +85,7 @@ def _since(sums_ns: Int64) -> Int64:
 
 
 def _most_own_waiting(found: Changes, made: dict[str, Int64]) -> Int64:
-    """How long threads can have waited at most because of their own program, in each window.
+    """Returns how long threads can have waited at most because of their own program, in each window.
 
     A thread waits for other threads and child processes at most as long as these ran, and for the quota at
     most as long as the program was throttled.
@@ -168,7 +168,7 @@ def _total(column: Int64) -> int | None:
 
 
 def _missing_readings(recording: Recording, quota: float | None) -> tuple[Lack, ...]:
-    """What the kernel did not provide, each with the recorded reason."""
+    """Returns what the kernel did not provide, each with the recorded reason."""
     found = []
     for what, (name, file) in _FILES.items():
         table = recording[ThreadTimes if what == "waiting" else ProcessorTimes]

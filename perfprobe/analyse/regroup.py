@@ -54,7 +54,7 @@ def merge_rows(
 
 
 def row_count(rows: Sums, group: str) -> tuple[int, int]:
-    """How many rows of operators and how many of ranges a report has."""
+    """Returns how many rows of operators and how many of ranges a report has."""
     if len(rows) == 0:
         return 0, 0
     keys = keep_keys(rows, group)
@@ -75,7 +75,7 @@ def _calls(bins: DurationBins, *, disturbed: bool) -> dict[str, npt.NDArray[Any]
 
 
 def _contents(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
-    """How many different operators, signatures and lines each group has, and its self time by phase."""
+    """Returns the numbers of operators, signatures and lines of each group, and its self time by phase."""
     row_of = group_of(order, first)
     counted = {
         name: _distinct(row_of, [getattr(rows, key) for key in keys]) for name, keys in _COUNTED.items()

@@ -39,7 +39,7 @@ def sequences(trace: Trace) -> Sequences | None:
 
 
 def _is_short(trace: Trace, work: Work, links: GpuLinks, call_ns: Int64) -> Mask:
-    """Which work is a kernel, not of a CUDA graph, that ran shorter than the call that launched it."""
+    """Returns which work is a short kernel: shorter than its launching call, and not of a CUDA graph."""
     kernels = trace.recording[Kernels]
     found = (work.kind == COMPUTE) & (work.row < len(kernels)) & (work.call >= 0)
     found &= (call_ns <= LONG_CALL_NS) & (work.end_ns - work.start_ns < call_ns)
@@ -48,7 +48,9 @@ def _is_short(trace: Trace, work: Work, links: GpuLinks, call_ns: Int64) -> Mask
 
 
 def _runs(work: Work, links: GpuLinks, is_short: Mask) -> tuple[Rows, Rows]:
-    """Where runs of short kernels of one stream, line and module begin, and how many kernels they have."""
+    """Returns where runs of short kernels of one stream, line and module begin, and how many kernels they
+    have.
+    """
     sites = links.sites
     same = is_short[1:] & is_short[:-1]
     for values in (work.device, work.stream):

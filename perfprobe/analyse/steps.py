@@ -96,7 +96,7 @@ class StepWatch:
         )
 
     def _first_ns(self, kept: Sequence[Kept]) -> int | None:
-        """When the first step or evaluation of the leading loop's thread began; None without steps."""
+        """Returns the start of the first step or evaluation of the leading loop; None without steps."""
         return min((span.start_ns for span in kept[0].spans), default=None) if kept else None
 
     def _before(self, kept: Sequence[Kept], until_ns: int | None) -> StartUp:
@@ -127,7 +127,7 @@ def _kind(span: Span, *, trains: bool) -> StepKind:
 
 
 def _beyond(loop_rows: Loops, steps: Steps, per_step: StepPhases) -> StartUp:
-    """How much longer warm-up steps took than the median step, and the time of compiling in steps."""
+    """Returns how much longer warm-up steps took than the median step, and the time of compiling in steps."""
     if len(loop_rows) == 0:
         return StartUp.empty()
     own = np.flatnonzero((steps.loop == 0) & (steps.mark == StepMark.WARM_UP))

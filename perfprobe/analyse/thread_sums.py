@@ -22,7 +22,7 @@ def thread_sums(trace: Trace, python: PythonCode, sampled: SampledStacks) -> Thr
 
 
 def counts_end_ns(trace: Trace) -> int | None:
-    """When cProfile stopped counting, None if it counted to the end of the program.
+    """Returns when cProfile stopped counting, None if it counted to the end of the program.
 
     In a killed program it is when the counts were last written.
     """

@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(trace: Trace) -> Parts:
-    """Where the time in the dataset is spent. trace: that of the worker's own recording."""
+    """Returns where the time in the dataset is spent. trace: that of the worker's own recording."""
     recording = trace.recording
     samples, stacks = recording[Samples], recording[Stacks]
     if len(samples) == 0 or len(stacks) == 0:
@@ -74,7 +74,7 @@ def _by_line(trace: Trace, frame: Int32, time_ns: Int64) -> dict[Line, int]:
 
 
 def pinned_ns(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:
-    """How long threads of the main process pinned memory in these intervals, in ns; -1 if none did."""
+    """Returns how long the main process pinned memory in these intervals, in ns; -1 if it never did."""
     recording = trace.recording
     samples, stacks = recording[Samples], recording[Stacks]
     if len(samples) == 0 or len(stacks) == 0:
@@ -93,7 +93,7 @@ def pinned_ns(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:
 
 
 def _under(recording: Recording, function: str) -> Mask:
-    """Which stacks contain this function of torch's file for pinning."""
+    """Returns which stacks contain this function of torch's file for pinning."""
     marked = _marked(recording, lambda file, name: file.endswith(_PIN) and name == function)
     return nearest(recording[Stacks].parent, marked) >= 0
 

@@ -57,7 +57,7 @@ class WrapperWatch:
 
 
 def _within_another(spans: WrapperSpans) -> Mask:
-    """Which spans are inside an earlier one of the same thread and kind."""
+    """Returns which spans are inside an earlier one of the same thread and kind."""
     found = np.zeros(len(spans), np.bool_)
     for chosen in _kinds(spans):
         ends_ns = np.maximum.accumulate(spans.end_ns[chosen])

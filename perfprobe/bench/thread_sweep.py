@@ -28,7 +28,7 @@ def numbers(text: str) -> tuple[int, ...]:
 def with_each(
     calls: Sequence[tuple[Wanted, Seen | None]], threads: Sequence[int]
 ) -> tuple[tuple[Wanted, Seen | None], ...]:
-    """Each call with each of these numbers of threads."""
+    """Returns each call with each of these numbers of threads."""
     return tuple((replace(wanted, threads=number), seen) for wanted, seen in calls for number in threads)
 
 

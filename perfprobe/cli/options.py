@@ -51,12 +51,12 @@ class Parser(argparse.ArgumentParser):
         return {name for action in self._actions if action.nargs is None for name in action.option_strings}
 
     def _may_follow(self) -> dict[str, set[str]]:
-        """By option, the words that it takes if it may also stand alone; also words of earlier versions."""
+        """Returns, for options that may stand alone, the words they take, with those of earlier versions."""
         found = [one for one in self.declared.values() if one.alone is not None]
         return {one.flag: {*one.values, *one.gone} for one in found}
 
     def split(self, words: Sequence[str], last: tuple[str, ...]) -> int:
-        """How many words are perfprobe's: those before the first plain word, `--`, or one of `last`."""
+        """Returns the number of words for perfprobe: up to the first plain word, `--`, or one of `last`."""
         valued, may_follow = self._valued(), self._may_follow()
         place = 0
         while place < len(words):

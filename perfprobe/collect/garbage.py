@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class GarbageCollections(Collector):
-    """Its rows are ranges, so it must start after the collector of ranges."""
+    """Records garbage collections as ranges, so it must start after the collector of ranges."""
 
     name = "garbage collections"
 

@@ -50,7 +50,7 @@ _LOSSES = {
     ),
     "malformed": ("GPU records that could not be read", "report this with the version of CUPTI"),
     "beyond_limits": ("GPU records beyond the limits of names, launches and threads", ""),
-    "unread_names": ("kernels whose name could not be read", ""),
+    "unread_names": ("kernels with unreadable names", ""),
     "unresumed": (
         "windows of steps in which CUPTI refused kinds of records that it had allowed before",
         "report this with the version of CUPTI",

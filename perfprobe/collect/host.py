@@ -223,14 +223,14 @@ def _ancestors(path: str) -> list[str]:
 
 
 def _physical_cores(root: str) -> int | None:
-    """Returns the number of physical cores of the allowed processors, None if the kernel does not tell."""
+    """Returns the number of physical cores of the allowed processors, None if not known."""
     folder = f"{root}/sys/devices/system/cpu"
     found = {_text(f"{folder}/cpu{at}/topology/thread_siblings_list") for at in os.sched_getaffinity(0)}
     return None if None in found or not found else len(found)
 
 
 def _numa_nodes(root: str) -> int | None:
-    """Returns the number of NUMA nodes of the allowed processors, None if the kernel does not tell."""
+    """Returns the number of NUMA nodes of the allowed processors, None if not known."""
     folder, allowed = f"{root}/sys/devices/system/node", os.sched_getaffinity(0)
     try:
         nodes = [name for name in os.listdir(folder) if name.startswith("node")]

@@ -99,7 +99,7 @@ class StepFinder(Collector):
         reason = "operators of ordinary steps: only sums are kept (--keep slow)"
         self._facts.loss(self.name, reason, ordinary, "nothing to do")
         if figures["unkept"]:
-            reason = "slow steps of which only sums are kept: rows for a day would take more than 200 MB"
+            reason = "slow steps kept only as sums: rows for a day would take more than 200 MB"
             self._facts.loss(self.name, reason, figures["unkept"], "nothing to do")
         if figures["partial"]:
             reason = "slow steps larger than the buffer: only their last operators are kept"

@@ -22,7 +22,7 @@ def native_code() -> Part:
 
 
 def counters() -> Part:
-    """Which events `--counters` counts, and what would allow the others."""
+    """Returns which events `--counters` counts, and what would allow the others."""
     try:
         core = native.core()
         events, traffic = core.counter_events_allowed(), core.memory_traffic_refused()

@@ -1,4 +1,4 @@
-"""Rows of memory in the order of time, from blocks of which each has the rows of one thread."""
+"""Sorts rows of memory by time. Each recorded block has the rows of one thread."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import numpy as np
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.memory import MemoryBlocks, MemoryRows
 
-FEWEST_ROWS = 131_072  # of a stretch of time, if there are as many
+FEWEST_ROWS = 131_072  # in a stretch of time, except the last one
 FOREVER_NS = 2**62
 
 
 def in_order(blocks: MemoryBlocks, fewest: Callable[[], int]) -> Iterator[tuple[MemoryRows, int]]:
-    """Yields the rows of stretches of time, sorted, with the end of each; equal times are in one stretch.
+    """Yields stretches of time: sorted rows, and the end of the stretch. Equal times are in one stretch.
 
-    Blocks of threads that run at once overlap, so a stretch ends where the next block that has not been read
-    begins. fewest: how many rows the next stretch should have.
+    Blocks of threads that run at the same time overlap, so a stretch ends where the next unread block begins.
+    fewest: returns the smallest number of rows for the next stretch.
     """
     order = np.argsort(blocks.first_ns, kind="stable")
     begin_ns = np.append(blocks.first_ns[order], FOREVER_NS)
@@ -36,7 +36,7 @@ def in_order(blocks: MemoryBlocks, fewest: Callable[[], int]) -> Iterator[tuple[
 
 
 def _split(waiting: dict[int, MemoryRows], until_ns: int) -> tuple[MemoryRows, dict[int, MemoryRows]]:
-    """The rows before a time, in order, and the others by block. Equal times keep the order of the file."""
+    """Returns the rows before a time, sorted, and the others by block. Equal times keep the file's order."""
     before, after = [], {}
     for number in sorted(waiting):
         rows = waiting[number]

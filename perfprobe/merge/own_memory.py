@@ -1,4 +1,4 @@
-"""What each operator itself allocated and freed: within its time on its thread, in none of its children."""
+"""Memory that each operator itself allocated and freed: on its thread, within its time, not in a child."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class OwnMemory:
         self._waiting = Waiting()
 
     def columns(self, rows: Operators) -> dict[str, Int64]:
-        """`allocated_bytes` and `freed_bytes` of rows that are grouped by thread."""
+        """Returns `allocated_bytes` and `freed_bytes` of the rows, which are grouped by thread."""
         self._read(int(rows.end_ns.max()))
         found = {name: np.zeros(len(rows), np.int64) for name in ("allocated_bytes", "freed_bytes")}
         for thread, own in each_thread(rows.thread):

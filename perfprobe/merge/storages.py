@@ -1,8 +1,8 @@
-"""Pairs allocations with frees: each storage with its beginning and end, in stretches of time.
+"""Pairs allocations with frees, so that each storage has a start and an end. Works in stretches of time.
 
-Addresses are reused, so rows are paired by address and time: a free ends the allocation before it. The free
-of a storage that is older than the recording has none before it, and is left out. Only the storages that are
-alive are kept from one stretch to the next.
+Addresses are reused, so rows are paired by address and time: a free ends the last allocation before it. The
+free of a storage that is older than the recording has no allocation, and is left out. From one stretch to the
+next, only storages that are still alive are kept.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _LARGEST_BYTES = 1 << 46  # larger sizes are damaged, and a few of them would ma
 class PairedRows:
     """Yields the stretches.
 
-    lost: frees that are missing. strays: rows with invalid references. older_bytes: size of parameters and
-    buffers found that no row allocated. All are known once the last stretch has been read.
+    lost: number of missing frees. strays: number of rows with invalid references. older_bytes: size of
+    parameters and buffers without an allocation. They are complete after the last stretch.
     """
 
     recording: Recording
@@ -58,7 +58,7 @@ class PairedRows:
         return MemoryRows(**{**rows.columns(), "thread": thread, "stack": stack})
 
     def _paired(self, rows: MemoryRows) -> tuple[NumberedStorages, NumberedStorages]:
-        """The storages that begin, and those that end, in rows sorted by time."""
+        """Returns the storages that begin, and those that end, in rows sorted by time."""
         begins = np.flatnonzero(rows.event == MemoryEvent.ALLOCATED)
         begins = begins[np.lexsort((rows.storage[begins], rows.time_ns[begins]))]
         begun = _begun(rows.take(begins), self._begun)
@@ -77,7 +77,9 @@ class PairedRows:
         return begun, ended.take(np.argsort(ended.end_ns, kind="stable"))
 
     def _ends(self, known: NumberedStorages, place: Rows, rows: MemoryRows) -> tuple[Int64, Int32]:
-        """When each storage ended and by which thread, -1 for neither. place: of its row; -1 if earlier."""
+        """Returns when each storage ended and by which thread, -1 for neither. place: of its row; -1 if
+        earlier.
+        """
         frees = np.flatnonzero(rows.event == MemoryEvent.FREED)
         storage = np.append(known.storage, rows.storage[frees])
         order = np.lexsort((np.append(place, frees), storage))
@@ -94,7 +96,7 @@ class PairedRows:
         return end_ns, freed_thread
 
     def _named(self, known: NumberedStorages, end_ns: Int64, rows: MemoryRows) -> Int8:
-        """What each storage was found to hold."""
+        """Returns the contents of each storage, such as a parameter, as far as they were recorded."""
         is_name = (rows.event != MemoryEvent.ALLOCATED) & (rows.event != MemoryEvent.FREED)
         named = known.named.copy()
         if not bool(is_name.any()):
@@ -130,7 +132,7 @@ def _begun(rows: MemoryRows, first: int) -> NumberedStorages:
 
 
 def _last_before(known: NumberedStorages, names: MemoryRows) -> Rows:
-    """For each name the last allocation of its storage until then, -1 for none."""
+    """Returns for each name the last allocation of its storage before it, -1 for none."""
     storage = np.append(known.storage, names.storage)
     time_ns = np.append(known.start_ns, names.time_ns)
     is_name = np.arange(len(storage)) >= len(known)

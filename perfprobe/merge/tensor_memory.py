@@ -1,4 +1,4 @@
-"""What must be known of memory before storages are summed: the peak, the moments of a timeline, losses."""
+"""Figures of memory that must be known before storages are summed: peak, moments of a timeline, losses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_MOMENTS = 1000
 
 
 def tensor_memory(recording: Recording) -> tuple[TensorMemory | None, tuple[Losses, ...]]:
-    """Returns the memory, and what was lost of it; None where none was recorded."""
+    """Returns the memory and its losses; None if no memory was recorded."""
     blocks = recording.memory
     if blocks is None:
         return None, ()
@@ -43,7 +43,7 @@ def tensor_memory(recording: Recording) -> tuple[TensorMemory | None, tuple[Loss
 
 @dataclass
 class Course:
-    """What is held after each change: the peak, and the highest moment of each of equal stretches of time."""
+    """The bytes held after each change: their peak, and the highest moment in each of equal stretches."""
 
     blocks: MemoryBlocks
     allocations: int = 0
@@ -56,7 +56,7 @@ class Course:
     _begin_ns: int | None = None
 
     def add(self, changes: MemoryChanges) -> None:
-        """The next changes. Frees of a moment come before its allocations."""
+        """Adds the next changes. Frees count before allocations of the same moment."""
         begun, ended = changes.begun, changes.ended.take(changes.ended.end_ns >= 0)
         self.allocations += len(begun)
         self.allocated_bytes += int(begun.size_bytes.sum())
@@ -84,5 +84,5 @@ class Course:
         self._highest[stretch[own]], self._highest_ns[stretch[own]] = held_bytes[own], time_ns[own]
 
     def moments_ns(self) -> Int64:
-        """The moments, by time."""
+        """Returns the moments, by time."""
         return np.asarray(self._highest_ns[self._highest_ns >= 0])

@@ -97,7 +97,7 @@ def torch_name(short: str) -> str:
 
 
 def kineto_name(short: str) -> str | None:
-    """What Kineto calls a signature's dtype: `float` for f32; None where that is not known."""
+    """Returns what Kineto calls a signature's dtype: `float` for f32; None where that is not known."""
     return _FOR_KINETO.get(torch_name(short))
 
 

@@ -1,4 +1,4 @@
-"""Which operator each allocation and each free is in, while both are read in stretches of time."""
+"""Finds the operator around each allocation and each free, while both are read in stretches of time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Feed:
         self._until_ns = -1
 
     def until(self, time_ns: int) -> list[MemoryChanges]:
-        """The changes since the last call, at least those at or before this time."""
+        """Returns the changes since the last call: at least all at or before this time."""
         found = []
         while self._until_ns <= time_ns:
             changes = next(self._changes, None)
@@ -34,13 +34,13 @@ class Feed:
 
 
 class Waiting:
-    """Allocations and frees of each thread, by time, until it is known which operator they are in."""
+    """Keeps the allocations and frees of each thread, by time, until their operator is known."""
 
     def __init__(self) -> None:
         self._of: dict[int, Columns] = {}
 
     def add(self, thread: Int32, columns: Columns) -> None:
-        """Later ones than before. columns: one is `time_ns`, by which they are sorted."""
+        """Adds events that are later than all before. columns: one of them is `time_ns`."""
         for number, rows in each_thread(thread):
             rows = rows[np.argsort(columns["time_ns"][rows], kind="stable")]  # noqa: PLW2901 (sorted)
             own = {name: values[rows] for name, values in columns.items()}
@@ -50,11 +50,11 @@ class Waiting:
             self._of[number] = own
 
     def of(self, thread: int) -> Columns | None:
-        """Those of a thread; None if there are none."""
+        """Returns the events of a thread; None if it has none."""
         return self._of.get(thread)
 
     def take(self, thread: int, is_known: Mask) -> Columns:
-        """Returns those of a thread that are known now, and keeps the others."""
+        """Removes the events of a thread with a known operator, and returns them."""
         own = self._of[thread]
         if bool(is_known.all()):
             return self._of.pop(thread)
@@ -62,14 +62,14 @@ class Waiting:
         return {name: values[is_known] for name, values in own.items()}
 
     def threads(self) -> list[int]:
-        """The threads that have any."""
+        """Returns the threads with events."""
         return list(self._of)
 
 
 def deepest(time_ns: Int64, start_ns: Int64, end_ns: Int64, depth: Int32) -> Rows:
-    """For each of these times, which are sorted, the deepest row that contains it; -1 for none.
+    """Returns the deepest row that contains each of these sorted times; -1 for none.
 
-    The rows are operators of one thread: those of equal depth do not overlap.
+    The rows are operators of one thread, so rows of equal depth do not overlap.
     """
     found = np.full(len(time_ns), -1, np.intp)
     first = np.searchsorted(time_ns, start_ns, side="left")
@@ -88,6 +88,6 @@ def deepest(time_ns: Int64, start_ns: Int64, end_ns: Int64, depth: Int32) -> Row
 
 
 def over_ns(end_ns: Int64, depth: Int32) -> int:
-    """Until when it is known what each moment is in: the end of the last outermost of these rows; -1."""
+    """Returns the end of the last outermost row, -1 without one: up to it all operators are known."""
     ends = end_ns[depth == 0]
     return int(ends.max()) if len(ends) else -1

@@ -43,7 +43,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "ranges": "ranges that the program sets: torch.profiler.record_function, NVTX or ITT",
     "ranks": "all recordings of a run of several ranks: `perfprobe report FILES --view ranks`",
     "workers": "a DataLoader with num_workers, without --children off",
-    "threads": "a run of more than 0.5 s on Linux, whose kernel tells how long threads waited",
+    "threads": "a run of more than 0.5 s on Linux",
     "native": "--native, where the kernel permits it (`perfprobe doctor` says)",
     "counters": "--counters",
     "sources": "both sources of operators: --operators both",

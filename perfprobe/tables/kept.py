@@ -138,7 +138,7 @@ class SlowStep:
 
 @frozen
 class Stretch:
-    """All steps in a stretch of time, as in `StepSums`. waited_ns: None where the kernel did not tell it."""
+    """All steps in a stretch of time, as in `StepSums`. waited_ns: None if it is not known."""
 
     start_s: float
     end_s: float
@@ -192,13 +192,13 @@ class Change:
 
 @frozen
 class Drift:
-    """A change of step times, and what of it is the program's.
+    """A change of step times, and the part of it that the program caused.
 
     Attributes:
         medians: of all steps.
         own: means without the time in which the loop's thread waited for a processor, which depends on other
             processes and threads; None where it is not known.
-        lines: those whose time in a step changed most, with the difference.
+        lines: the lines with the largest changes of their time in a step, with the change.
     """
 
     medians: Change

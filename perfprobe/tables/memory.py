@@ -37,9 +37,9 @@ class MemoryRows(Table, name="memory", most_rows=MOST_EVENTS):
 
 @frozen
 class MemoryBlocks:
-    """The rows of `MemoryRows`, which stay in the file until a block of them is read.
+    """The rows of `MemoryRows`, which stay in the file until they are read block by block.
 
-    first_ns, last_ns: the least and the highest time in each block. read: its rows, by its number.
+    first_ns, last_ns: first and last time in each block. read: returns the rows of a block by its number.
     """
 
     first_ns: Int64
@@ -74,10 +74,10 @@ class NumberedStorages(Storages):
 
 
 class MemoryChanges(NamedTuple):
-    """What happened in a stretch of time. The stretches follow each other.
+    """The changes in one stretch of time. Stretches follow each other without gaps.
 
-    begun: storages allocated in it, by time, not ended yet. ended: those that were freed in it, with all that
-    is known of them; in the last stretch also those that were never freed. until_ns: its end.
+    begun: storages allocated in it, by time, without an end yet. ended: storages freed in it;
+    in the last stretch also storages that were never freed. until_ns: the end of the stretch.
     """
 
     begun: NumberedStorages
@@ -93,11 +93,11 @@ class TensorMemory:
         changes: yields the stretches in order. Raises InputError if the file can no longer be read.
         allocations: number of storages.
         allocated_bytes: sum of their sizes.
-        held_bytes: what was alive at the end.
-        peak_bytes: the most that was held at once.
-        peak_ns: when that was.
+        held_bytes: bytes alive at the end.
+        peak_bytes: the most bytes alive at once.
+        peak_ns: the time of the peak.
         moments_ns: the highest moments of at most 1,000 equal stretches of time.
-        older_bytes: size of parameters and buffers found that are older than the recording.
+        older_bytes: size of parameters and buffers that are older than the recording.
     """
 
     changes: Callable[[], Iterator[MemoryChanges]]
@@ -232,7 +232,7 @@ class MemoryUse:
 
     Attributes:
         peak_bytes: the most memory that was held at once, of what was recorded.
-        peak_ns: when that was.
+        peak_ns: the time of the peak.
         allocated_bytes: sum of all allocations.
         held_bytes: memory alive at the recording's end.
         older_bytes: parameters and buffers allocated before the recording; no other figure includes them.

@@ -26,7 +26,7 @@ class Look(IntEnum):
 
 
 class Origin(IntEnum):
-    """Whose code a file is, the most useful for the user first."""
+    """The origin of a file of code, the most useful for the user first."""
 
     USER = 0
     LIBRARY = 1

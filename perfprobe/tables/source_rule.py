@@ -9,7 +9,7 @@ from perfprobe.tables.recording import Recording
 
 
 def source_rule(recording: Recording, source: str | None) -> SourceRule:
-    """Which files a report on this recording may quote.
+    """Returns which files a report on this recording may quote.
 
     An untrusted recording may name any file on the reader's machine, and the reader may send the report back.
     """

@@ -202,7 +202,7 @@ def _place(block: Block, offset: int) -> _Place:
 
 
 class _MemoryPlaces:
-    """The blocks of memory's rows, by the place of their payloads in the file."""
+    """The blocks of the table `memory`, found by the place of their payloads in the file."""
 
     def __init__(self, file: OpenedFile) -> None:
         self._file = file
@@ -211,10 +211,10 @@ class _MemoryPlaces:
         self._rows = 0
 
     def add(self, block: Block, offset: int) -> None:
-        """The next block. Raises DamagedError."""
+        """Adds the next block. Raises DamagedError."""
         self._rows += block.rows
         if block.rows > MOST_BLOCK_ROWS or self._rows > (MemoryRows.most_rows or 0):
-            raise DamagedError("there are more memory than any writer makes")
+            raise DamagedError("there are more rows of memory than any writer makes")
         if block.rows:
             times_ns = np.empty(block.rows, np.int64)
             block.read_into("time_ns", times_ns)
@@ -222,7 +222,7 @@ class _MemoryPlaces:
             self._spans.append((int(times_ns.min()), int(times_ns.max())))
 
     def blocks(self) -> MemoryBlocks | None:
-        """All of them; None if there are none."""
+        """Returns all blocks; None if there are none."""
         if not self._places:
             return None
         first_ns, last_ns = np.array(self._spans, np.int64).T

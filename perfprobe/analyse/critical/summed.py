@@ -94,7 +94,7 @@ def _gaps(chain: Chain, nodes: Rows | None) -> Rows:
 
 
 def _placed(events: Events, rows: _Stretch) -> _Columns:
-    """Each stretch with the place of its event. For work of a GPU that is the place of its launch."""
+    """Returns stretches with the place of their event, or for work of a GPU of its launch."""
     owner = rows.owner
     columns: _Columns = {
         name: np.append(getattr(events, name), getattr(events, name).dtype.type(_NO_PLACE.get(name, -1)))[

@@ -101,8 +101,8 @@ def _more(
 class _Sums(NamedTuple):
     """Time by line in the ordinary steps of some stretches, from number `start` to before number `stop`.
 
-    own: the part of the time of these steps in which the thread did not wait for a processor. Samples do not
-    tell that waiting apart, so every line counts with this part of its time.
+    own: the share of these steps' time during which the thread did not wait for a processor. Samples do not
+    show that waiting, so each line counts with this share of its time.
     """
 
     start: int

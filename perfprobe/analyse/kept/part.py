@@ -78,7 +78,7 @@ class KeptWatch:
         )
 
     def _phases(self, slow: LiveSteps, row: int, usual: _Usual) -> list[tuple[str, int]]:
-        """By how much each phase took longer than in an ordinary step, most first.
+        """Returns by how much each phase took longer than in an ordinary step, most first.
 
         Empty without samples of ordinary steps.
         """
@@ -122,7 +122,7 @@ class _Usual:
         }
 
     def more(self, slow: LiveSteps, row: int) -> list[More]:
-        """What the thread did longer than in an ordinary step, most first."""
+        """Returns what the thread did longer than in an ordinary step, most first."""
         own = _parts(slow, row)
         found = [More(what, time_ns, int(self.parts.get(what, 0))) for what, time_ns in own.items()]
         return sorted((each for each in found if each.more_ns > 0), key=lambda each: -each.more_ns)
@@ -203,7 +203,7 @@ def _stretches(sums: StepSums, offset_ns: int) -> list[Stretch]:
 
 
 def _offset_ns(trace: Trace) -> int:
-    """What to add to the recording's clock for the time since the epoch; 0 if not known."""
+    """Returns what to add to the recording's clock for the time since the epoch; 0 if not known."""
     recording = trace.recording
     realtime_ns, monotonic_ns = (recording.number("clock", name) for name in ("realtime_ns", "monotonic_ns"))
     return 0 if realtime_ns is None or monotonic_ns is None else int(realtime_ns - monotonic_ns)

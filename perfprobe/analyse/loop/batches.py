@@ -51,6 +51,6 @@ class Batches:
 
 
 def micro_batches(events: Sequence[Event]) -> int:
-    """How often backward was called from the line that called it most, -1 without backward."""
+    """Returns how often backward was called from the line that called it most, -1 without backward."""
     counted = Counter(event.site for event in events if event.kind is Kind.BACKWARD)
     return max(counted.values(), default=-1)

@@ -61,7 +61,7 @@ def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: In
 
 
 def _inside(rows: Segments, spans: Spans) -> Rows:
-    """Which segments begin in one of these ranges, a mask."""
+    """Returns which segments begin in one of these ranges, a mask."""
     return np.asarray(around(spans.start_ns, spans.end_ns, rows.start_ns) >= 0)
 
 

@@ -61,7 +61,7 @@ def _rounds(events: Sequence[Event]) -> list[list[Event]]:
 
 
 def _read_ns(place: Place, segments: Segments, call: Event, until_ns: int | None) -> int:
-    """When the code at later lines of the loop ends that runs after a call, before `until_ns`."""
+    """Returns when the code at later lines of the loop ends that runs after a call, before `until_ns`."""
     line = place.line(call.stack)
     first = int(segments.start_ns.searchsorted(call.end_ns))
     end_ns = call.end_ns

@@ -70,7 +70,7 @@ def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
 
 
 def _bounds(layers: Layers) -> list[Int64]:
-    """When ranges begin and end. A sample says nothing about the time beyond the next of these."""
+    """Returns when ranges begin and end. A sample says nothing about the time beyond the next of these."""
     spans = (layers.data, layers.optimizer, layers.zero_grad, layers.collections)
     return [time_ns for rows in spans for time_ns in (rows.start_ns, rows.end_ns)]
 

@@ -108,7 +108,7 @@ def _without(rows: Segments, cuts: Segments) -> Segments:
 
 
 def _on_gpus(trace: Trace) -> Covered | None:
-    """When any GPU ran a kernel or a copy; None if no GPU was recorded."""
+    """Returns when any GPU ran a kernel or a copy; None if no GPU was recorded."""
     rows = trace.recording
     return None if trace.gpu is None else Covered(*timed(rows[Kernels], rows[Copies]))
 
@@ -133,7 +133,7 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
 def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> int:
     """The line of the `for` statement: that of the loader's `next`, or a line before all of the body.
 
-    The latter must call Python, because otherwise waiting cannot be told from other work. Of several lines
+    The latter must call Python, because otherwise waiting looks like other work. Of several lines
     it is the one with most time.
     """
     place = loop.place
@@ -156,7 +156,7 @@ def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> i
 
 
 def _in_steps(loop: ThreadLoop, time_ns: Int64) -> Mask:
-    """Which times are in steps rather than in evaluations."""
+    """Returns which times are in steps rather than in evaluations."""
     bounds = np.array([(s.start_ns, s.end_ns) for s in loop.spans if not s.is_evaluation], np.int64)
     return np.asarray(around(bounds[:, 0], bounds[:, 1], time_ns) >= 0)
 
@@ -167,7 +167,7 @@ def _lines_within(loop: ThreadLoop, stack: Int32, time_ns: Int64) -> list[int]:
 
 
 def _below_line(trace: Trace, loop: ThreadLoop, line: int) -> Mask:
-    """Which stacks are called from the loop's function at this line."""
+    """Returns which stacks are called from the loop's function at this line."""
     stacks = trace.recording[Stacks]
     marked = np.zeros(len(stacks), np.bool_)
     if line != NOWHERE:

@@ -74,7 +74,7 @@ class NamedSpans:
         return _outermost(Spans.concat(found))
 
     def marks(self, thread: int) -> Int64:
-        """When the program marked the ends of steps with `perfprobe.step()`, in ns."""
+        """Returns when the program marked the ends of steps with `perfprobe.step()`, in ns."""
         return self._own.named(thread, STEP_MARK).end_ns
 
     def collections(self, thread: int) -> Spans:

@@ -99,7 +99,7 @@ def _own_phase(above: int, mark: int, *, entered: bool) -> int:
 
 
 def _is_code(trace: Trace) -> Mask:
-    """Which stacks end in code of the program or of a library."""
+    """Returns which stacks end in code of the program or of a library."""
     if trace.python is None:
         return np.zeros(len(trace.recording[Stacks]), np.bool_)
     origin = np.append(trace.python.code.origin, np.int8(Origin.STDLIB))[trace.python.of_stack[:-1]]

@@ -102,7 +102,7 @@ def _waits(trace: Trace) -> Int8:
 
 
 def _builds(trace: Trace) -> Mask:
-    """Which stacks end in a function that builds a model."""
+    """Returns which stacks end in a function that builds a model."""
     assert trace.python is not None
     strings, frames = trace.recording[Strings], trace.recording[Frames]
     is_builder = strings.marks(lambda text: text.rpartition(".")[2] in _BUILDERS)

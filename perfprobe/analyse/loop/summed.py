@@ -114,7 +114,7 @@ def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
 
 
 def steady(steps: Steps) -> Mask:
-    """Which steps count in averages: the steady ones, or all if none is steady."""
+    """Returns which steps count in averages: the steady ones, or all if none is steady."""
     found = steps.mark == StepMark.STEADY
     return np.asarray(found if bool(found.any()) else steps.mark != StepMark.BASELINE)
 
@@ -180,7 +180,7 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
 
 
 def event_rows(kept: Kept, first: int) -> StepEvents:
-    """What happened in each step. first: the row of the first step."""
+    """Returns what happened in each step. first: the row of the first step."""
     found = array("q")
     for at, row in enumerate(kept.rows):
         for event in kept.spans[row].events:

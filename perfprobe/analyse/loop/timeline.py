@@ -161,7 +161,9 @@ class Timeline:
         return phase, anchor
 
     def _zeroes(self, rows: LinkedOperators) -> Mask:
-        """Which operators are zero_grad, in traces without Python: two `zero_` in a row, or a foreach one."""
+        """Returns which operators are zero_grad, in traces without Python: two `zero_` in a row, or a foreach
+        one.
+        """
         alone = (rows.stack < 0) & self._is_zero[rows.name]
         beside = np.append(alone[1:], False) | np.append(False, alone[:-1])
         return np.asarray((alone & beside) | ((rows.stack < 0) & self._is_zero_all[rows.name]))
@@ -178,12 +180,12 @@ class Timeline:
 
 
 def is_possible(start_ns: Int64, end_ns: Int64) -> Mask:
-    """Which rows have possible times. Those of a damaged recording would make sums overflow."""
+    """Returns which rows have possible times. Those of a damaged recording would make sums overflow."""
     return np.asarray((start_ns >= 0) & (end_ns >= start_ns) & (end_ns < LATEST_NS))
 
 
 def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32) -> Mask:
-    """Which operators begin a segment."""
+    """Returns which operators begin a segment."""
     near_ns = np.where(anchor[1:] > 0, _NEAR_IN_REGION_NS, _NEAR_NS)
     same = (phase[1:] == phase[:-1]) & (anchor[1:] == anchor[:-1])
     begins = np.append(True, ~same | (rows.start_ns[1:] - rows.end_ns[:-1] > near_ns))

@@ -206,7 +206,7 @@ def _chunks(events: list[Event]) -> list[list[Event]]:
 
 
 def _end_ns(iteration: Iteration, following: Iteration) -> int:
-    """When a step ends: with its optimizer, the next request to the loader, or the next evaluation."""
+    """Returns the end of a step: that of its optimizer, the next request to the loader or evaluation."""
     end_ns = max(event.end_ns for event in iteration.own if event.kind is Kind.OPTIMIZER)
     if following.ahead:
         return max(end_ns, following.ahead[0].start_ns)

@@ -1,4 +1,4 @@
-"""What each storage is for, by the phase that allocated it and by how long it lived."""
+"""The category of each storage, from the phase that allocated it and from its lifetime."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ends(storages: Storages) -> Int64:
 
 
 def categories(storages: Storages, phase: Int8, moments: Moments) -> Int8:
-    """Returns the category of each storage, as long as the step that allocated it runs."""
+    """Returns the category of each storage during the step that allocated it."""
     start_ns, end_ns = storages.start_ns, ends(storages)
     in_backward = (phase == _IN_BACKWARD[0]) | (phase == _IN_BACKWARD[1])
     in_optimizer = phase == Phase.OPTIMIZER
@@ -48,7 +48,7 @@ def categories(storages: Storages, phase: Int8, moments: Moments) -> Int8:
 
 
 def lives(storages: Storages, category: Int8, moments: Moments) -> Lives:
-    """Returns the lifetimes. A storage is `KEPT` once its step has ended, an input once the next step has."""
+    """Returns lifetimes. A storage becomes `KEPT` when its step ends, an input when the next step ends."""
     end_ns = ends(storages)
     kept_ns = np.where(_can_be_kept(category), _kept_from(storages.start_ns, category, moments), NEVER_NS)
     kept = np.flatnonzero(kept_ns < end_ns)
@@ -71,7 +71,10 @@ def _can_be_kept(category: Int8) -> Mask:
 
 
 def _kept_from(start_ns: Int64, category: Int8, moments: Moments) -> Int64:
-    """When the step that allocated each ended; for inputs the step after it. `NEVER_NS` outside of steps."""
+    """Returns the end of the step that allocated each storage, for inputs of the step after that.
+
+    `NEVER_NS` outside of steps.
+    """
     step = moments.steps.around(start_ns)
     ahead = (category == MemoryCategory.INPUT).astype(np.intp)
     until = np.where(step >= 0, step + ahead, len(moments.steps.end_ns) + 1)
@@ -80,14 +83,14 @@ def _kept_from(start_ns: Int64, category: Int8, moments: Moments) -> Int64:
 
 
 def _next_in_step(time_ns: Int64, moments: Moments) -> Int64:
-    """When the next backward begins; `NEVER_NS` if that is in another step than the given time."""
+    """Returns the start of the next backward; `NEVER_NS` if that is in another step than the given time."""
     following = moments.backwards.next(time_ns)
     own = moments.steps.around(time_ns)
     return np.where((own < 0) | (moments.steps.around(following) == own), following, NEVER_NS)
 
 
 def _outlives(start_ns: Int64, end_ns: Int64, parts: Spans) -> Mask:
-    """Whether each outlives the part of the step that allocated it; outside of parts, if it is not freed."""
+    """Whether each outlives the part of the step that allocated it; outside of parts, whether it is kept."""
     place = parts.around(start_ns)
     until_ns = np.where(place >= 0, np.append(parts.end_ns, NEVER_NS - 1)[place], NEVER_NS - 1)
     return np.asarray(end_ns > until_ns)

@@ -1,4 +1,4 @@
-"""Sums by group: what has the same operator, line, module and phase."""
+"""Sums by group. Allocations with the same operator, line, module and phase are a group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ KEYS = ("name", "innermost", "frame", "module", "phase")
 
 
 class Groups:
-    """Numbers the groups as they come."""
+    """Gives each new group the next number."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[int, ...], int] = {}
@@ -24,7 +24,7 @@ class Groups:
         return len(self._numbers)
 
     def of(self, owned: Owned) -> Rows:
-        """The number of the group of each row."""
+        """Returns the number of each row's group."""
         keys = [getattr(owned, name) for name in KEYS]
         found = np.empty(len(owned), np.intp)
         if len(owned) == 0:
@@ -36,19 +36,19 @@ class Groups:
         return found
 
     def keys(self, name: str) -> npt.NDArray[Any]:
-        """One key of all groups."""
+        """Returns the values of one key, such as `frame`, for all groups."""
         place = KEYS.index(name)
         return np.array([each[place] for each in self._numbers], Owned.dtypes[name])
 
 
 class Sums:
-    """Sums of whole numbers by group, whose number grows. width: figures of a group."""
+    """Sums of whole numbers by group. The number of groups may grow. width: number of sums per group."""
 
     def __init__(self, width: int = 1) -> None:
         self._values = np.zeros((64, width), np.int64)
 
     def add(self, group: Rows, values: Int64, place: Rows | int = 0) -> None:
-        """Adds each value to that figure of its group."""
+        """Adds each value to one sum of its group. place: which of the sums."""
         if len(group) == 0:
             return
         most = int(group.max()) + 1
@@ -58,13 +58,13 @@ class Sums:
         np.add.at(self._values, (group, np.broadcast_to(place, len(group))), values)
 
     def of(self, groups: int) -> Int64:
-        """The figures of the first groups, a row each."""
+        """Returns the sums of the first groups, a row each."""
         more = max(groups - len(self._values), 0)
         return np.concatenate([self._values[:groups], np.zeros((more, self._values.shape[1]), np.int64)])
 
 
 def merged(values: Int64, row: Rows, rows: int) -> Int64:
-    """The figures of groups, added up into fewer rows. row: that of each group."""
+    """Returns the sums of groups, added up into fewer rows. row: the row of each group."""
     found = np.zeros((rows, values.shape[1]), np.int64)
     np.add.at(found, row, values)
     return found

@@ -1,4 +1,4 @@
-"""What is held at each moment, by category."""
+"""The memory that is held at each moment, by category."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _KINDS = len(MemoryCategory)
 
 
 def alive(storages: Storages, time_ns: int) -> Mask:
-    """Which were alive then."""
+    """Returns which storages were alive at a time."""
     return np.asarray((storages.start_ns <= time_ns) & (time_ns < ends(storages)))
 
 
 class HeldByCategory:
-    """Takes stretches of lives.
+    """Adds up lifetimes of storages.
 
     Args:
-        peak_ns: when most was held.
+        peak_ns: the time at which most memory was held.
         moments_ns: the moments of the timeline.
     """
 
@@ -32,7 +32,7 @@ class HeldByCategory:
         self._held = np.zeros(_KINDS, np.int64)
 
     def add(self, spans: Lives) -> None:
-        """More of them."""
+        """Adds the lifetimes of more storages."""
         first = np.searchsorted(self._moments_ns, spans.start_ns, side="left")
         last = np.searchsorted(self._moments_ns, np.minimum(spans.end_ns, NEVER_NS), side="left")
         np.add.at(self._changes, (spans.category, first), spans.size_bytes)
@@ -44,7 +44,7 @@ class HeldByCategory:
         np.add.at(self._held, spans.category[at_end], spans.size_bytes[at_end])
 
     def categories(self) -> MemoryCategories:
-        """What was alive at the peak and at the end."""
+        """Returns what was alive at the peak and at the end."""
         return MemoryCategories(
             category=np.arange(_KINDS, dtype=np.int8),
             storages=self._at_peak[0],
@@ -53,7 +53,7 @@ class HeldByCategory:
         )
 
     def timeline(self) -> MemoryTimeline:
-        """What was held at the moments; a category that is 0 then has no row."""
+        """Returns the bytes of each category at each moment; there is no row for 0 bytes."""
         held_bytes = np.cumsum(self._changes, axis=1)[:, :-1]
         moment, category = np.nonzero(held_bytes.T)
         times_ns = self._moments_ns[moment]

@@ -12,14 +12,14 @@ MOST_LARGEST = 100
 
 
 class Largest:
-    """Keeps the largest of the storages that it is shown; of equal ones the earliest."""
+    """Keeps the largest storages, and of storages of equal size the earliest."""
 
     def __init__(self) -> None:
         # Size, number, group, category, start and end.
         self._kept: Int64 = np.empty((6, 0), np.int64)
 
     def add(self, storages: Storages, number: Int64, group: Rows, category: Int8) -> None:
-        """More storages."""
+        """Adds more storages, of which the largest are kept."""
         size_bytes = storages.size_bytes
         if self._kept.shape[1] == MOST_LARGEST:
             chosen = np.flatnonzero(size_bytes >= self._kept[0, -1])
@@ -31,7 +31,7 @@ class Largest:
         self._kept = every[:, np.lexsort((every[1], -every[0]))[:MOST_LARGEST]]
 
     def result(self, groups: Groups) -> MemoryLargest:
-        """The largest, by size."""
+        """Returns the largest storages, by size."""
         size_bytes, _, group, category, start_ns, end_ns = self._kept
         return MemoryLargest(
             name=groups.keys("name")[group],

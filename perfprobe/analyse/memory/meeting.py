@@ -1,4 +1,4 @@
-"""Brings together what is known of a storage at different times: its owner, and its end."""
+"""Joins the owner and the end of each storage, which become known at different times."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from perfprobe.tables.memory import NumberedStorages
 
 
 class Meeting:
-    """Keeps each until the other comes: an owner as long as its storage is alive."""
+    """Keeps an owner until the end of its storage is known, and an end until the owner is known."""
 
     def __init__(self) -> None:
         self._number: Int64 = np.empty(0, np.int64)  # sorted
@@ -17,11 +17,11 @@ class Meeting:
         self._ended = NumberedStorages.empty()
 
     def add(self, number: Int64, group: Rows, ended: NumberedStorages) -> tuple[NumberedStorages, Rows]:
-        """Returns the storages of which both are known now, and their groups.
+        """Returns the storages with known owner and end, and their groups.
 
         Args:
-            number: of storages of which the owner is known now.
-            group: that of each.
+            number: numbers of the storages with an owner that has become known.
+            group: the group of each of them.
             ended: storages that ended.
         """
         ended = NumberedStorages.concat([self._ended, ended])

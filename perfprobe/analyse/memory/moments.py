@@ -1,4 +1,4 @@
-"""When steps, calls of backward and optimizers begin and end: categories of memory depend on it."""
+"""Start and end of steps, calls of backward and optimizers, which decide the categories of memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Spans:
     end_ns: Int64
 
     def around(self, time_ns: Int64) -> Rows:
-        """Returns the place of the span that contains each time; -1 for none."""
+        """Returns the index of the span that contains each time; -1 for none."""
         return around(self.start_ns, self.end_ns, time_ns)
 
     def next(self, time_ns: Int64) -> Int64:

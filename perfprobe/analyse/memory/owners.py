@@ -1,4 +1,4 @@
-"""Which operator each allocation and each free was in, while the operators are read."""
+"""Finds the operator that each allocation and each free was in, while the operators are read."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import Phase, Sites, Trace
 
 _COLUMNS = ("start_ns", "end_ns", "thread", "depth", "name", "frame", "module", "phase", "scope")
-# Operators that only get memory for the one around them.
+# Operators that only allocate memory for the operator around them.
 _ALLOCATE = ("aten::empty", "aten::new_empty", "aten::_empty", "aten::resize")
 _FREE = -1  # in place of a number
 
 
 class Owned(Table):
-    """Allocations and frees, and what they were in. -1 is none."""
+    """Allocations and frees, with the operator, line, module and phase that they were in. -1 is none."""
 
     number: Int64 = column("the number of the storage that it allocated, -1 if it freed one")
     size_bytes: Int64 = column("the size of the storage")
-    stack: Int32 = column("for an allocation outside of operators, the Python stack", Stacks)
+    stack: Int32 = column("the Python stack of an allocation outside of operators", Stacks)
     innermost: Int32 = column("the innermost operator or range", Strings)
-    name: Int32 = column("the same, but the one around operators that only get memory, such as `aten::empty`")
+    name: Int32 = column("the innermost operator that does more than allocate, as `aten::empty` does")
     frame: Int32 = column("the user's line")
     module: Int32 = column("the nn.Module")
     phase: Int8 = column("a `Phase`")
@@ -40,8 +40,8 @@ class OwnerWatch:
     """Takes the operators of a trace batch by batch.
 
     Attributes:
-        calls: of each text, how many operators have it as name.
-        totals: of each text, allocations, their bytes, and freed bytes within operators of that name.
+        calls: for each text, the number of operators with this name.
+        totals: for each text, allocations, their bytes, and freed bytes within operators of this name.
     """
 
     def __init__(self, trace: Trace, memory: TensorMemory) -> None:
@@ -54,9 +54,9 @@ class OwnerWatch:
         self.totals = np.zeros((3, len(strings)), np.int64)
 
     def add(self, batch: LinkedOperators) -> tuple[Owned, NumberedStorages]:
-        """The next batch, as `Trace.operators` yields it.
+        """Takes the next batch, as `Trace.operators` yields it.
 
-        Returns what is known now: allocations and frees with their owners, and storages that ended.
+        Returns: allocations and frees with owners that are known now, and storages that ended.
         """
         ended = self._take(self._feed.until(int(batch.end_ns.max())))
         rows = LinkedOperators.part({name: getattr(batch, name) for name in _COLUMNS})
@@ -68,7 +68,7 @@ class OwnerWatch:
         return self._taken(), ended
 
     def rest(self) -> tuple[Owned, NumberedStorages]:
-        """What is left once all operators have been read."""
+        """Returns the remaining allocations, frees and storages, after all operators have been read."""
         ended = self._take(self._feed.until(np.iinfo(np.int64).max))
         for thread in self._waiting.threads():
             waiting = self._waiting.of(thread) or {}
@@ -116,7 +116,7 @@ class OwnerWatch:
             np.add.at(total, names, values[is_operator])
 
     def _note(self, events: Columns) -> None:
-        """These are known. Allocations outside of operators are by their own stack."""
+        """Notes events with a known owner. The owner of those outside of operators is their own stack."""
         apart = np.flatnonzero(events["stack"] >= 0)
         stack, sites = events["stack"][apart], self._sites
         events["frame"][apart] = sites.frame[stack]
@@ -144,14 +144,14 @@ def _events(begun: NumberedStorages, freed: NumberedStorages) -> Columns:
 
 
 def _deepest(time_ns: Int64, events: Rows, rows: LinkedOperators, chosen: Rows) -> tuple[Rows, Rows]:
-    """The deepest of the chosen rows around each of these events, of those in any: rows and events."""
+    """Returns the events that are inside a chosen row, and the deepest such row of each: rows, events."""
     found = deepest(time_ns[events], rows.start_ns[chosen], rows.end_ns[chosen], rows.depth[chosen])
     is_inside = found >= 0
     return chosen[found[is_inside]], events[is_inside]
 
 
 def _phase_of(sites: Sites, stack: Int32) -> Int8:
-    """The phase of Python code outside of operators."""
+    """Returns the phase of Python code outside of operators."""
     found = np.full(len(stack), Phase.OTHER, np.int8)
     marks: tuple[tuple[Mask, Phase], ...] = (
         (sites.module[stack] >= 0, Phase.FORWARD),

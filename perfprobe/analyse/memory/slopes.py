@@ -8,26 +8,26 @@ import numpy.typing as npt
 from perfprobe.tables.columns import Int64, Mask, Rows
 
 FEWEST_STEPS = 3
-_MOST_SAMPLES = 32  # steps whose ends are compared; each with each
-_PARTS = 4  # of the steps; what grows does so in each, what is made once, as a cache, in one
+_MOST_SAMPLES = 32  # steps; all pairs of them are compared
+_PARTS = 4  # a leak grows in each part of the run, a cache that is filled once only in one part
 
 
 def sampled(steps: Rows) -> Rows:
-    """At most 32 of these steps, from the first to the last; none of fewer than three."""
+    """Returns at most 32 of these steps, evenly spaced; none if there are fewer than three."""
     if len(steps) < FEWEST_STEPS:
         return steps[:0]
     return steps[np.linspace(0, len(steps) - 1, min(len(steps), _MOST_SAMPLES)).astype(np.intp)]
 
 
 def is_growing(held_bytes: Int64) -> Mask:
-    """Whether it grows in every quarter of the steps. held_bytes: a row each, a column for each step."""
+    """Whether each row grows in every quarter of the steps. held_bytes: a column for each step."""
     steps = held_bytes.shape[1]
     bounds = np.linspace(0, steps - 1, min(_PARTS, steps - 1) + 1).astype(np.intp)
     return np.asarray((np.diff(held_bytes[:, bounds], axis=1) > 0).all(axis=1))
 
 
 def median_slope(held_bytes: Int64, steps: Rows) -> int:
-    """The median slope of all pairs of steps, which some odd steps do not move (Theil 1950, Sen 1968)."""
+    """Returns the median slope of all pairs of steps, which is robust to outliers (Theil 1950, Sen 1968)."""
     first, second = np.triu_indices(len(steps), 1)
     slopes: npt.NDArray[np.float64] = (held_bytes[second] - held_bytes[first]) / (
         steps[second] - steps[first]

@@ -1,4 +1,4 @@
-"""What forward leaves alive for backward, and what grows from step to step."""
+"""Memory that forward keeps for backward, and memory that grows from step to step."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from perfprobe.analyse.memory.slopes import is_growing, median_slope, sampled
 from perfprobe.tables.columns import Int8, Int64, Rows
 from perfprobe.tables.memory import MemoryCategory, Storages
 
-_MOST_PARTS = 1 << 20  # of sums that are added up later
+_MOST_PARTS = 1 << 20  # changes that are kept before they are added up
 
 
 class AliveForBackward:
     """Storages that forward allocated and that were alive when the backward of their step began.
 
-    Of the steps that count; of one with several calls of backward, that with most. A storage counts once.
+    Only steps that count in averages are included. In a step with several calls of backward, the call with
+    most bytes counts. A storage counts once.
     """
 
     def __init__(self, moments: Moments) -> None:
@@ -31,7 +32,7 @@ class AliveForBackward:
         self._part_rows = 0
 
     def add(self, storages: Storages, category: Int8, group: Rows) -> None:
-        """More storages: those of category `ACTIVATION` count, in the step that allocated them."""
+        """Adds more storages. Those of category `ACTIVATION` count, in the step that allocated them."""
         moments, chosen = self._moments, np.flatnonzero(category == MemoryCategory.ACTIVATION)
         begin_ns = moments.backwards.start_ns
         first = np.searchsorted(begin_ns, storages.start_ns[chosen], side="left")
@@ -49,7 +50,7 @@ class AliveForBackward:
         self._add_parts(first[~is_only], last[~is_only], groups[~is_only], size_bytes[~is_only])
 
     def _add_parts(self, first: Rows, last: Rows, group: Rows, size_bytes: Int64) -> None:
-        """Changes of what is alive: more at the first call of backward, less after the last, in that step."""
+        """Adds changes of the bytes alive in a step: plus at its first backward, minus after its last."""
         if len(first) == 0:
             return
         begins = np.stack([first, first, group, size_bytes])
@@ -76,7 +77,7 @@ class AliveForBackward:
         return int(np.count_nonzero(self._best() >= 0))
 
     def result(self, groups: int) -> Int64:
-        """The bytes of each group, of all these steps."""
+        """Returns the bytes of each group, summed over the steps."""
         found = self._of_only.of(groups)
         if self._parts:
             first, call, group, size_bytes = np.concatenate(self._parts, axis=1)
@@ -86,18 +87,18 @@ class AliveForBackward:
         return found[:, 0]
 
     def _best(self) -> Rows:
-        """Of each step that counts, the call of backward before which most is alive; -1 without."""
+        """Returns the call of backward with most bytes alive, for each step that counts; -1 without one."""
         alive_bytes = np.cumsum(self._changes)[:-1]
         best = np.full(len(self._moments.counts), -1, np.intp)
         order = np.lexsort((-np.arange(len(alive_bytes)), alive_bytes))
-        best[self._moments.step_of[order]] = order  # of a step the last one written, with most
+        best[self._moments.step_of[order]] = order  # the last one written for a step has most bytes
         return np.where(self._moments.counts, best, -1)
 
 
 class Growth:
-    """By how many bytes what each group holds grows in a step: the median slope of all pairs of steps' ends.
+    """The growth of each group's memory in a step: the median slope over all pairs of steps.
 
-    0 for what does not grow in every quarter of the steps.
+    0 for groups that do not grow in every quarter of the steps.
     """
 
     def __init__(self, moments: Moments) -> None:
@@ -106,7 +107,7 @@ class Growth:
         self._changes = Sums(len(self._steps) + 1)
 
     def add(self, storages: Storages, group: Rows) -> None:
-        """More storages, and the group of each."""
+        """Adds more storages. group: the group of each."""
         if len(self._steps) == 0:
             return
         first = np.searchsorted(self._at_ns, storages.start_ns, side="left")
@@ -116,11 +117,11 @@ class Growth:
         self._changes.add(group[chosen], -storages.size_bytes[chosen], last[chosen])
 
     def result(self, row: Rows, rows: int) -> Int64 | None:
-        """The growth of several groups together; None with fewer than three steps.
+        """Returns the growth of groups that are added up into rows; None with fewer than three steps.
 
         Args:
-            row: of each group the row that it belongs to.
-            rows: their number.
+            row: the row of each group.
+            rows: the number of rows.
         """
         if len(self._steps) == 0:
             return None

@@ -23,7 +23,7 @@ FIGURES = ("allocations", "allocated_bytes", "frees", "freed_bytes", "held_bytes
 
 
 class Summing:
-    """Takes what is known, batch by batch. Keeps sums, and storages of which something is not known yet."""
+    """Adds up storages batch by batch. Keeps sums, and storages without a known owner or end."""
 
     def __init__(self, memory: TensorMemory, moments: Moments) -> None:
         self.groups = Groups()
@@ -35,7 +35,7 @@ class Summing:
         self._meeting, self._sums = Meeting(), Sums(len(FIGURES))
 
     def add(self, owned: Owned, ended: NumberedStorages) -> None:
-        """Allocations and frees of which the owners are known now, and storages that ended."""
+        """Adds allocations and frees with known owners, and storages that ended."""
         group = self.groups.of(owned)
         is_free = owned.number < 0
         freed, size_bytes = group[is_free], owned.size_bytes[is_free]
@@ -64,7 +64,7 @@ class Summing:
             self._sums.add(group, column, FIGURES.index(name))
 
     def by(self, key: str) -> dict[str, npt.NDArray[Any]]:
-        """The columns of `MemorySums` by this key, most at the peak first."""
+        """Returns the columns of `MemorySums` by this key, sorted by bytes at the peak."""
         count, keys = len(self.groups), self.groups.keys(key)
         order, first = sort_by_keys([keys])
         row, rows = group_of(order, first), len(first)

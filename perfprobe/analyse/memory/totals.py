@@ -1,4 +1,4 @@
-"""Sums of operators with all that they called, from what happened in each but in none of its children."""
+"""Totals of operators including all that they called, from the figures of each operator itself."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from perfprobe.tables.threads import each_thread
 
 @dataclass
 class TotalsOfCalls:
-    """Takes operators batch by batch. Keeps the sums of those whose parent has not ended yet."""
+    """Takes operators batch by batch. Keeps sums of operators until their parent has ended."""
 
     # By thread and depth: the start of the first of them, and the sums.
     _pending: dict[tuple[int, int], tuple[int, Int64]] = field(default_factory=dict)
 
     def add(self, rows: LinkedOperators, own: Int64) -> Int64:
-        """The next batch, in the order of ends on each thread.
+        """Takes the next batch, in the order of ends on each thread.
 
         Args:
-            own: several figures of each row, the second axis.
+            own: several figures (first axis) of each row (second axis), without what the row called.
 
-        Returns: the same figures with those of all that a row called.
+        Returns: the same figures, including everything that the row called.
         """
         total = own.copy()
         for thread, places in each_thread(rows.thread):

@@ -30,12 +30,12 @@ class MemoryWatch:
             self._watch = _Watch(trace, trace.memory, times)
 
     def add(self, batch: LinkedOperators) -> None:
-        """The next batch, as `Trace.operators` yields it."""
+        """Takes the next batch, as `Trace.operators` yields it."""
         if self._watch is not None:
             self._watch.add(batch)
 
     def result(self) -> MemoryUse | None:
-        """What memory was used for; None where none was recorded."""
+        """Returns the use of memory; None if no memory was recorded."""
         return None if self._watch is None else self._watch.result()
 
 
@@ -75,7 +75,7 @@ class _Watch:
         )
 
     def _calls(self) -> MemoryCalls:
-        """Every operator with an allocation or free in it or in its children."""
+        """Returns each operator with an allocation or free in itself or in its children."""
         own, owners = self._summing.by("innermost"), self._owners
         count = len(owners.calls)
         columns = {
@@ -83,7 +83,7 @@ class _Watch:
             for name in ("allocations", "allocated_bytes", "frees", "freed_bytes")
         }
         for name, values in columns.items():
-            values[own["innermost"]] = own[name]  # those of none in the last place, -1
+            values[own["innermost"]] = own[name]  # -1, without an operator, is the last place
         allocations, size_bytes, freed_bytes = (np.append(total, 0) for total in owners.totals)
         some = np.flatnonzero((allocations + freed_bytes + columns["allocations"] + columns["frees"]) > 0)
         return MemoryCalls(

@@ -104,7 +104,9 @@ def _launched_in(steps: PluginSteps, gpu: OnGpu) -> Int32:
 
 
 def _before_first(steps: PluginSteps, gpu: OnGpu, step: Int32) -> int:
-    """When the first step begins: after work of earlier launches that ended before its own work began."""
+    """Returns when the first step begins: after work of earlier launches that ended before its own work
+    began.
+    """
     begins_ns: Int64 = gpu.start_ns[step == 0]
     first_ns = int(steps.start_ns[0])
     if len(begins_ns) == 0:
@@ -114,7 +116,9 @@ def _before_first(steps: PluginSteps, gpu: OnGpu, step: Int32) -> int:
 
 
 def _kept(counts: Int64) -> int:
-    """How many steps are kept. The profiler may have stopped before it recorded the work of the last ones."""
+    """Returns how many steps are kept. The profiler may have stopped before it recorded the work of the last
+    ones.
+    """
     last = int(np.flatnonzero(counts)[-1])
     is_cut = last > 0 and counts[last - 1] * _NO_END > counts[last]
     return last if is_cut else last + 1

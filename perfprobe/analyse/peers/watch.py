@@ -139,7 +139,7 @@ def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
 
 
 def _left_out(times: StepTimes) -> dict[StepMark, int]:
-    """How many of the leading loop's steps averages leave out, by reason."""
+    """Returns how many of the leading loop's steps averages leave out, by reason."""
     steps = times.steps.take(times.steps.loop == 0)
     marks = steps.mark[~steady(steps)]
     return {mark: count for mark in StepMark if (count := int(np.count_nonzero(marks == mark)))}

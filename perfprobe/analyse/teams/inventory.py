@@ -64,7 +64,7 @@ def thread_name(recording: Recording, thread: int) -> str:
 
 
 def python_threads(recording: Recording) -> Mask:
-    """Which rows of `threads` ran Python, or have a name from Python; one more entry for no thread."""
+    """Returns which rows of `threads` ran Python or are named by Python; one more entry for no thread."""
     os_thread = recording.os_threads()
     samples = recording[Samples]
     seen = distinct(samples.thread[(samples.look != Look.NO_PYTHON) & (samples.thread >= 0)])

@@ -127,7 +127,7 @@ class TeamWatch:
         return tick, row, np.maximum(time_ns, 0)
 
     def result(self) -> OperatorActivity:
-        """How many threads ran in each kind of operator that fills enough intervals, and where."""
+        """Returns how many threads ran in each kind of operator that fills enough intervals, and where."""
         return OperatorActivity(
             operators=self._operators(),
             open_ns=np.rint(self._open_ns).astype(np.int64),

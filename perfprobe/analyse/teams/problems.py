@@ -58,7 +58,7 @@ class Known:
 
     @property
     def recording(self) -> Recording:
-        """Its recording."""
+        """The recording of the trace."""
         return self.trace.recording
 
     @property

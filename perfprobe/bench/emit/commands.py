@@ -29,7 +29,7 @@ _CPU = (
         "vtune",
         "vtune -collect hotspots -knob sampling-mode=hw -knob enable-stack-collection=true -start-paused"
         " -r {number}_hotspots -- python {name}.py",
-        "which functions of which library the time goes to (without hardware counters: sampling-mode=sw)",
+        "time by library and function (without hardware counters: sampling-mode=sw)",
         "vtune -help collect hotspots",
     ),
     (
@@ -151,7 +151,7 @@ _WHOLE = (
         "vtune",
         "vtune -collect hotspots -knob sampling-mode=sw -r {stem}_hotspots"
         " -- python -m perfprobe -q --emit itt {words}",
-        "which functions of which library the time goes to, by operator",
+        "time by library and function, for each operator",
         "vtune -help collect hotspots",
     ),
     (

@@ -133,7 +133,7 @@ def _readme(made: list[tuple[Script, Candidate]], left_out: list[LeftOut]) -> st
 
 _TOP = (
     "Each script stands alone (only torch is needed) and runs one call with the sizes, strides, types and",
-    "threads that were recorded. `python SCRIPT --help` tells what is known of the call, and all options.",
+    "threads that were recorded. `python SCRIPT --help` describes the call and all options.",
     "",
 )
 

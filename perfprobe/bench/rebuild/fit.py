@@ -119,7 +119,9 @@ def _accepts(parameter: Parameter, item: Item) -> bool:
 
 
 def _not_recorded(parameter: Parameter, item: Item) -> str:
-    """Why a call with an unknown input is not rebuilt. Of tensors in lists a trace has the shapes alone."""
+    """Returns why a call with an unknown input is not rebuilt. Of tensors in lists a trace has the shapes
+    alone.
+    """
     of_list = isinstance(item, List)
     return (
         f"the types of its {parameter.name} were not recorded"
@@ -209,7 +211,7 @@ def tensor(item: Tensor, written: bool) -> TensorRecipe:
     if item.subclass:
         raise NotRebuilt("a tensor subclass")
     if item.sizes is None:
-        raise NotRebuilt("a tensor whose sizes were not recorded (symbolic or nested)")
+        raise NotRebuilt("a tensor with unrecorded sizes (symbolic or nested)")
     if item.layout != "strided":
         raise NotRebuilt(f"a {item.layout} tensor")
     if dtype not in ITEM_BYTES:

@@ -78,4 +78,4 @@ def _check_count(recipe: CallRecipe) -> None:
 def check_written(tensor: TensorRecipe) -> None:
     """Raises NotRebuilt for a tensor that the call writes and whose elements overlap: torch rejects it."""
     if tensor.written and overlaps(tensor.sizes, tensor.strides):
-        raise NotRebuilt("it writes a tensor whose elements overlap")
+        raise NotRebuilt("it writes a tensor with overlapping elements")

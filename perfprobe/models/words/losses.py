@@ -28,7 +28,7 @@ REASONS: dict[str, str] = {
     "`--duration`: figures cover the recorded steps only; wall and CPU time cover the whole program.",
     "operators of ordinary steps": "An effect of `--keep slow`: tables of operators and lines cover slow "
     "steps only. *Slow steps* compares them with the other steps.",
-    "slow steps of which only sums are kept": "`--keep slow` keeps at most 32 MB of slow steps, plus 400 "
+    "slow steps kept only as sums": "`--keep slow` keeps at most 32 MB of slow steps, plus 400 "
     "bytes per second. The durations of these steps are known, but not their lines.",
     "slow steps larger than the buffer": "Operators stay in the buffer until their step ends. If a step "
     "does not fit, its first operators are only in the sums.",

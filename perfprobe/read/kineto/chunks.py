@@ -117,7 +117,7 @@ class Chunks:
         return self._one_by_one(text, is_last=is_last)
 
     def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[Any, bytes]:
-        """As `_part`, for a text with a damaged event or the end of the list."""
+        """Like `_part`, for a text with a damaged event or the end of the list."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
         decoder, events, at = json.JSONDecoder(), [], 0
         while at < len(letters):

@@ -100,13 +100,13 @@ class _OwnFacts(NamedTuple):
 
 
 def _own_events(objects: Iterable[dict[str, Any]]) -> list[OwnEvent]:
-    return [own_event_of(told) for told in objects]
+    return [own_event_of(decoded) for decoded in objects]
 
 
-def own_event_of(told: dict[str, Any]) -> OwnEvent:
+def own_event_of(decoded: dict[str, Any]) -> OwnEvent:
     """Makes an event from a decoded JSON object."""
     made = OwnEvent()
-    made.ts, made.dur, args = told.get("ts"), told.get("dur"), told.get("args")
+    made.ts, made.dur, args = decoded.get("ts"), decoded.get("dur"), decoded.get("args")
     row = args.get(ENTRY) if isinstance(args, dict) else None
     is_row = isinstance(row, list) and all(type(value) is int for value in row)
     made.args = _OwnFacts(row if is_row else None)
@@ -129,11 +129,11 @@ def events_of(objects: Iterable[dict[str, Any]]) -> Events:
         at_ns = time_ns(value) if type(value) in NUMBERS else None
         return (NONE if value is None else text(value)) if at_ns is None else at_ns
 
-    for told in objects:
-        found = told.get("args")
+    for decoded in objects:
+        found = decoded.get("args")
         args = found if isinstance(found, dict) else {}
-        values.extend([time(told.get(name)) for name in TIMES])
-        values.extend([code(told.get(name)) for name in EVENT])
+        values.extend([time(decoded.get(name)) for name in TIMES])
+        values.extend([code(decoded.get(name)) for name in EVENT])
         values.extend([code(args.get(key)) for key in ARGS.values()])
     columns = np.frombuffer(values, np.int64).reshape(-1, len(COLUMNS)).T
     return Events([np.ascontiguousarray(column) for column in columns], list(texts))

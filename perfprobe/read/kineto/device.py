@@ -107,8 +107,8 @@ class DeviceReader:
     def _add_waits(self, events: Events) -> int:
         events, *span = _usable(events)
         group, known = events.groups("wait_kind", "name")
-        told = [events.value(kind) or events.value(name) for kind, name in known]
-        kind = np.array([_WAITS.get(str(each), WaitKind.UNKNOWN) for each in told], np.int64)[group]
+        named = [events.value(kind) or events.value(name) for kind, name in known]
+        kind = np.array([_WAITS.get(str(each), WaitKind.UNKNOWN) for each in named], np.int64)[group]
         self.has_no_stream |= bool((events.codes("stream") == NO_STREAM).any())
         where = events.smalls("context"), events.smalls("stream")
         self.waits.extend(*span, kind, *where, events.numbers("correlation"))

@@ -120,7 +120,7 @@ class Events:
         return self._with_texts(codes, found, number)
 
     def smalls(self, name: str) -> Int64:
-        """As `numbers`, for columns of 32 bits."""
+        """Like `numbers`, for columns of 32 bits."""
         found = self.numbers(name)
         return np.where(found < _SMALLEST_TOO_LARGE, found, -1)
 
@@ -212,6 +212,6 @@ def number(value: Any) -> int:
 
 
 def small(value: Any) -> int:
-    """As `number`, for columns of 32 bits."""
+    """Like `number`, for columns of 32 bits."""
     found = value if type(value) is int else number(value)
     return found if 0 <= found < _SMALLEST_TOO_LARGE else -1

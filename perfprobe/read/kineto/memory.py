@@ -99,7 +99,7 @@ class MemoryReader:
         return MemoryBlocks.of(*(whole.take(slice(at, at + _BLOCK_ROWS)) for at in starts))
 
     def readings(self) -> DeviceReadings:
-        """What GPUs held after each event."""
+        """Returns what GPUs held after each event."""
         rows = self._rows
         rows = rows[:, (rows[_DEVICE] >= 0) & (rows[_HELD] >= 0) & (rows[_RESERVED] >= 0)]
         peaks = np.zeros((2, rows.shape[1]), np.int64)
@@ -113,7 +113,7 @@ class MemoryReader:
         return DeviceReadings(**{name: narrowed(column, kind) for (name, kind), column in pairs})
 
     def before_bytes(self) -> int | None:
-        """What the device held before the first event; None if that is not known."""
+        """Returns what the device held before the first event; None if that is not known."""
         rows = self._own()
         if rows.shape[1] == 0:
             return None

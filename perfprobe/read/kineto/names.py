@@ -126,7 +126,7 @@ class Names:
         return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2])
 
     def entered(self, below: int, place: str) -> int:
-        """As `call`, for one call: those of modules are counted."""
+        """Like `call`, for one call. Calls of modules are counted."""
         stack = self.call(below, place)
         if stack >= 0 and place.startswith(_MODULE):
             self.module_calls[self.stacks.values(stack)[2]] += 1
@@ -172,7 +172,7 @@ class Names:
     def roots(self) -> dict[str, list[str]]:
         """Sorts files without a folder into torch, standard library and packages.
 
-        The profiler removes the folders that are on sys.path, so paths alone do not tell.
+        The profiler removes the folders that are on sys.path, so paths alone are not enough.
         """
         of: dict[str, set[str]] = {"torch": set(), "stdlib": set(), "site": set()}
         for file in self._files:

@@ -45,7 +45,7 @@ class OperatorReader:
         self.steps = False
 
     def add_ranges(self, events: Events) -> int:
-        """As `add`, for ranges of the program."""
+        """Like `add`, for ranges of the program."""
         return self.add(events, are_ranges=True)
 
     def add(self, events: Events, *, are_ranges: bool = False) -> int:
@@ -76,12 +76,12 @@ class OperatorReader:
     def _stacks(self, events: Events, frame: Int64) -> Int64:
         """Returns the stack of each operator. frame: of the file of a generated kernel, -1 for others."""
         stack = np.full(len(events), -1, np.int64)
-        told = events.has("call_stack")
-        if bool(told.any()):
-            group, known = events.take(told).groups("call_stack")
-            stack[told] = np.array([self._names.call_stack(events.raw(code)) for (code,) in known], np.int64)[
-                group
-            ]
+        has_stack = events.has("call_stack")
+        if bool(has_stack.any()):
+            group, known = events.take(has_stack).groups("call_stack")
+            stack[has_stack] = np.array(
+                [self._names.call_stack(events.raw(code)) for (code,) in known], np.int64
+            )[group]
         self.with_call_stack += int(np.count_nonzero(stack >= 0))
         own = (stack < 0) & (frame >= 0)
         self.kernel_files += int(np.count_nonzero(own))
@@ -170,19 +170,19 @@ class OperatorReader:
         messages, inputs = events.has("message_elements"), events.has("dims")
         inputs &= ~messages
         if bool(messages.any()):
-            told = events.take(messages)
-            group, known = told.groups("message_elements", "message_dtype", "group", "group_size")
-            found[messages] = np.array([self._message(*map(told.value, codes)) for codes in known], np.int64)[
+            sent = events.take(messages)
+            group, known = sent.groups("message_elements", "message_dtype", "group", "group_size")
+            found[messages] = np.array([self._message(*map(sent.value, codes)) for codes in known], np.int64)[
                 group
             ]
         if bool(inputs.any()):
-            told = events.take(inputs)
-            self.with_shapes += len(told)
-            self.with_strides += int(np.count_nonzero(told.has("strides")))
-            types = np.where(told.has("types"), told.codes("types"), told.codes("types_again"))
-            others = (told.codes(name) for name in ("dims", "strides", "values"))
+            shaped = events.take(inputs)
+            self.with_shapes += len(shaped)
+            self.with_strides += int(np.count_nonzero(shaped.has("strides")))
+            types = np.where(shaped.has("types"), shaped.codes("types"), shaped.codes("types_again"))
+            others = (shaped.codes(name) for name in ("dims", "strides", "values"))
             group, known = grouped([types, *others])
-            found[inputs] = np.array([self._signature(*map(told.raw, codes)) for codes in known], np.int64)[
+            found[inputs] = np.array([self._signature(*map(shaped.raw, codes)) for codes in known], np.int64)[
                 group
             ]
         return found

@@ -68,7 +68,7 @@ class Paths:
         return (*self._functions[row], operator) if operator >= 0 else self._functions[row]
 
     def lengths(self) -> Int64:
-        """How many frames each row has."""
+        """Returns how many frames each row has."""
         functions = np.fromiter(map(len, self._functions), np.int64, len(self))
         return functions + (np.array(self._operators, np.int64) >= 0)
 
@@ -135,7 +135,7 @@ class Flames:
         return Steps(samples.thread[order], row[order].astype(np.intp), time_ns)
 
     def notes(self) -> list[str]:
-        """What a reader must know about the figures."""
+        """Returns what a reader must know about the figures."""
         if not self.by_operators:
             return []
         return [

@@ -66,12 +66,12 @@ def _show_difference(columns: list[list[str]], full: Sequence[str], rows: Sequen
 
 
 def _first_difference(least: str, greatest: str) -> int:
-    """Where the smallest and the largest text first differ: no two texts differ before that."""
+    """Returns where the smallest and the largest text first differ: no two texts differ before that."""
     pairs = zip(least, greatest, strict=False)
     return next((at for at, (one, other) in enumerate(pairs) if one != other), len(least))
 
 
 def _start_of_item(text: str, at: int) -> int:
-    """Where the argument that contains this place begins."""
+    """Returns where the argument that contains this place begins."""
     items = shorten.split(text[:at], " ")
     return at - len(items[-1]) if items and not text[:at].endswith(" ") else at

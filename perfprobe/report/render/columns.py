@@ -50,7 +50,7 @@ def _grow(widths: list[int], limits: Sequence[int], width: int) -> None:
 
 
 def _taken(column: Column, width: int) -> int:
-    """How many cells of this width the column uses. One that leaves out whole words may not use all."""
+    """Returns how many cells of this width the column uses: fewer if whole words are left out."""
     if width >= column.widest:
         return width
     lines = (line for cell in column.shortened(width) for line in cell.split("\n"))
@@ -110,12 +110,12 @@ def table(placed: Sequence[Placed], *, header: bool = True) -> Lines:
 
 
 def roomy_width(columns: Sequence[Column]) -> int:
-    """How many cells the table needs to keep all columns."""
+    """Returns how many cells the table needs to keep all columns."""
     return _sum([column.comfortable for column in columns])
 
 
 def total_width(placed: Sequence[Placed]) -> int:
-    """How many cells the table takes."""
+    """Returns how many cells the table takes."""
     return _sum([width for _, width in placed])
 
 

@@ -118,7 +118,7 @@ def written(
 
 
 def _view(findings: Findings) -> dict[str, Any]:
-    """How the rows of operators are grouped, and how many there are without the focus."""
+    """Returns how the rows of operators are grouped, and how many there are without the focus."""
     hotspots = findings.get(Hotspots)
     names = () if hotspots is None else ("group", "focus", "whole_rows", "whole_ranges")
     return {name: getattr(hotspots, name) for name in names}

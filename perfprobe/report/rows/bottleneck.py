@@ -111,14 +111,14 @@ def _crowded(findings: Findings) -> ThreadProblemRow | None:
 
 
 def cores_allowed(findings: Findings) -> float | None:
-    """How many processors the program may use at once, None if not known."""
+    """Returns how many processors the program may use at once, None if not known."""
     recording = findings.trace.recording
     known = [recording.number("host", name) for name in ("cores", "cores_allowed", "cgroup_cores")]
     return min((each for each in known if each), default=None)
 
 
 def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Candidate]:
-    """Each phase; for phases that compute only the line with most time."""
+    """Yields each phase; for computing phases only the line with most time."""
     whole_ns, steps = int(loops.total_ns[0]), max(int(loops.steady[0]), 1)
     rows = times.phases.take(times.phases.loop == 0)
     columns = (rows.phase, rows.time_ns, rows.frame, rows.frame_ns)

@@ -75,7 +75,7 @@ def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | Non
 
 
 def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks]:
-    """Of the program's function with most time: its time, its line with most of it, the samples there."""
+    """Returns the time of the program's longest function, its longest line, and the samples there."""
     frames, frame = trace.recording[Frames], trace.sites.frame[rows.stack]
     functions = np.stack([column[frame] for column in (frames.file, frames.function, frames.first_line)])
     _, number = np.unique(functions, axis=1, return_inverse=True)
@@ -93,7 +93,7 @@ def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
 
 
 def _once(trace: Trace, calling: Calling, rows: SampledStacks) -> Mask:
-    """Which samples are in imports or torch.compile. A longer run would not have more of these."""
+    """Returns which samples are in imports or torch.compile. A longer run would not have more of these."""
     return (calling.python.imports.importer[rows.stack] >= 0) | trace.sites.is_compile[rows.stack]
 
 

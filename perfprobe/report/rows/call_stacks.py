@@ -92,7 +92,7 @@ def _by_stack(rows: OperatorSites) -> tuple[Rows, Rows]:
 
 
 def _named(trace: Trace, sites: OperatorSites, asked: str) -> Mask:
-    """Which rows are of operators of this name."""
+    """Returns which rows are of operators of this name."""
     pairs = np.unique(np.stack([sites.name, sites.overload]), axis=1).T.tolist()
     names = {_operator(trace, name, overload): (name, overload) for name, overload in pairs}
     wanted, strings = {asked, f"aten::{asked}"}, trace.recording[Strings]

@@ -21,5 +21,5 @@ class Choice:
     is_alone: bool = False
 
     def most(self, usual: int) -> int:
-        """How many rows to show, 0 for all: `usual` unless the user requested a number."""
+        """Returns how many rows to show, 0 for all: `usual` unless the user requested a number."""
         return usual if self.top is None else self.top

@@ -137,7 +137,7 @@ def reading(cpi: float | None, counts: Mapping[str, int | None]) -> str:
 
 
 def _causes(counts: Mapping[str, int | None]) -> list[str]:
-    """What keeps instructions from completing, as far as the counts show it."""
+    """Returns what keeps instructions from completing, as far as the counts show it."""
     found = []
     if _ratio(counts, "cache_misses", "instructions") * 1000 >= _MISSES:
         found.append("it waits for memory")

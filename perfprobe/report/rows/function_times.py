@@ -13,7 +13,7 @@ _FEW = 5  # with fewer samples, shares have no meaning
 
 
 def only_counted(calling: Calling, rows: FunctionRows) -> Mask:
-    """Which rows have times of cProfile that their callers' sampled times include: C functions."""
+    """Returns which rows have times of cProfile that their callers' sampled times include: C functions."""
     is_c = calling.python.code.file[rows.code] < 0
     return np.asarray(is_c & (rows.own_ns < 0) & (rows.counted_own_ns >= 0))
 
@@ -42,7 +42,7 @@ def cpu_ns(calling: Calling, rows: FunctionRows) -> Int64:
 
 
 def looks(calling: Calling, rows: FunctionRows) -> Int64:
-    """How many samples show each function running."""
+    """Returns how many samples show each function running."""
     known = calling.sampled.take(calling.sampled.look == Look.READ)
     return _sums(calling, rows, known, known.looks, 0)
 
@@ -70,7 +70,7 @@ def has_operators(calling: Calling) -> bool:
 
 
 def sample_ns(calling: Calling) -> int:
-    """How much time one sample stands for in ns, 0 without samples."""
+    """Returns how much time one sample stands for in ns, 0 without samples."""
     samples = calling.python.samples
     if not calling.by_samples or len(samples) == 0:
         return 0
@@ -83,7 +83,7 @@ def has_few_samples(calling: Calling) -> bool:
 
 
 def by_cprofile(calling: Calling) -> Calling:
-    """The same with cProfile's times in place of the samples'; without times if it stopped early."""
+    """Returns the times with cProfile's instead of sampled ones; without times if cProfile stopped early."""
     rows = calling.functions
     is_whole = calling.counts_end_ns is None
     self_ns, total_ns = rows.counted_own_ns, rows.counted_total_ns

@@ -113,7 +113,7 @@ def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
 
 
 def _included_in_caller(calling: Calling, rows: FunctionRows) -> Mask:
-    """Which C functions of the standard library have nearly all the time of a caller that has a row."""
+    """Returns which C functions of the standard library take nearly all time of a caller with a row."""
     self_of = dict(zip(rows.code.tolist(), self_ns(calling, rows).tolist(), strict=True))
     is_stdlib = calling.python.code.origin[rows.code] == Origin.STDLIB
     candidates = rows.take(only_counted(calling, rows) & is_stdlib)

@@ -59,7 +59,7 @@ class CauseRow:
 class CourseRow:
     """All steps in a stretch of time; start_s and end_s since the epoch.
 
-    own_ns: mean duration without waiting for a processor; None where the kernel did not tell it.
+    own_ns: mean duration without waiting for a processor; None if the waiting is not known.
     """
 
     start_s: float
@@ -80,7 +80,7 @@ class DriftRow:
         change: of the median, relative to the first.
         noise: what such medians differ by anyway.
         own_first_ns: mean of a step without the time in which its thread waited for a processor.
-        own_change: of that; None where the kernel did not tell it.
+        own_change: the change of that mean; None if the waiting is not known.
         is_clear: whether the program's own time changed by more than noise.
         lines: those with most of the change, each with its difference in a step.
     """

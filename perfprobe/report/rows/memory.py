@@ -124,7 +124,7 @@ def category_rows(findings: Findings) -> list[CategoryRow]:
 
 
 def operator_rows(findings: Findings, top: int = 0) -> list[GroupRow]:
-    """By operator. top: at most this many, 0 for all."""
+    """Returns a row for each operator. top: at most this many, 0 for all."""
     strings = findings.trace.recording[Strings]
     return [
         _group(value, "name", named(strings[value["name"]]) or OUTSIDE)
@@ -142,7 +142,7 @@ def line_rows(findings: Findings, lines: MemoryLines) -> list[GroupRow]:
 
 
 def module_rows(findings: Findings, top: int = 0) -> list[GroupRow]:
-    """By module. top: at most this many, 0 for all."""
+    """Returns a row for each module. top: at most this many, 0 for all."""
     return [
         _group(value, "module", findings.trace.module(value["module"]))
         for value in _first(findings[MemoryUse].modules, top)
@@ -150,7 +150,7 @@ def module_rows(findings: Findings, top: int = 0) -> list[GroupRow]:
 
 
 def phase_rows(findings: Findings) -> list[GroupRow]:
-    """By phase."""
+    """Returns a row for each phase."""
     return [
         _group(value, "phase", Phase(value["phase"]).name.lower())
         for value in values(findings[MemoryUse].phases)

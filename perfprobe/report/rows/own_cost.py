@@ -75,7 +75,9 @@ def _operators_ns(recording: Recording, totals: Totals) -> float:
 
 
 def _colder(recording: Recording) -> float:
-    """How many times longer our part of an event took in the program than in calibration; 1 if not known."""
+    """Returns how many times longer our part of an event took in the program than in calibration; 1 if not
+    known.
+    """
     own_ns, trial_ns = (_number(recording, "cost", name) for name in ("own_ns", "trial_own_ns"))
     return min(max(own_ns / trial_ns, 1), _MOST_COLDER) if trial_ns > 0 else 1
 

@@ -47,7 +47,7 @@ def processor_rows(findings: Findings) -> list[Values]:
 
 
 def window_rows(findings: Findings) -> list[Values]:
-    """Each window; None for what was not measured."""
+    """Returns a row for each window, with None for values that were not measured."""
     windows = values(findings[Processors].windows)
     return [Values({name: measured(value) for name, value in row.items()}) for row in windows]
 
@@ -76,7 +76,7 @@ def thread_wait_rows(findings: Findings) -> list[ThreadWaitRow]:
 
 
 def _inventory(findings: Findings, threads: int) -> list[dict[str, Any]]:
-    """What else is known of each thread."""
+    """Returns what else is known of each thread."""
     teams = findings.get(Teams)
     if teams is None:
         return [{}] * threads

@@ -80,7 +80,7 @@ def ranked_named(rows: RangeRows, top: int, sort: str) -> RangeRows:
 
 
 def by_library(findings: Findings, rows: RangeRows) -> Mask:
-    """Which rows a library set. There can be so many that they would hide the program's own."""
+    """Returns which rows a library set. There can be so many that they would hide the program's own."""
     strings = findings.trace.recording[Strings]
     found = [
         (domain >= 0 and _LIBRARIES.match(strings[domain]) is not None)

@@ -71,7 +71,7 @@ def sort_of(findings: Findings, sort: str) -> str:
 
 
 def rows_shown(rows: int, shown: int, sort: str) -> str:
-    """Which rows a table shows: `20 of 799 rows by self time`."""
+    """Returns which rows a table shows: `20 of 799 rows by self time`."""
     number = "1 row" if rows == 1 else f"{rows:,} rows"
     if shown < rows:
         number = f"{shown:,} of {number}"

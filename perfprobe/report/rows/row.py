@@ -67,7 +67,7 @@ def _plain(value: Any) -> Any:
 
 
 def measured(value: int) -> int | None:
-    """None for -1."""
+    """Returns the value, or None for -1."""
     return value if value >= 0 else None
 
 
@@ -82,7 +82,7 @@ def mean_ns(total_ns: int | None, timed: int) -> int | None:
 
 
 def named(text: str) -> str | None:
-    """None for "", which is the text of the id -1."""
+    """Returns the text, or None for "", which is the text of the id -1."""
     return text or None
 
 
@@ -95,7 +95,7 @@ def word(kinds: type[IntEnum], value: int) -> str | None:
 
 
 def values(table: Table) -> Iterator[dict[str, Any]]:
-    """Each row of a table as a dict of plain numbers and texts."""
+    """Yields each row of a table as a dict of plain numbers and texts."""
     columns = {name: column.tolist() for name, column in table.columns().items()}
     for row in zip(*columns.values(), strict=True):
         yield dict(zip(columns, row, strict=True))

@@ -50,7 +50,7 @@ class SourceText:
         return lines if isinstance(lines, list) else None
 
     def reason(self, file: str) -> str | None:
-        """Why this file has no text, None if it has."""
+        """Returns why this file has no text, None if it has."""
         lines = self._lines(file)
         return lines if isinstance(lines, str) else None
 
@@ -77,7 +77,7 @@ class SourceText:
         return rule.refused or _MISSING
 
     def _moved(self, path: str, folder: str) -> list[str]:
-        """Where a file of the program would be if `folder` were the program's folder."""
+        """Returns where a file of the program would be if `folder` were the program's folder."""
         bases = [base.rstrip("/") + "/" for base in self._bases if base.startswith("/")]
         return [os.path.join(folder, path[len(base) :]) for base in bases if path.startswith(base)]
 

@@ -105,14 +105,14 @@ def cores(allowed: float | None) -> str:
 def _texts(
     findings: Findings, problem: ThreadProblem, value: dict[str, Any], allowed: float | None
 ) -> tuple[str, str]:
-    """What is wrong, and what to change."""
+    """Returns what is wrong, and what to change."""
     threads, cost, name = value["threads"], units.duration(value["cost_ns"]), value["name"]
     if problem is ThreadProblem.NEIGHBOURS:
         return _neighbours(findings, threads, cost, allowed)
     if problem is ThreadProblem.SPINNING:
         spin = f"{threads} team thread{'' if threads == 1 else 's'} ran {cost} without work"
         why = f" ({name})" if name else ""
-        return f"{spin}, while no operator did{why}", "OMP_WAIT_POLICY=passive, no GOMP_SPINCOUNT"
+        return f"{spin}, while no operator ran{why}", "OMP_WAIT_POLICY=passive, no GOMP_SPINCOUNT"
     if problem is ThreadProblem.SERIAL:
         serial = f"{name} runs on 1 of {threads} threads: the others were idle for {cost}"
         return serial, "`perfprobe bench` says whether another layout, dtype or operator is parallel"

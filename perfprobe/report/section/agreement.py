@@ -27,7 +27,9 @@ def source_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def agreement(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """What both recorded, a table of the differences without a known reason, and a line for each reason."""
+    """Yields what both recorded, a table of the differences without a known reason, and a line for each
+    reason.
+    """
     recording = findings.trace.recording
     windows = recording.number("autograd", "windows")
     if windows is None:

@@ -20,8 +20,8 @@ _FOUND_BY = {
     "loader": "the loader",
 }
 _NONE = (
-    "No step was found: neither a DataLoader, nor an optimizer's step, nor perfprobe.step(). Loops of other "
-    "kinds are found in a recording with operators alone."
+    "No step was found: the program uses neither a DataLoader, nor an optimizer, nor perfprobe.step(). Other "
+    "kinds of loops are found only in recordings with operators."
 )
 
 

@@ -77,7 +77,7 @@ def _columns(rows: Sequence[IntervalRow], *, is_block: bool) -> list[Column]:
 
 
 def _doing_column(rows: Sequence[IntervalRow]) -> Iterator[Column]:
-    """What samples show most in each row; no column without samples."""
+    """Yields what samples show most in each row; no column without samples."""
     cells = [_doing(row) for row in rows]
     if any(cells):
         yield Column("mostly, by samples", cells, 3, least=20, wish=28)

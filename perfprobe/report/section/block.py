@@ -37,7 +37,7 @@ class Paragraph(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """One of several short texts. longest: it is cut after this many characters, None for never."""
+    """One of several short texts. longest: the number of characters after which it is cut, None for never."""
 
     text: str
     style: str = ""

@@ -32,7 +32,7 @@ def stacks_document(findings: Findings, asked: str, choice: Choice) -> dict[str,
 
 
 def stacks_of(findings: Findings, asked: str, choice: Choice) -> Iterator[Block]:
-    """Each stack with its calls and self time, innermost frame first.
+    """Yields each stack with its calls and self time, innermost frame first.
 
     Raises:
         InputError, UsageError: as `call_stacks`.

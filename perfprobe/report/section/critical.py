@@ -54,7 +54,7 @@ def critical(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def _steps(path: CriticalPath) -> str:
-    """Which steps the path covers: in a long recording not all."""
+    """Returns which steps the path covers: in a long recording not all."""
     number = "a steady step" if path.steps == 1 else f"{units.count(path.steps)} steady steps"
     if path.left_out == 0:
         return f" in {number}" if path.steps else ""

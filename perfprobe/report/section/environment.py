@@ -76,7 +76,7 @@ def _machine(recording: Recording) -> Iterator[str]:
 
 
 def _cores(recording: Recording) -> Iterator[str]:
-    """How many cores the program may use, and how many the machine has."""
+    """Yields how many cores the program may use, and how many the machine has."""
     cores, allowed, quota = (
         recording.number("host", name) for name in ("cores", "cores_allowed", "cgroup_cores")
     )

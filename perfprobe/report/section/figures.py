@@ -38,7 +38,7 @@ def least_ns(recording: Recording) -> int:
 
 
 def duration_columns(rows: Sequence[Calls], least: int) -> list[Column]:
-    """How long a call took: mean, median and 95th percentile."""
+    """Returns how long a call took: mean, median and 95th percentile."""
     return [
         figures("mean", (units.duration(row.whole_mean_ns, least) for row in rows), 7),
         figures("median", (units.duration(row.median_ns, least) for row in rows), 5),

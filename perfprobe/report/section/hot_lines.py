@@ -76,7 +76,7 @@ def hot_lines(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def usual(lines: HotLines, whole_ns: int) -> int:
-    """How many lines to show. Negligible lines count only if all lines are negligible."""
+    """Returns how many lines to show. Negligible lines count only if all lines are negligible."""
     warm = int(np.count_nonzero(lines.self_ns >= NOTEWORTHY * whole_ns))
     return min(max(warm, LEAST), TOP)
 

@@ -188,7 +188,7 @@ def _backward_note(hotspots: Hotspots) -> str:
 
 
 def _python_note(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
-    """How long autograd ran Python, if that is much compared with the time of operators."""
+    """Yields how long autograd ran Python, if that is much compared with the time of operators."""
     rows, strings = hotspots.rows, trace.recording[Strings]
     python_ns = int(rows.python_ns[rows.python_ns > 0].sum())
     if python_ns < _WORTH_SAYING_PYTHON * max(hotspots.totals.self_ns, 1):
@@ -220,7 +220,7 @@ def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:
 
 
 def why_none(findings: Findings, hotspots: Hotspots) -> str:
-    """Why there are no operators: the collector's reasons, otherwise what the recording shows."""
+    """Returns why there are no operators: the collector's reasons, otherwise what the recording shows."""
     losses = findings[Losses]
     reasons = [
         printable(f"{reason}; {remedy}" if remedy else reason)

@@ -114,14 +114,14 @@ def _long_calls(row: OperatorRow) -> str:
     if not row.ran.long_calls:
         cpu_ns = row.ran.recorded.get("cpu_self_ns")
         if cpu_ns is not None:
-            return f"of which the calling thread ran {units.duration(cpu_ns)}"
+            return f"the calling thread ran for {units.duration(cpu_ns)} of it"
         return "too few calls to tell whether they were delayed"
     calls = f"{row.ran.long_calls:,} of {row.ran.calls:,} calls"
     return f"{calls} over 3 times as long as the usual {units.duration(row.ran.usual_ns)}"
 
 
 def hottest_python(findings: Findings) -> Iterator[Block]:
-    """Where most time outside of operators was spent: in a function, or with the main thread waiting.
+    """Yields where most time outside of operators was spent: in a function, or with the main thread waiting.
 
     Imports and torch.compile come first if they took longer, because a longer run would not have more of
     them. Nothing if the time is small, or if operators take most of the run. Waiting is named only if it took
@@ -168,7 +168,7 @@ def _busiest(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 
 def _waiting(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long the main thread waited at one line, in ns, and a text about it."""
+    """Returns how long the main thread waited at one line, in ns, and a text about it."""
     found = longest_wait(findings.trace, findings[Calling])
     if found is None:
         return 0, ""
@@ -186,7 +186,7 @@ def _at(found: Passed, whole_ns: int) -> str:
 
 
 def _compile(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long torch.compile worked, in ns, and a text about it."""
+    """Returns how long torch.compile worked, in ns, and a text about it."""
     found = longest_compile(findings.trace, findings[Calling])
     if found is None:
         return 0, ""
@@ -195,7 +195,7 @@ def _compile(findings: Findings, wall_ns: int) -> tuple[int, str]:
 
 
 def _imports(findings: Findings, wall_ns: int) -> tuple[int, str]:
-    """How long imports of libraries took, in ns, and a text about them."""
+    """Returns how long imports of libraries took, in ns, and a text about them."""
     rows = import_rows(findings.trace, findings[Calling])
     time_ns = sum(row.time_ns for row in rows)
     return time_ns, f"imports, {units.percent(time_ns / wall_ns)} of wall: {imports_text(rows)}"

@@ -101,7 +101,7 @@ def _phases(row: SlowStepRow) -> str:
 
 
 def _left(rows: Sequence[SlowStepRow], shown: int) -> Iterator[Paragraph]:
-    """How many steps are not shown, and the lines that several slow steps share."""
+    """Yields how many steps are not shown, and the lines that several slow steps share."""
     if len(rows) > shown:
         yield Paragraph(f"{len(rows) - shown:,} more slow steps: --top, or --json.", "dim")
     causes = [cause for cause in cause_rows(rows) if cause.line is not None and cause.steps > 1][:3]

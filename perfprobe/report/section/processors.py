@@ -15,7 +15,7 @@ _NEIGHBOURS = 0.1  # neighbours that use less of a processor are not named: it i
 
 
 def busy_machine(findings: Findings) -> Iterator[Block]:
-    """How long threads waited for a processor, and who used it; nothing if that was little or unknown."""
+    """Yields how long threads waited for a processor, and who used it; nothing if it was little."""
     recording, wall_ns = findings.trace.recording, findings.wall_ns
     waited, main_ns = waited_ns(recording), waited_ns(recording, main=True) or 0
     if waited is None or not wall_ns or not is_busy(findings.trace):

@@ -42,7 +42,7 @@ def _said(found: Ranks) -> str:
 
 def _straggler(found: Ranks, rows: Sequence[RankRow]) -> str:
     if len(rows) < 2:
-        return "One rank alone does not show for which rank it waited: name the recordings of all ranks."
+        return "One rank alone does not show which rank it waited for: name the recordings of all ranks."
     if found.straggler is None:
         return "No straggler: no rank was the last to begin collectives by over 1 % of the time."
     row = rows[found.straggler]

@@ -40,7 +40,7 @@ def start_up(findings: Findings, choice: Choice) -> Iterator[Block]:
         return
     rows = [row for row in start_up_rows(findings) if row.time_ns >= _LEAST_NS][: choice.most(_TOP)]
     until = units.duration(found.start_up_ns)
-    yield Heading("Start-up", f"{until} until the first step; in no share of steps")
+    yield Heading("Start-up", f"{until} until the first step; not part of any step")
     yield Table(
         [
             figures("took", (units.duration(row.time_ns) for row in rows), style="bold"),

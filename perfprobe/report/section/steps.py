@@ -127,7 +127,7 @@ def _left_out(found: StepFindings) -> str:
 
 
 def left_out_text(counted: Mapping[StepMark, int]) -> str:
-    """How many steps averages leave out, and why: `2 warm-up, 1 outlier`."""
+    """Returns how many steps averages leave out, and why: `2 warm-up, 1 outlier`."""
     plural = {StepMark.OUTLIER: "s"}
     return ", ".join(
         f"{count:,} {LEFT_OUT_TEXTS[mark]}{plural.get(mark, '') if count != 1 else ''}"

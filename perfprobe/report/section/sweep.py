@@ -48,11 +48,11 @@ def _interval(row: SweepRow) -> str:
 def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> Iterator[str]:
     if ignored:
         yield (
-            f"The program sets its own number of threads, {rows[0].threads}: these settings do not reach it. "
+            f"The program sets its own number of threads, {rows[0].threads}, so settings have no effect. "
             "Make the number an option of the program, or remove torch.set_num_threads."
         )
     elif best is None:
-        yield "No setting is certainly faster than the program as it is."
+        yield "No setting is certainly faster than the unchanged program."
     else:
         word = "Faster" if best.coverage >= _CERTAIN else "Seems faster"
         yield (
@@ -61,7 +61,7 @@ def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> It
         )
     few = min(row.coverage for row in rows)
     if few < _CERTAIN:
-        yield f"With so few pairs the intervals are only {units.percent(few)} certain: more --rounds."
+        yield f"With so few pairs the intervals are only {units.percent(few)} certain: use more --rounds."
 
 
 def operator_blocks(
@@ -69,7 +69,7 @@ def operator_blocks(
 ) -> Iterator[Block]:
     """A table of operators with a column for each number of threads, and what all of them take together."""
     if not rows:
-        yield Paragraph("Nothing was measured with several numbers of threads.", "yellow")
+        yield Paragraph("No operator was measured with more than one number of threads.", "yellow")
     else:
         yield Heading("Threads of operators", "time of one call, CPU time of its slowest thread")
         yield Table(_operator_columns(rows))

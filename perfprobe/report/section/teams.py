@@ -37,7 +37,7 @@ def team_tables(findings: Findings) -> dict[str, Sequence[Any]]:
 
 
 def verdicts(findings: Findings) -> Iterator[Block]:
-    """Each problem with its line and remedy, or a note that there is none; utilisation; cores, settings."""
+    """Yields problems with line and remedy, or a note that there are none; utilisation; cores; settings."""
     if Teams not in findings:
         return
     rows = problem_rows(findings)

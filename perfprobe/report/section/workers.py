@@ -99,15 +99,15 @@ def _of_batch(row: LoaderRow) -> float | None:
 
 def _notes(rows: Sequence[LoaderRow]) -> Iterator[str]:
     yield (
-        "a batch: a worker's time for one; percent are of the workers' time from when they were ready; idle: "
-        "not asked for a batch; sending is done beside that; queued: finished batches in the queue, mean"
+        "a batch: time of a worker for one batch; percentages refer to the workers' time after they were "
+        "ready; idle: no batch to make; sending: in the background; queued: mean number of finished batches"
     )
     if any(row.transform_ns is not None for row in rows):
-        yield "reading and transform (decoding too) divide the dataset's time as samples do"
+        yield "reading and transform (with decoding) are shares of the dataset's time, by samples"
 
 
 def _waited(row: LoaderRow, found: Feeding) -> str:
-    """How long the main process waited for them, and whether more workers could help."""
+    """Returns how long the main process waited for them, and whether more workers could help."""
     if row.waited_ns is None or row.span_ns <= 0:
         return ""
     share = row.waited_ns / row.span_ns
@@ -117,7 +117,7 @@ def _waited(row: LoaderRow, found: Feeding) -> str:
     pinned = "" if row.pinning_ns is None else f" Pinning took {units.duration(row.pinning_ns)}."
     text = (
         f"The main process waited {units.duration(row.waited_ns)} for batches{both}{start}: "
-        f"{units.percent(share)} of the time that workers were there.{pinned}"
+        f"{units.percent(share)} of the time during which workers existed.{pinned}"
     )
     return f"{text} {_more(row, found, share)}".rstrip()
 

@@ -163,7 +163,7 @@ class DeviceEvents:
         return zip(values, self._scene.rows_of(table, shown), strict=True)
 
     def _asked_ns(self, start_ns: Int64, call: Int32) -> Int64:
-        """When the call that launched each row began; its own start if the call is not known."""
+        """Returns when the call that launched each row began; its own start if the call is not known."""
         return np.where(call >= 0, np.append(self._api.start_ns, -1)[call], start_ns)
 
     def _times(self, start_ns: int, end_ns: int) -> tuple[str, str]:

@@ -64,7 +64,7 @@ class ForwardStarts:
 
 
 def nodes(rows: Operators) -> Mask:
-    """Which rows are backward nodes that name their forward operator."""
+    """Returns which rows are backward nodes that name their forward operator."""
     return np.asarray((rows.scope == BACKWARD_FUNCTION) & (rows.node_sequence >= 0) & (rows.node_thread > 0))
 
 

@@ -129,7 +129,7 @@ def frames_of(scene: Scene, stack: int) -> list[str]:
 
 
 def _outermost(rows: Operators) -> Mask:
-    """Which rows are in no other operator of their batch. Inner operators mostly have the same stack."""
+    """Returns which rows are outermost in their batch. Inner operators mostly have the same stack."""
     found = np.zeros(len(rows), np.bool_)
     for _, group in each_thread(rows.thread):
         start_ns = rows.start_ns[group]

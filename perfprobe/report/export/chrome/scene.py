@@ -53,7 +53,8 @@ class Scene:
         self.left_out = 0
 
     def shown(self, start_ns: Int64, end_ns: Int64 | None = None, moment_ns: Int64 | None = None) -> Mask:
-        """Which events are written, a mask. Those with missing or damaged times are counted in `left_out`.
+        """Returns which events are written, a mask. Those with missing or damaged times are counted in
+        `left_out`.
 
         Args:
             moment_ns: the time that must be in the window, if that is not start_ns.
@@ -85,7 +86,7 @@ class Scene:
 
 
 def _first_ns(trace: Trace) -> int:
-    """When the program began, or the first sample, range or call of CUDA if that is earlier."""
+    """Returns when the program began, or the first sample, range or call of CUDA if that is earlier."""
     start_ns = max(trace.start_ns or 0, 0)
     found = [start_ns]
     for kind in (Samples, Ranges, ApiCalls):

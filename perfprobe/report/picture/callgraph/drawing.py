@@ -51,7 +51,7 @@ def _by(graph: CallGraph) -> str:
 
 
 def _counted(trace: Trace, calling: Calling) -> list[str]:
-    """When counting of calls ended, if it was before the end of the program."""
+    """Returns when counting of calls ended, if it was before the end of the program."""
     if calling.counts_end_ns is None:
         return []
     when = units.duration(None if trace.start_ns is None else calling.counts_end_ns - trace.start_ns)
@@ -74,7 +74,7 @@ def _notes(graph: CallGraph, left: Pruned, view: GraphView, counted: list[str]) 
         notes.append(f"left out: {units.duration(graph.imports_ns)} of imports (--library)")
     elif graph.folded:
         count = f"{units.count(graph.folded)} function{'' if graph.folded == 1 else 's'}"
-        notes.append(f"left out: {count} inside of libraries, whose own share is their caller's (--library)")
+        notes.append(f"left out: {count} inside libraries; their own share counts for callers (--library)")
     return notes + _left_out(left, view)
 
 

@@ -23,7 +23,7 @@ _EDGE_SHARE = 0.2  # an edge is drawn from this part of the smallest drawn node'
 
 @frozen
 class Pruned:
-    """What is left. min_node, min_edge: the smallest shares of nodes and edges that are drawn.
+    """The graph that is left. min_node, min_edge: the smallest shares of nodes and edges that are drawn.
 
     is_cut: whether some nodes with the smallest share are left out too.
     """
@@ -102,7 +102,7 @@ def _legible(
 
 
 def _sizes(profile: Profile) -> tuple[int, int]:
-    """How many functions and how many operators the profile stands for."""
+    """Returns how many functions and how many operators the profile stands for."""
     nodes = profile.functions.values()
     return sum(node.is_function for node in nodes), sum(node.rows for node in nodes)
 

@@ -82,7 +82,7 @@ def device_rows(findings: Findings) -> list[DeviceRow]:
 
 
 def step_rows(gpu: GpuFindings) -> list[StepRow]:
-    """Each step, and a row for work launched outside of all steps, if there is any."""
+    """Returns a row for each step, and one for work launched outside of steps, if there is any."""
     counted = {value.pop("step"): figures_of(value) for value in values(gpu.step_counts)}
     none = dict.fromkeys(_STEP_FIGURES, 0)
     rows = [

@@ -58,7 +58,9 @@ def wait_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[WaitRo
 
 
 def program_waited_ns(gpu: GpuFindings) -> int:
-    """How long threads of the program waited, in ns. A stream that waits for an event blocks no thread."""
+    """Returns how long threads of the program waited, in ns. A stream that waits for an event blocks no
+    thread.
+    """
     rows = gpu.waits
     own = (rows.kind != WaitKind.STREAM_WAIT_EVENT) & (rows.total_ns >= 0)
     return int(rows.total_ns[own].sum())

@@ -43,7 +43,7 @@ class TensorBoardMemoryRow:
 
 @frozen(kw_only=True)
 class TensorBoardEventRow:
-    """One of the largest storages. Times are since the start; no release time: it was not freed."""
+    """One of the largest storages. Times are since the start. Without a release time it was not freed."""
 
     operator: str
     size_bytes: int

@@ -31,7 +31,7 @@ def device_memory(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def retries_text(row: DeviceMemoryRow) -> str:
-    """What happens where an allocation does not fit: torch empties its cache, for which it waits."""
+    """Returns what happens where an allocation does not fit: torch empties its cache, for which it waits."""
     times = "once" if row.retries == 1 else f"{row.retries:,} times"
     return f"GPU {row.device} was full {times}: torch waited for it and emptied its cache."
 

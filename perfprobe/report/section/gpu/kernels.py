@@ -68,7 +68,7 @@ def hottest_kernel(findings: Findings) -> Iterator[Block]:
 
 
 def _by(row: KernelRow, *, brief: bool) -> str:
-    """What launched it."""
+    """Returns what launched it."""
     if row.is_graph:
         return " by a CUDA graph"
     operator = operator_text(row.operator, row.overload, brief=brief)

@@ -36,7 +36,7 @@ def overlap(findings: Findings, _: Choice) -> Iterator[Block]:
 
 
 def whole_ns(row: Mapping[str, Any], *kinds: str) -> int:
-    """How long all of these kinds ran at the same time, in ns, with or without other kinds."""
+    """Returns how long all of these kinds ran at the same time, in ns, with or without other kinds."""
     names = {name: name.removesuffix("_ns").split("_") for name in row if name not in ("device", "idle_ns")}
     return sum(
         row[name] for name, parts in names.items() if parts == ["all"] or all(kind in parts for kind in kinds)

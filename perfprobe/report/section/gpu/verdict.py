@@ -44,7 +44,9 @@ class Use:
 
 
 def verdict(gpu: GpuFindings, use: Use, wall_ns: int) -> str:
-    """What limits the program, judged from the GPU's first work to its last; open if times are missing."""
+    """Returns what limits the program, judged from the GPU's first work to its last; open if times are
+    missing.
+    """
     if gpu.untimed > 0:
         return "some of its work has no times, so the bottleneck is unknown"
     if use.span_ns < _HALF * wall_ns:
@@ -69,7 +71,7 @@ def is_limit(gpu: GpuFindings, use: Use, wall_ns: int) -> bool:
 def _not_computing(use: Use) -> str:
     """The verdict for a GPU that copies, or waits for others in NCCL's kernels, for much of the time."""
     copies = use.copying >= use.nccl
-    limit = "copying" if copies else "NCCL, whose kernels run also while they wait for other GPUs,"
+    limit = "copying" if copies else "NCCL (its kernels run while they wait for other GPUs too)"
     idle = (
         "" if use.hardly_idle else f"; for the other {units.percent(1 - use.busy)} it waited for the program"
     )

@@ -24,21 +24,21 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.peers import PeerTimes
 
 TOP = 20
-_PERF_NOTE = "Measured while perfprobe recorded: TRUST on the first screen says what that added."
+_PERF_NOTE = "Measured while perfprobe recorded. TRUST on the first screen says how much time that added."
 _OVERVIEW_NOTE = (
-    "Ratios do not sum to 100 %: types lie within each other. Times at once on threads count once."
+    "Ratios do not sum to 100 %, because types contain each other. Simultaneous time on threads counts once."
 )
 _MODEL_NOTE = (
     "Dataloader: the loader's next. Forward: outermost modules, from first to last operator; a loss that is "
-    "a function is in Others. Optimization: optimizer.step() alone. `--view phases` has all of a step."
+    "a function is in Others. Optimization: optimizer.step() alone. `--view phases` has the whole step."
 )
 _NO_STEPS_NOTE = (
     "Steps are found by optimizers, by DataLoaders and by calls of modules, or marked by perfprobe.step()."
 )
-_OPERATOR_NOTE = "Ratio: of all operators' time; of what ran within one, below it, of that one's."
+_OPERATOR_NOTE = "Ratio: share of all operators' time; in the rows below an operator, share of its time."
 _DEVICE_NOTE = (
-    "CPU(Process): CPU time of the process in the recording's time, 100 % for each core. CPU(System): all "
-    "processes, of the processors this one may use. GPU: a kernel ran, of the steps' time."
+    "CPU(Process): CPU time of this process, 100 % per core. CPU(System): CPU time of all processes on the "
+    "processors that this one may use. GPU: share of the steps' time during which a kernel ran."
 )
 
 
@@ -141,7 +141,7 @@ def device_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 
 def device(findings: Findings, _: Choice) -> Iterator[Block]:
-    """How busy processors and GPUs were; nothing if neither was recorded."""
+    """Yields how busy processors and GPUs were; nothing if neither was recorded."""
     rows = device_rows(findings)
     if not rows:
         return

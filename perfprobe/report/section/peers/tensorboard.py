@@ -32,15 +32,14 @@ _STEPS = 5  # steps that are shown one by one
 # Categories of single steps; the last are dropped first where there is little room.
 _GIVES_WAY = ("CPU Exec", "Kernel", "DataLoader", "Other", "Runtime", "Communication", "Memcpy", "Memset")
 _OVERVIEW_NOTE = (
-    "Each moment is of the first category, in the plugin's order, at work on any thread. Python outside of "
-    "operators and ranges is Other, and so is waiting for data without a DataLoader: `--view phases`. Calls "
-    "of CUDA and ranges count in traces of any torch: the plugin reads only those of before 1.12."
+    "Each moment counts for the first category, in the plugin's order, that is active on any thread. Python "
+    "outside of operators and ranges is Other, and so is waiting for data without a DataLoader: see `--view "
+    "phases`. Unlike in the plugin, calls of CUDA and ranges count also in traces of torch 1.12 and newer."
 )
-_OPERATOR_NOTE = "Self: without operators in it; on the host also without its calls of CUDA."
+_OPERATOR_NOTE = "Self: without the operators in it; on the host also without its calls of CUDA."
 _MODULE_NOTE = (
-    "Times are those of the operators, without Python between them. Occurences are known only from traces "
-    "with Python calls. "
-    "X.backward: backward of what X called."
+    "Times are times of operators, without Python between them. Occurences are known only for traces with "
+    "Python calls. X.backward: the backward pass of what X called."
 )
 
 

@@ -68,7 +68,7 @@ def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:
 
 
 def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
-    """How much of the work was in other processes, if it was much, and how many were recorded."""
+    """Yields how much of the work was in other processes, if it was much, and how many were recorded."""
     children = findings.get(Children)
     if children is None:
         return

@@ -26,7 +26,7 @@ _WORTH_SAYING = 0.1  # imports are named from this share of the wall time on
 
 
 def script_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """What ran, how long, and what was hottest."""
+    """Yields what ran, how long, and what was hottest."""
     wall_ns = findings.wall_ns
     yield said(
         cut(program(findings.trace), _LONGEST),

@@ -30,7 +30,7 @@ _LEAST = 0.001  # rows with a smaller share are left out
 
 
 def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
-    """What shares are relative to, in words; and the rows, of the steps if there are any."""
+    """Returns what shares are relative to, in words; and the rows, of the steps if there are any."""
     if is_gpu_bound(findings):
         title, rows = "of GPU", gpu_operators(findings, most)
     elif findings.get(StepHotspots) is not None:

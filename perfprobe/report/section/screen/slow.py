@@ -155,7 +155,7 @@ def _rows_of(findings: Findings, first: Candidate) -> list[OperatorRow]:
 
 
 def _limit(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
-    """How near the operator is to its limit, or how to find out."""
+    """Yields how near the operator is to its limit, or how to find out."""
     row = first.row
     if row is None:
         return

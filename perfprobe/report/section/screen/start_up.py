@@ -46,7 +46,7 @@ class SlowStart(NamedTuple):
 
 
 def slow_start(findings: Findings) -> SlowStart | None:
-    """What took longer before the first step than all steps together; None if nothing did.
+    """Returns what took longer before the first step than all steps together; None if nothing did.
 
     Imports of libraries are left out, because in a recording of a few steps they always take longest.
     `also_start` names them.
