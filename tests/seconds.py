@@ -1,4 +1,4 @@
-"""The cost of tests by folder and of the dearest files, printed at the end, also with several processes.
+"""The cost of tests by folder and of the most expensive files, printed at the end of a run.
 
 CPU seconds are those of the process and of waited-for children. They are meaningful on a busy machine, where
 wall seconds say more about neighbours. Seconds of several processes are added.
@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-DEAREST = 30
+MOST_EXPENSIVE = 30
 
 
 @dataclass
@@ -72,7 +72,7 @@ class Seconds:
             folders["all"].add(cost)
         for title, costs, most in (
             ("seconds by folder", folders, len(folders)),
-            (f"dearest {DEAREST} files", self._files, DEAREST),
+            (f"{MOST_EXPENSIVE} most expensive files", self._files, MOST_EXPENSIVE),
         ):
             terminalreporter.write_sep("=", title)
             terminalreporter.write_line("   cpu s   wall s   tests")

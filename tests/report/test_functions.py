@@ -78,10 +78,10 @@ def test_the_table_of_functions(tmp_path: Path) -> None:
         "280 ms train.py:3 walk",
     ]
     assert " ".join(text[6:]) == (
-        "tottime, cumtime: 200 samples, one every 5.00 ms; the 100 in tokenize are ±10.0 %. ncalls: "
-        "cProfile's. (C functions) are seen by cProfile only, their time is in their callers' tottime too; "
-        "torch's are among the operators. own ops, all ops: operators called from there, and below; "
-        "backward counts at the forward call. non-ops: tottime outside of operators. "
+        "tottime, cumtime: 200 samples, one every 5.00 ms; 100 of them in tokenize, ±10.0 %. ncalls: from "
+        "cProfile. (C functions) are seen only by cProfile; their time is also in their callers' tottime; "
+        "torch's are among the operators. own ops: operators that it called; all ops: with those called "
+        "below it; backward counts at the forward call. non-ops: tottime outside of operators. "
         "MainThread: wall 1.00 s = functions 98.0 % + not readable 0.5 % + not sampled 1.5 %"
     )
 
@@ -113,7 +113,7 @@ def test_notes_refer_to_shown_rows(tmp_path: Path) -> None:
         block for block in functions(sampled().findings(tmp_path), Choice()) if isinstance(block, Table)
     ]
     every = [column.title for column in table.columns]
-    about = {"ncalls": "ncalls: ", "all ops": "all ops: ", "own ops": "own ops, ", "non-ops": "non-ops: "}
+    about = {"ncalls": "ncalls: ", "all ops": "all ops: ", "own ops": "own ops: ", "non-ops": "non-ops: "}
     for title, start in about.items():
         assert start in " ".join(table.notes(Shown(every)))
         assert start not in " ".join(table.notes(Shown([each for each in every if each != title])))
@@ -122,13 +122,13 @@ def test_notes_refer_to_shown_rows(tmp_path: Path) -> None:
 def test_counts_of_a_part_of_the_run_are_marked(tmp_path: Path) -> None:
     made = sampled()
     made.counts_end_ns = 250 * MS
-    facts = {"reason": "too\x1b dear", "library_imports": "not counted"}
+    facts = {"reason": "too\x1b costly", "library_imports": "not counted"}
     text = " ".join(shown(made.findings(tmp_path, cprofile=facts)))
     for part in (" 12,345+ ", " 9/2+ ", "(40.0 %+) ", "(400 ms+) "):
         assert part in text
     assert (
-        "ncalls+: cProfile's, without the imports of libraries, which was switched off after 250 ms of "
-        "1.00 s: too\\x1b dear." in text
+        "ncalls+: from cProfile, without imports of libraries; it was switched off after 250 ms of "
+        "1.00 s: too\\x1b costly." in text
     )
     facts["reason"] = "too costly"
     text = " ".join(shown(made.findings(tmp_path, cprofile=facts)))
@@ -233,7 +233,7 @@ def test_the_table_with_cprofile_only(tmp_path: Path) -> None:
         "of wall  tottime  cumtime   ncalls  code     function",
         " 60.0 %   600 ms   700 ms  999,996           text.py:12 tokenize",
         "  0.0 %     0 ns        -        4  library  <built-in method numpy.array>",
-        "tottime, cumtime: cProfile's; counting 1,000,000 calls took about 20.0 % of wall: "
+        "tottime, cumtime: from cProfile; counting 1,000,000 calls took about 20.0 % of wall: "
         "code with many small calls seems slower than it is.",
         "thread 1001: wall 1.00 s = functions 60.0 % + outside of them 40.0 %",
     ]
@@ -244,7 +244,7 @@ def test_the_table_with_partial_counts_only(tmp_path: Path) -> None:
     made.counts_end_ns = 500 * MS
     text = " ".join(shown(made.findings(tmp_path, cprofile={"reason": "tracer"})))
     assert (
-        "Times and ncalls+: cProfile's, which was switched off after 500 ms of 1.00 s: the program set a "
+        "Times and ncalls+: from cProfile; it was switched off after 500 ms of 1.00 s: the program set a "
         "trace function." in text
     )
 
@@ -254,7 +254,7 @@ def test_counts_of_a_killed_program_are_marked(tmp_path: Path) -> None:
     made.counts_end_ns = 500 * MS
     found = made.findings(tmp_path, stop=None, cprofile={"counted_until_ns": 500 * MS})
     assert (
-        "ncalls+: cProfile's, last written 500 ms after the start (the program was killed or left without "
+        "ncalls+: from cProfile, last written 500 ms after the start (the program was killed or left without "
         "ending)." in " ".join(shown(found))
     )
 
@@ -276,7 +276,7 @@ def test_few_samples_are_noted(tmp_path: Path) -> None:
     made.samples = [whole | {"looks": 4}]
     text = shown(made.findings(tmp_path, stop={"monotonic_ns": MS}))
     assert [line.split()[-1] for line in text[1:3]] == ["function", "numpy.array>"]
-    assert " ".join(text[3:]).startswith("tottime, cumtime: cProfile's: code with many small calls")
+    assert " ".join(text[3:]).startswith("tottime, cumtime: from cProfile: code with many small calls")
     assert "samples" not in " ".join(text)
     made.counts_end_ns = MS // 2
     found = made.findings(tmp_path, stop={"monotonic_ns": MS})

@@ -35,10 +35,10 @@ def notes(findings: Findings, found: HotFunctions, seen: Shown) -> Iterator[str]
         yield "ncalls: not written yet when the program was killed or left without ending."
     if any(row.only_counted for row in found.rows):
         also = "; torch's are among the operators" if python.has_operators else ""
-        yield f"(C functions) are seen by cProfile only, their time is in their callers' tottime too{also}."
+        yield f"(C functions) are seen only by cProfile; their time is also in their callers' tottime{also}."
     if "all ops" in titles:
-        own = "own ops, all ops: operators" if "own ops" in titles else "all ops: operators"
-        yield f"{own} called from there, and below; backward counts at the forward call."
+        own = "own ops: operators that it called; " if "own ops" in titles else ""
+        yield f"{own}all ops: with those called below it; backward counts at the forward call."
     if "non-ops" in titles:
         yield "non-ops: tottime outside of operators."
     if found.included:
@@ -57,13 +57,14 @@ def _sampled(found: HotFunctions) -> str:
     if first is not None and first.looks > 0:
         # At random times a count of n samples has a standard deviation of at most sqrt(n).
         name = cut(names([first.function])[0].rpartition(" ")[2], _LONGEST_NAME)
-        text += f"; the {units.count(first.looks)} in {name} are ±{units.percent(1 / math.sqrt(first.looks))}"
+        error = units.percent(1 / math.sqrt(first.looks))
+        text += f"; {units.count(first.looks)} of them in {name}, ±{error}"
     return f"{text}."
 
 
 def _timed(findings: Findings) -> str:
     recording = findings.trace.recording
-    cost_ns, text = recording.number("cprofile", "estimated_ns"), "tottime, cumtime: cProfile's"
+    cost_ns, text = recording.number("cprofile", "estimated_ns"), "tottime, cumtime: from cProfile"
     if cost_ns is not None and cost_ns > 0 and findings.wall_ns:
         calls = (recording.number("cprofile", "calls") or 0) + (recording.number("cprofile", "c_calls") or 0)
         share = units.percent(cost_ns / findings.wall_ns)
@@ -76,17 +77,17 @@ def _counted(findings: Findings, found: HotFunctions) -> Iterator[str]:
     recording, python = findings.trace.recording, found.python
     but = ""
     if recording.text("cprofile", "library_imports") == "not counted":
-        but = ", without the imports of libraries"
+        but = ", without imports of libraries"
     if python.counts_end_ns is None:
         if python.by_samples:
-            yield f"ncalls: cProfile's{but}."
+            yield f"ncalls: from cProfile{but}."
         elif but:
             yield "Imports of libraries are not broken down: their time is in the tottime of exec."
         return
     start_ns, wall_ns = findings.trace.start_ns, findings.wall_ns
     of_part = f"ncalls{PART}" if python.by_samples else f"Times and ncalls{PART}"
     if recording.counts_cut_ns is not None:
-        yield f"{of_part}: cProfile's{but}, {_last_written(python.counts_end_ns, start_ns)}."
+        yield f"{of_part}: from cProfile{but}, {_last_written(python.counts_end_ns, start_ns)}."
         return
     when = ""
     if start_ns is not None and wall_ns:
@@ -94,7 +95,7 @@ def _counted(findings: Findings, found: HotFunctions) -> Iterator[str]:
         when = f" after {until} of {units.duration(wall_ns)}"
     reason = recording.text("cprofile", "reason")
     why = f": {printable(_REASONS.get(reason, reason))}" if reason else ""
-    yield f"{of_part}: cProfile's{but}, which was switched off{when}{why}."
+    yield f"{of_part}: from cProfile{but}; it was switched off{when}{why}."
 
 
 def _last_written(end_ns: int, start_ns: int | None) -> str:
