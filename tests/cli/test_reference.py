@@ -24,9 +24,9 @@ def test_a_row_has_all_declared_facts() -> None:
     rows = [line for line in markdown().splitlines() if line.startswith(("| `--buffer`", "| `--source`"))]
     assert rows[0] == (
         "| `--buffer` | `SIZE` | `32M` | `buffer_bytes` | child processes, recording "
-        "| memory for events, 4M or more (default: 32M) |"
+        "| size of the buffer for events, at least 4M (default: 32M) |"
     )
-    assert rows[1].startswith("| `--source` | `DIR` |  |  |  | the folder with the program's files")
+    assert rows[1].startswith("| `--source` | `DIR` |  |  |  | folder with the program's source files")
 
 
 def test_rows_have_as_many_cells_as_the_header() -> None:

@@ -177,5 +177,5 @@ def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path, monkeypatch:
 
 
 def test_waiting_excludes_windows() -> None:
-    with pytest.raises(UsageError, match="has no windows of its own"):
+    with pytest.raises(UsageError, match="--wait cannot be combined with windows"):
         Options(wait=True, steps="1:2")

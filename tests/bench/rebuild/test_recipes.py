@@ -202,7 +202,7 @@ def test_a_list_longer_than_the_sample() -> None:
     ("signature", "reason"),
     [
         ("f32[2,3]:sparse_coo f32[2,3]", "a sparse_coo tensor"),
-        ("f32[nested] f32[2,3]", "sizes were not recorded"),
+        ("f32[nested] f32[2,3]", "unrecorded sizes"),
         ("f32[2]:subclass f32[2]", "a tensor subclass"),
         ("qint8[2] f32[2]", "a qint8 tensor"),
         ("f32[2]@meta f32[2]", "a tensor on meta"),
