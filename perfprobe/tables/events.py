@@ -129,11 +129,11 @@ class Operators(RecordedCall, name="operators"):
 
 
 class AutogradOperators(Operators, name="autograd_operators"):
-    """Operators as the autograd profiler recorded them beside the observer."""
+    """Operators as recorded by the autograd profiler, with `--operators both`."""
 
 
 class AutogradWindows(Table, name="autograd_windows"):
-    """When the autograd profiler recorded beside the observer: a row for each window and thread."""
+    """With `--operators both`: a row for each window and thread of the autograd profiler."""
 
     start_ns: Int64 = column("when the window began")
     end_ns: Int64 = column("when it ended")
@@ -210,7 +210,7 @@ class LinkedOperators(RecordedCall):
     phase: Int8 = column("a `Phase`")
     gap: Int8 = column("a `Gap`: why its own call has no frame")
     autograd_ns: Int64 = column(
-        "the same call's duration by the autograd profiler, if it recorded beside the observer",
+        "the same call's duration by the autograd profiler, if it recorded too",
         combine=Combine.SUM,
         optional=True,
     )

@@ -28,7 +28,7 @@ class KernelRows(Table):
     gap: Int8 = column("a `Gap`")
     module: Int32 = column("the nn.Module, -1 if they differ", Modules)
     is_graph: Int8 = column("1 if a CUDA graph launched them")
-    wrapper: Int8 = column("for NCCL's kernels a `Wrapper`: whose communication it is")
+    wrapper: Int8 = column("for kernels of NCCL, a `Wrapper`: the origin of the communication")
     linked: Int8 = column("1 if the call that launched them was recorded")
     launch: Int32 = column("the launch of the longest kernel", Launches)
     device: Int32 = column("the device of the longest kernel, by the driver's number")

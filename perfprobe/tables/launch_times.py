@@ -30,7 +30,7 @@ class LaunchedRows(Table):
     linked: Int8 = column("always 1")
     launches: Int64 = column("number of launches", combine=Combine.SUM)
     short: Int64 = column(
-        "number of those whose work was shorter than their call, which took at most LONG_CALL_NS",
+        "number of launches of at most LONG_CALL_NS that took longer than their work",
         combine=Combine.SUM,
     )
     total_ns: Int64 = column("time in the calls", combine=Combine.SUM)

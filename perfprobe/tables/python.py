@@ -115,7 +115,7 @@ class CountedCalls(Table):
     """cProfile's figures by caller and callee."""
 
     caller: Int32 = column("the caller, -1 if it is perfprobe or not known", Code)
-    callee: Int32 = column("the callee, whose figures these are", Code)
+    callee: Int32 = column("the callee that the figures describe", Code)
     calls: Int64 = column("number of calls", combine=Combine.SUM)
     primitive_calls: Int64 = column("number of calls that were not recursive", combine=Combine.SUM)
     own_ns: Int64 = column("time without the functions it called", combine=Combine.SUM)
@@ -258,7 +258,7 @@ class FunctionCalls(Table):
     """Which function called which. -1 means not known."""
 
     caller: Int32 = column("the caller, -1 if none was seen", Code)
-    callee: Int32 = column("the callee, whose figures these are", Code)
+    callee: Int32 = column("the callee that the figures describe", Code)
     calls: Int64 = column("number of calls, by cProfile", combine=Combine.SUM, optional=True)
     total_ns: Int64 = column(
         "total time of the callee when called from there, by samples if there are any, else by cProfile",

@@ -97,7 +97,7 @@ class Loaders(Table):
     line_ns: Int64 = column("the part of dataset_ns at that line", combine=Combine.SUM, optional=True)
     collate_ns: Int64 = column("time in the collate function", combine=Combine.SUM)
     put_ns: Int64 = column("time handing batches to the queue's thread", combine=Combine.SUM)
-    send_ns: Int64 = column("time of that thread, which runs beside the rest", combine=Combine.SUM)
+    send_ns: Int64 = column("time of that thread, which runs in the background", combine=Combine.SUM)
     waiting_ns: Int64 = column("time waiting for the indices of a batch", combine=Combine.SUM)
     cpu_ns: Int64 = column("CPU time", combine=Combine.SUM)
     queued_ppm: Int64 = column(
