@@ -2,7 +2,8 @@
 
 torch numbers the backward nodes of each thread. An operator that runs while gradients are enabled has the
 number that the next node will get (torch/csrc/autograd, `sequence_number::peek`), and -1 under `no_grad` and
-in inference mode. If that number grows during a step, nodes were made.
+in inference mode. If that number grows during a step, nodes were made. A Python autograd Function takes a
+number under `no_grad` too, so it does not count.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from perfprobe.tables.intervals import around
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import FUNCTION
 from perfprobe.tables.steps import StepKind, Steps
+from perfprobe.tables.strings import Strings
 
-_COLUMNS = ("start_ns", "thread", "scope", "sequence")
+_COLUMNS = ("start_ns", "thread", "scope", "sequence", "name")
 _NONE = 2**62
 
 
@@ -24,11 +26,11 @@ def graphs(recording: Recording, steps: Steps) -> Int8:
     """For each step 1 if a graph was recorded, else 0; -1 for training, and for steps without operators."""
     rows = np.flatnonzero(steps.kind != StepKind.TRAINING)
     rows = rows[np.argsort(steps.start_ns[rows], kind="stable")]
-    threads = recording.os_threads()
+    threads, is_operator = recording.os_threads(), recording[Strings].marks(lambda text: "::" in text)
     of_row = threads[steps.thread[rows]]
     known = {thread: _ThreadSteps(steps, rows[of_row == thread]) for thread in distinct(of_row).tolist()}
     for each in recording.operators(_COLUMNS) if known else ():
-        batch = each.take(each.scope == FUNCTION)
+        batch = each.take((each.scope == FUNCTION) & is_operator[each.name])
         of_call = threads[batch.thread]
         for thread, own in known.items():
             own.add(batch.take(of_call == thread))

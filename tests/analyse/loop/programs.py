@@ -76,8 +76,11 @@ main()
 """
 
 EVALUATION = """\
+class Same(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x.clone()
 def evaluate(net, loader):
-    return sum((net(x).argmax(1) == y).sum().item() for x, y in loader)
+    return sum((Same.apply(Same.apply(net(x))).argmax(1) == y).sum().item() for x, y in loader)
 def main():
     net = Net()
     opt = torch.optim.SGD(net.parameters(), lr=0.1)
