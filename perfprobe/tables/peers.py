@@ -135,6 +135,7 @@ class PeerTimes:
         ranges: the program's own.
         plugin_steps: the steps of `roles`.
         busy_ns: for each GPU by its number, how long a kernel ran on it in the steps.
+        module_calls: for each row of `Modules` how often it was called at least, in the whole recording.
     """
 
     steps: PeerSteps
@@ -148,3 +149,4 @@ class PeerTimes:
     roles: StepRoles
     busy_ns: Mapping[int, int]
     runtime: RuntimeTimes
+    module_calls: Int64

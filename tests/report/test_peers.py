@@ -12,6 +12,7 @@ import perfprobe
 from perfprobe.merge import link
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
+from perfprobe.report.rows.peers.tensorboard import tb_module_rows
 from perfprobe.report.section.listed import PEER_SECTIONS, kinds_of
 from perfprobe.report.section.peers.summary import cut_name
 from perfprobe.results import Results
@@ -233,7 +234,7 @@ def test_modules_have_separate_backward_times(tmp_path: Path) -> None:
     program = trained()
     rows = table(found(program, tmp_path), "tb.module")
     assert rows["Module Name"] == ["Occurences", "Operators", "Host Total Duration", "Host Self Duration"]
-    assert rows["Net"] == ["-", "8", "120 ms", "120 ms"]
+    assert rows["Net"] == ["4+", "8", "120 ms", "120 ms"]
     assert rows["Net.backward"] == ["-", "4", "80.0 ms", "80.0 ms"]
 
 
@@ -281,6 +282,25 @@ def test_texts_name_only_existing_views() -> None:
     texts = [path.read_text() for path in (*root.rglob("*.py"), *guides)]
     named = {name.rstrip(".") for text in texts for name in re.findall(r"--view ([a-z][a-z.-]*)", text)}
     assert {"lines", "phases"} < named <= set(VIEWS)
+
+
+def test_calls_of_modules_are_at_least_the_times_they_were_entered(tmp_path: Path) -> None:
+    """Net calls its blocks twice, and each block its layer twice in a row, which looks like one call."""
+    program = Program(**META)
+    program.thread(1)
+    net, blocks = program.module("", "Net"), program.module("blocks", "ModuleList", program.module("", "Net"))
+    stacks = []
+    for number in range(2):
+        block = program.module(str(number), "Block", blocks)
+        layer = ("/p/model.py:5 forward", program.module("fc", "Linear", block))
+        stacks += [program.stack("/p/t.py:1 main", ("/p/model.py:9 forward", net), layer)] * 2
+    outside = program.stack("/p/t.py:2 main")
+    for at, stack in enumerate([*stacks, outside, *stacks]):
+        program.run(op("aten::mm", at * MS, (at + 1) * MS, stack=stack))
+    rows = tb_module_rows(found(program, tmp_path), 0)
+    counts = {row.name: row.least_occurrences for row in rows}
+    assert counts["Net"] == 2
+    assert (counts["blocks"], counts["blocks.0.fc"], counts["blocks.1.fc"]) == (None, 2, 2)
 
 
 def test_calls_of_modules_in_traces(tmp_path: Path) -> None:

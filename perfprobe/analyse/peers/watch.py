@@ -11,6 +11,7 @@ from perfprobe.analyse.loop.summed import steady
 from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.analyse.peers.calls import calls_of, merged
 from perfprobe.analyse.peers.held import Held
+from perfprobe.analyse.peers.module_calls import ModuleCalls
 from perfprobe.analyse.peers.on_gpu import busy_ns, on_gpu, runtime_times
 from perfprobe.analyse.peers.paddle import phases_of, types_of
 from perfprobe.analyse.peers.plugin_steps import MarkWatch, host_steps, with_gpu
@@ -25,7 +26,7 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 _ENDLESS = PeerSteps(np.full(1, -1, np.int32), np.zeros(1, np.int64), np.full(1, 2**62, np.int64))
-_COLUMNS = ("start_ns", "end_ns", "scope", "thread", "name", "gpu_ns")
+_COLUMNS = ("start_ns", "end_ns", "scope", "thread", "name", "gpu_ns", "stack")
 
 
 class PeerWatch:
@@ -43,6 +44,7 @@ class PeerWatch:
         self._roles = RoleWatch(strings)
         self._is_own = ~strings.marks(lambda text: text.startswith(tuple(PREFIXES.values())))
         self._is_mark = strings.marks(lambda text: text.startswith(PREFIXES[PROFILER]))
+        self._module_calls = ModuleCalls(trace)
         self._operators: list[PeerCalls] = []
         self._ranges: list[PeerCalls] = []
         self._inner_calls = 0
@@ -58,7 +60,9 @@ class PeerWatch:
             return
         first = first_of_each(batch.thread)
         for start, end in zip(first.tolist(), np.append(first[1:], len(batch)).tolist(), strict=True):
-            self._add_thread(batch.take(slice(start, end)))
+            own = batch.take(slice(start, end))
+            self._module_calls.add(int(own.thread[0]), own.stack[own.scope != USER_SCOPE])
+            self._add_thread(own)
 
     def _add_thread(self, rows: LinkedOperators) -> None:
         top = outermost(rows.start_ns, rows.scope)
@@ -123,6 +127,7 @@ class PeerWatch:
             roles=roles_of(plugin_steps, self._roles.spans(), gpu),
             busy_ns=busy_ns(steps, gpu),
             runtime=runtime_times(self._trace),
+            module_calls=self._module_calls.result(),
         )
 
 

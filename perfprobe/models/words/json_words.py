@@ -165,6 +165,7 @@ JSON_FIELDS: dict[str, str] = {
     "est_sm_efficiency": "The TensorBoard plugin's *Est. SM Efficiency*.",
     "est_achieved_occupancy": "The TensorBoard plugin's *Est. Achieved Occupancy*.",
     "occurrences": "Number of calls of a module, known only from traces with Python calls.",
+    "least_occurrences": "How often a module was called at least.",
     "on_gpu": "Whether the type is one of GPUs.",
     "path": "File of the rank's recording.",
     "whole_ns": "Time of the rank's steps, or of its whole recording.",

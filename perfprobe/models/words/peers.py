@@ -136,7 +136,8 @@ PEER_COLUMNS: dict[str, dict[str, str]] = {
     },
     "tb.module": {
         "Module Name": "Path of the module. `X.backward` is the backward pass of what X called.",
-        "Occurences": "Number of calls of the module. Known only for traces with Python calls.",
+        "Occurences": "Number of calls of the module. With `+` the least number: calls without an operator "
+        "outside of the module between them look like one.",
         "Operators": "Number of operators that it called.",
         **_DURATIONS,
     },

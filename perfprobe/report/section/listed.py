@@ -117,7 +117,9 @@ PEER_SECTIONS = (
     Section("paddle.memory", (MemoryUse,), peers_memory.paddle_memory, peers_memory.paddle_memory_tables),
     Section("tb.overview", (PeerTimes,), tensorboard.overview, tensorboard.overview_tables, (GpuUse,)),
     Section("tb.operator", (Hotspots,), tensorboard.operators, tensorboard.operator_tables, (PeerTimes,)),
-    Section("tb.module", (Hotspots, HotModules), tensorboard.modules, tensorboard.module_tables),
+    Section(
+        "tb.module", (Hotspots, HotModules), tensorboard.modules, tensorboard.module_tables, (PeerTimes,)
+    ),
     Section(
         "tb.memory", (MemoryUse,), peers_memory.tensorboard_memory, peers_memory.tensorboard_memory_tables
     ),

@@ -77,13 +77,15 @@ class OperatorRow:
 class ModuleRow:
     """A module, or its backward.
 
-    occurrences: number of calls, known from traces of torch.profiler with Python calls only. A run of
-    perfprobe does not record calls of modules: six calls with one operator each look like one with six.
+    occurrences: number of calls, known from traces of torch.profiler with Python calls only.
+    least_occurrences: how many calls there were at least. A run of perfprobe does not record calls of
+    modules: those that follow each other without an operator outside of the module look like one.
     host_total_ns: time of its operators and its children's. host_self_ns: time of its own operators.
     """
 
     name: str
     occurrences: int | None
+    least_occurrences: int | None
     operators: int
     host_total_ns: int
     host_self_ns: int
@@ -194,13 +196,15 @@ def tb_module_rows(findings: Findings, top: int) -> list[ModuleRow]:
         for part, sums in whole[at].items() if parent >= 0 else ():
             for name, figure in sums.items():
                 whole[parent][part][name] = whole[parent][part].get(name, 0) + figure
-    calls = module_calls(findings.trace)
+    calls, times = module_calls(findings.trace), findings.get(PeerTimes)
+    least = [] if times is None else times.module_calls.tolist()
     rows = [
         _module(
             f"{name}.backward" if part else name,
             sums,
             own.get((value["module"], part), {}),
             None if part else calls.get(findings.trace.module_texts[value["module"]]),
+            None if part or value["module"] >= len(least) else least[value["module"]] or None,
         )
         for value, parts in zip(modules, whole, strict=True)
         for name in [findings.trace.module(value["module"]) or findings.trace.module_types[value["module"]]]
@@ -234,11 +238,14 @@ def _own(findings: Findings) -> dict[tuple[int, bool], dict[str, int]]:
     return found
 
 
-def _module(name: str, whole: Mapping[str, int], own: Mapping[str, int], calls: int | None) -> ModuleRow:
+def _module(
+    name: str, whole: Mapping[str, int], own: Mapping[str, int], calls: int | None, least: int | None
+) -> ModuleRow:
     has_gpu = "gpu_self_ns" in whole
     return ModuleRow(
         name=name,
         occurrences=calls,
+        least_occurrences=least if calls is None else calls,
         operators=whole["calls"],
         host_total_ns=whole["self_ns"],
         host_self_ns=own.get("self_ns", 0),

@@ -38,8 +38,9 @@ _OVERVIEW_NOTE = (
 )
 _OPERATOR_NOTE = "Self: without the operators in it; on the host also without its calls of CUDA."
 _MODULE_NOTE = (
-    "Times are times of operators, without Python between them. Occurences are known only for traces with "
-    "Python calls. X.backward: the backward pass of what X called."
+    "Times are times of operators, without Python between them. Occurences with + are the least number of "
+    "calls: calls without another operator between them look like one. X.backward: the backward pass of what "
+    "X called."
 )
 
 
@@ -186,8 +187,14 @@ def _module_columns(rows: Sequence[ModuleRow]) -> list[Column]:
     of_device = (("Device Total Duration", "device_total_ns"), ("Device Self Duration", "device_self_ns"))
     return [
         Column("Module Name", [printable(row.name) for row in rows], least=24, style="bold"),
-        figures("Occurences", [units.count(row.occurrences) for row in rows], 3),
+        figures("Occurences", map(_occurrences, rows), 3),
         figures("Operators", [units.count(row.operators) for row in rows]),
         *_times(rows, of_host),
         *(_times(rows, of_device) if has_gpu else []),
     ]
+
+
+def _occurrences(row: ModuleRow) -> str:
+    if row.occurrences is None and row.least_occurrences is not None:
+        return f"{units.count(row.least_occurrences)}+"
+    return units.count(row.occurrences)
