@@ -187,12 +187,13 @@ FIRST_SCREEN: dict[str, str] = {
     "PARTS": "The phases of a step, in whole percentages that sum to 100. Without steps: the share of the "
     "wall time in operators.",
     "IMPORTS": "Share of the wall time in imports, and the code that imported.",
-    "SLOW": "The line or phase with the largest share of a step: how long and where. Below it, its parts.",
+    "SLOW": "The line or phase with the largest share of a step: how long and where. Below it, its parts. "
+    "If evaluations or start-up took longer than all steps, these.",
     "LIMIT": "How close the hottest operator is to its limit, or how to find out.",
     "GAIN": "Upper bound of the speed-up if SLOW took no time. Computed from its time, not measured.",
     "THEN": "The next largest share of a step after SLOW.",
     "TAIL": "How many steps were far longer than the median, and the phase that made them long.",
-    "ALSO": "Another kind of finding: a slow import, or a missing `no_grad`.",
+    "ALSO": "Another kind of finding: a slow import, long evaluations, or a missing `no_grad`.",
     "CHECKED": "If nothing stands out: what was checked.",
     "UNKNOWN": "If nothing stands out: what was not recorded or measured, and the option for it.",
     "BLIND": "The smallest gain that could be seen in these steps, given how much they vary.",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.bottleneck import candidates
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
+from perfprobe.report.section.screen.evaluations import evaluation_lines, evaluations
 from perfprobe.report.section.screen.gpu_bound import is_gpu_bound
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.memory import memory_line
@@ -65,15 +66,7 @@ def screen_rows(findings: Findings) -> list[ScreenRow]:
 
 def _rows(findings: Findings) -> Iterator[ScreenRow]:
     if has_steps(findings):
-        found, start = candidates(findings), slow_start(findings)
-        yield from steps_lines(findings)
-        yield from slow_lines(findings, found, start)
-        yield from tail_lines(findings)
-        yield from graph_lines(findings)
-        yield from also_start(findings)
-        if start is None and not (found and found[0].stands_out) and not is_gpu_bound(findings):
-            yield from checked_lines(findings)
-        command = steps_command(findings, found, start)
+        command = yield from _steps_rows(findings)
     else:
         yield from script_lines(findings)
         command = script_command(findings)
@@ -86,6 +79,23 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     command = view_command("kernels") if is_gpu_bound(findings) else command
     elsewhere = to_straggler(findings)
     yield said(_NEXT, f"perfprobe {elsewhere or f'{command}{_path(findings)}'}")
+
+
+def _steps_rows(findings: Findings) -> Generator[ScreenRow, None, str]:
+    """The lines about steps; returns the command for what is slow in them."""
+    found, start, between = candidates(findings), slow_start(findings), evaluations(findings)
+    leading = between if between is not None and between.are_most and start is None else None
+    yield from steps_lines(findings)
+    yield from slow_lines(findings, found, start, leading)
+    yield from tail_lines(findings)
+    if between is not None and leading is None:
+        yield from evaluation_lines(findings, between, "ALSO")
+    yield from graph_lines(findings)
+    yield from also_start(findings)
+    stands_out = found and found[0].stands_out
+    if start is None and leading is None and not stands_out and not is_gpu_bound(findings):
+        yield from checked_lines(findings)
+    return view_command("phases") if leading is not None else steps_command(findings, found, start)
 
 
 def _path(findings: Findings) -> str:

@@ -13,6 +13,7 @@ from perfprobe.report.rows.bottleneck import Candidate, Threads, knows_python
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.section.screen.evaluations import Evaluations, evaluation_lines
 from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
 from perfprobe.report.section.screen.loader import awaited_loader, workers_text
 from perfprobe.report.section.screen.model import module_lines
@@ -24,6 +25,7 @@ from perfprobe.support import units
 from perfprobe.support.first_line import FIRST_LINE
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.python import Samples
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepMark, StepPhase, Steps, StepTimes
 
@@ -52,15 +54,24 @@ LONG_TEXTS = {
 
 
 def slow_lines(
-    findings: Findings, found: Sequence[Candidate], start: SlowStart | None
+    findings: Findings, found: Sequence[Candidate], start: SlowStart | None, between: Evaluations | None
 ) -> Iterator[ScreenRow]:
-    """The lines SLOW with its parts, LIMIT, GAIN and THEN."""
+    """The lines SLOW with its parts, LIMIT, GAIN and THEN.
+
+    Args:
+        start: what took longer before the first step than all steps, if anything did.
+        between: evaluations, if they took longer than all steps.
+    """
     if start is not None:
         yield from slow_start_lines(findings, start)
         yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
         return
     if is_gpu_bound(findings):
         yield from gpu_bound_lines(findings)
+        return
+    if between is not None:
+        yield from evaluation_lines(findings, between, "SLOW")
+        yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
         return
     if not found or not found[0].stands_out:
         yield _nothing(findings)
@@ -238,7 +249,9 @@ def _unknown(findings: Findings) -> Iterator[str]:
 
 
 def _has_samples(findings: Findings) -> bool:
-    return (findings.trace.recording.number("sampler", "ticks") or 0) > 0
+    """Whether threads were sampled. A killed program has samples, but not their number."""
+    recording = findings.trace.recording
+    return bool(recording.rows(Samples)) or (recording.number("sampler", "ticks") or 0) > 0
 
 
 def _blind(found: StepTimes) -> float | None:

@@ -33,6 +33,7 @@ _LEFT_OUT = {
     StepMark.OUTLIER: "outlier",
     StepMark.CUT: "cut short",
     StepMark.BASELINE: "untraced",
+    StepMark.COUNTED: "with cProfile",
 }
 # The order of parts, as they occur in a step.
 _ORDER = (
@@ -98,7 +99,7 @@ def _left_out(times: StepTimes) -> Iterator[str]:
             yield "none steady"
         return
     counts = [(int((marks == mark).sum()), text) for mark, text in _LEFT_OUT.items()]
-    found = [f"{count} {text}" for count, text in counts if count]
+    found = [f"{count:,} {text}" for count, text in counts if count]
     if found:
         yield f"{' and '.join(found)} left out"
 
