@@ -67,7 +67,7 @@ class StepWatch:
         batches, parts = Batches(self._trace), []
         first = 0
         for number, each in enumerate(kept):
-            steps = step_rows(each, number, batches)
+            steps = step_rows(each, number, batches, self._trace.recording.slowed_until_ns)
             parts.append(
                 (
                     loop_row(self._trace, tree, each, steps),

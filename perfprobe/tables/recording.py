@@ -145,6 +145,13 @@ class Recording:
         return self.counts_cut_ns if ended_ns is None else ended_ns
 
     @property
+    def slowed_until_ns(self) -> int:
+        """Until when counting calls slowed the program, if it was ended because of that; else 0."""
+        ended_ns = self.number("cprofile", "ended_ns")
+        is_reason = self.text("cprofile", "reason") == "too costly"
+        return int(ended_ns) if is_reason and ended_ns is not None else 0
+
+    @property
     def counts_cut_ns(self) -> int | None:
         """When cProfile's counts were last written, for a program that was killed or ended by `os._exit`."""
         ended = (

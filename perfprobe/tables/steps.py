@@ -38,6 +38,7 @@ class StepMark(IntEnum):
     OUTLIER = 3  # far longer than the median
     CUT = 4  # the last one, which did not end with the recording
     BASELINE = 5  # its operators were not recorded, to measure what recording adds (`--baseline`)
+    COUNTED = 6  # cProfile counted calls, which slowed it too much to go on
 
 
 LEFT_OUT_TEXTS = {
@@ -46,6 +47,7 @@ LEFT_OUT_TEXTS = {
     StepMark.OUTLIER: "outlier",
     StepMark.CUT: "cut off",
     StepMark.BASELINE: "untraced",
+    StepMark.COUNTED: "with cProfile",
 }
 
 
@@ -62,7 +64,7 @@ class StepPhase(IntEnum):
     ZERO_GRAD = 7
     COMPILE = 8
     SAVING = 9
-    LOGGING = 10  # printing, writers of logs, progress bars, reading numbers from tensors
+    LOGGING = 10  # writers of logs, progress bars, reading numbers from tensors; a plain print is OTHER
     COLLECTION = 11  # Python's garbage collection
     RESULTS = 12  # of inference: reading the model's output
 

@@ -1,4 +1,4 @@
-"""Decides which steps the averages leave out: warm-up, compiling, and single outliers."""
+"""Decides which steps the averages leave out: warm-up, compiling, outliers, and those slowed by cProfile."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ _MOST_WARM_UP = 0.2  # at most this share of all steps is warm-up
 _COMPILING = 0.1  # a step that compiles for more than this share of its time is left out
 _FAR_SLOWER = 3  # an outlier takes more than this times the median
 _LEAST_STEPS = 5  # with fewer steps there are no outliers
+_LEAST_LEFT = 20  # steps that must remain without those in which cProfile counted
+_LEAST_PART = 0.25  # and this share of the number of those
 _MOST_OUTLIERS = 0.02  # of all steps, at least one; long steps that are more frequent belong to the program
 
 
@@ -42,6 +44,14 @@ def marks(duration_ns: Int64, compile_ns: Int64, own_work_ns: Int64, is_cut: Mas
     found[compiling] = StepMark.COMPILE
     found[is_cut] = StepMark.CUT
     return found
+
+
+def with_counted(mark: Int8, start_ns: Int64, slowed_until_ns: int) -> Int8:
+    """The marks, with steady steps as COUNTED that began before this time, if enough others remain."""
+    counted = (mark == StepMark.STEADY) & (start_ns < slowed_until_ns)
+    left = np.count_nonzero(mark == StepMark.STEADY) - np.count_nonzero(counted)
+    enough = left >= max(_LEAST_LEFT, _LEAST_PART * np.count_nonzero(counted))
+    return np.where(counted & enough, np.int8(StepMark.COUNTED), mark).astype(np.int8)
 
 
 def _median(chosen: Int64, all_ns: Int64) -> int:

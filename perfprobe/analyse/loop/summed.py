@@ -10,7 +10,7 @@ import numpy as np
 from perfprobe.analyse.loop.batches import Batches, micro_batches
 from perfprobe.analyse.loop.events import Kind
 from perfprobe.analyse.loop.loops import ThreadLoop
-from perfprobe.analyse.loop.marks import marks
+from perfprobe.analyse.loop.marks import marks, with_counted
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
 from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 from perfprobe.analyse.loop.training import Span
@@ -85,8 +85,13 @@ class Kept:
         return phase
 
 
-def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
-    """A row for each step. number: the row of their loop."""
+def step_rows(kept: Kept, number: int, batches: Batches, slowed_until_ns: int) -> Steps:
+    """A row for each step.
+
+    Args:
+        number: the row of their loop.
+        slowed_until_ns: until when counting calls slowed the program, 0 if it did not.
+    """
     spans = [kept.spans[row] for row in kept.rows]
     times_ns = kept.by_phase(kept.pieces.time_ns)
     recurring_ns = times_ns[:, list(_RECURRING)].sum(axis=1)
@@ -96,6 +101,7 @@ def step_rows(kept: Kept, number: int, batches: Batches) -> Steps:
     mark = np.full(len(spans), StepMark.BASELINE, np.int8)
     duration_ns, compile_ns = end_ns - start_ns, times_ns[:, StepPhase.COMPILE]
     mark[traced] = marks(duration_ns[traced], compile_ns[traced], recurring_ns[traced], is_cut[traced])
+    mark = with_counted(mark, start_ns, slowed_until_ns)
     if kept.kind is StepKind.EVALUATION:
         mark = np.zeros(len(spans), np.int8)
     calls = [-1 if span.is_baseline else sum(e.kind is Kind.CALL for e in span.events) for span in spans]

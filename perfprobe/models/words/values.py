@@ -23,7 +23,7 @@ VALUES: dict[str, dict[str, str]] = {
         "zero_grad": "`optimizer.zero_grad()`.",
         "compile | torch.compile's own work": "torch.compile traces or compiles.",
         "saving": "Writing checkpoints and other files.",
-        "logging": "Printing, writers of logs, progress bars, reading numbers from tensors.",
+        "logging": "Writers of logs, progress bars, reading numbers from tensors. A `print` is *other*.",
         "garbage collection | collection | Python's garbage collection": "Python's garbage collector ran.",
         "read results | results | reading results": "In inference: reading the model's output.",
         "other | Python outside of model and loader": "Python of the program, and unknown time.",
@@ -141,6 +141,7 @@ VALUES: dict[str, dict[str, str]] = {
         "outlier": "Far longer than the median.",
         "cut off | cut short | cut": "The last step, which had not ended when the recording ended.",
         "untraced | baseline": "No operators were recorded in it, to measure what recording adds.",
+        "with cProfile | counted": "cProfile slowed it, until it was switched off because of its cost.",
     },
     "found by (steps)": {
         "perfprobe.step() | program": "The program calls `perfprobe.step()`.",

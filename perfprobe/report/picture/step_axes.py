@@ -35,6 +35,7 @@ _MARKS = {
     StepMark.OUTLIER: ("outlier", "X", "#D55E00"),
     StepMark.CUT: ("cut short", "P", "#CC79A7"),
     StepMark.BASELINE: ("untraced", "d", "#0072B2"),
+    StepMark.COUNTED: ("with cProfile", "v", "#56B4E9"),
 }
 _MOST_BARS = 200  # more are drawn as means of several
 _FEW_BARS = 60  # with more bars, edges would cover most of them

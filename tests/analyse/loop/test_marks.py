@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perfprobe.analyse.loop.marks import marks
+from perfprobe.analyse.loop.marks import marks, with_counted
 from perfprobe.tables.steps import StepMark
 
-STEADY, WARM_UP, COMPILE, OUTLIER, CUT, _ = StepMark
+STEADY, WARM_UP, COMPILE, OUTLIER, CUT, _, COUNTED = StepMark
 
 
 def found(durations: list[int], **more: list[int]) -> list[int]:
@@ -35,3 +35,16 @@ def found(durations: list[int], **more: list[int]) -> list[int]:
 )
 def test_marks_of_steps(durations: list[int], more: dict[str, list[int]], wanted: list[StepMark]) -> None:
     assert found(durations, **more) == wanted
+
+
+@pytest.mark.parametrize(
+    ("counted", "others", "wanted"),
+    [(30, 40, [WARM_UP, *[COUNTED] * 30, *[STEADY] * 40]), (30, 9, [WARM_UP, *[STEADY] * 39])],
+)
+def test_steps_that_counting_slowed_are_left_out_if_enough_remain(
+    counted: int, others: int, wanted: list[StepMark]
+) -> None:
+    given = np.array([WARM_UP, *[STEADY] * (counted + others)], np.int8)
+    start_ns = np.arange(len(given), dtype=np.int64) * 10
+    assert with_counted(given, start_ns, 10 * (counted + 1)).tolist() == wanted
+    assert with_counted(given, start_ns, 0).tolist() == given.tolist()
