@@ -33,7 +33,9 @@ _UNSEEN = (
     "torch's allocator for the CPU does not manage: scratch of MKL and oneDNN, shared memory, mapped files, "
     "numpy"
 )
-_WORKER_COST = 0.008  # of a worker's CPU time; sampler, start and end cost as much again
+# Of a worker's CPU time, by the budget's estimate. By benchmarks/overhead/workers.py operators cost twice as
+# much; sampler, start and end cost 1 to 1.5 %.
+_WORKER_COST = 0.003
 
 
 class OperatorCollector(Collector):

@@ -65,7 +65,7 @@ if __name__ == "__main__":
 """
 
 
-def said(folder: Path, method: str) -> tuple[list[float], list[float]]:
+def times_of(folder: Path, method: str) -> tuple[list[float], list[float]]:
     """The workers' own times in seconds: in the dataset, and of that before the transform."""
     texts = [(folder / f"worker-{method}-{number}.txt").read_text().split() for number in range(2)]
     return [float(spent) for spent, _ in texts], [float(read) for _, read in texts]
@@ -74,7 +74,7 @@ def said(folder: Path, method: str) -> tuple[list[float], list[float]]:
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_a_workers_recorded_time_equals_its_own_clock(tmp_path: Path, method: str) -> None:
     document = report(tmp_path, LOADER, "program.py", method)
-    spent_s, read_s = said(tmp_path, method)
+    spent_s, read_s = times_of(tmp_path, method)
     tables = document["tables"]
     workers = sorted(tables["workers"], key=lambda row: row["worker"])
     assert [row["dataset_ns"] / 1e9 for row in workers] == pytest.approx(spent_s, rel=0.03)
@@ -91,6 +91,9 @@ def test_a_workers_recorded_time_equals_its_own_clock(tmp_path: Path, method: st
     assert {row["kind"] for row in tables["children"]} == {f"{method}ed"}
     assert not lost(document)
     assert "The main process waited" in document["text"]
+    said = {row["label"]: row["text"] for row in reversed(tables["first_screen"])}
+    assert said["SLOW"].startswith("data loading, ")  # there are no steps
+    assert said["NEXT"] == "perfprobe report --view workers"
 
 
 KINDS = """

@@ -24,6 +24,12 @@ class HotModule:
         return self.node.total_ns
 
     @property
+    def name(self) -> str:
+        """The path; with the class if the module has only a number, as in a Sequential: `0 (Conv2d)`."""
+        is_number = self.path.rpartition(".")[2].isdigit() and self.node.type
+        return f"{self.path} ({self.node.type})" if is_number else self.path
+
+    @property
     def phases(self) -> str:
         """The phases in which it has time: `forward + backward`."""
         return " + ".join(name for name in ("forward", "backward") if self.node.figures[f"{name}_ns"] > 0)

@@ -27,7 +27,7 @@ def module_lines(
     number = f" ({module.node.number})" if module.node.number > 1 else ""
     phases = "" if is_inference(findings[StepTimes]) else f" {module.phases}"
     how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
-    yield said("SLOW", f"{printable(module.path)}{number},{phases} {how_much}", style="bold", **facts)
+    yield said("SLOW", f"{printable(module.name)}{number},{phases} {how_much}", style="bold", **facts)
     if first.line is not None:
         yield said("", f"called at {at_line(first.line)}", *listed(_parts(findings, module), first="; "))
 

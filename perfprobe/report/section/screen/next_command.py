@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfprobe.report.rows.bottleneck import Candidate
-from perfprobe.report.section.screen.loader import awaited_loader
+from perfprobe.report.section.screen.loader import awaited_loader, slow_loader
 from perfprobe.report.section.screen.start_up import SlowStart
 from perfprobe.support.views import command
 from perfprobe.tables.children import Children
@@ -22,8 +22,10 @@ _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 def script_command(findings: Findings) -> str:
     """The command for a program without steps."""
     hotspots, children = findings.get(Hotspots), findings.get(Children)
-    if children is not None and children.recordings and (children.cpu_ns or 0) > (findings.trace.cpu_ns or 0):
-        return command("children")  # they did most of the work
+    if slow_loader(findings) is not None:
+        return command("workers")
+    if children is not None and (children.cpu_ns or 0) > (findings.trace.cpu_ns or 0):
+        return command("children" if children.recordings else "losses")
     if hotspots is not None and hotspots.whole_rows > 0:
         return command("operators") if Measurements in findings else _bench(findings)
     if GpuFindings in findings and Calling not in findings:

@@ -14,6 +14,7 @@ from perfprobe.report.section.hottest import HottestOperator, hottest_operator, 
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
+from perfprobe.report.section.screen.loader import slow_loader, workers_text
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
@@ -68,6 +69,24 @@ def _long_calls(findings: Findings, found: HottestOperator, label: str) -> Itera
         yield said("", f"{units.duration(within.time_ns)} of it in one call of {printable(within.name)}")
 
 
+def _loader(findings: Findings) -> Iterator[ScreenRow]:
+    """The workers of a DataLoader, if the program waited for them."""
+    loader, wall_ns = slow_loader(findings), findings.wall_ns
+    if loader is None or loader.waited_ns is None or not wall_ns:
+        return
+    share = loader.waited_ns / wall_ns
+    text = f"data loading, {units.duration(loader.waited_ns)} = {whole_percent(share)} of wall"
+    facts: dict[str, Any] = {"time_ns": loader.waited_ns, "share": share, "line": loader.line}
+    yield said("SLOW", text, *place_in(loader.line), style="bold", **facts)
+    yield said("", *workers_text(loader))
+
+
+def _is_noteworthy(findings: Findings) -> bool:
+    """Whether operators took so much of the time that the hottest of them may be the problem."""
+    hotspots, wall_ns = findings.get(Hotspots), findings.operators_wall_ns
+    return hotspots is not None and bool(wall_ns) and hotspots.totals.busiest_ns >= _WORTH_SAYING * wall_ns
+
+
 def _unknown(findings: Findings) -> Iterator[ScreenRow]:
     """Whether a trace has no lines, and how to record them."""
     if findings.trace.recording.is_trace and not has_lines(findings):
@@ -87,16 +106,27 @@ def _imports(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _slow(findings: Findings) -> Iterator[ScreenRow]:
-    """The hottest Python, if it takes the time, and the hottest operator."""
+    """What takes the time: waiting for data or the hottest Python, and the hottest operator."""
     if is_gpu_bound(findings):
         yield from gpu_bound_lines(findings)
         return
+    first = list(_loader(findings)) or list(_python(findings))
+    yield from first
+    if not first or _is_noteworthy(findings):
+        yield from _operator(findings, "" if first else "SLOW")
+
+
+def _python(findings: Findings) -> Iterator[ScreenRow]:
+    """The hottest Python without imports, which have a line of their own."""
     label = "SLOW"
     for block in hottest_python(findings):
         if isinstance(block, Paragraph) and "imports," not in block.text:
             text = block.text.rstrip(".").replace("Hottest Python: ", "Python: ")
             yield said(label, text, style="bold" if label else "")
             label = ""
+
+
+def _operator(findings: Findings, label: str) -> Iterator[ScreenRow]:
     found = hottest_operator(findings)
     if found is not None and found.by_sum:
         yield from _long_calls(findings, found, label)

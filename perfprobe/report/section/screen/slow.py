@@ -23,6 +23,7 @@ from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.first_line import FIRST_LINE
+from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.python import Samples
@@ -190,7 +191,7 @@ def _next(findings: Findings, found: Sequence[Candidate], label: str) -> Iterato
 
 def _what(findings: Findings, each: Candidate) -> str:
     if each.module is not None:
-        return each.module.path
+        return printable(each.module.name)
     what = "" if each.phase is None else _text(findings, each.phase)
     return what if each.row is None else f"{what} {operator(each.row)}"
 
