@@ -84,7 +84,7 @@ def _loader(findings: Findings) -> Iterator[ScreenRow]:
 def _is_noteworthy(findings: Findings) -> bool:
     """Whether operators took so much of the time that the hottest of them may be the problem."""
     hotspots, wall_ns = findings.get(Hotspots), findings.operators_wall_ns
-    return hotspots is not None and bool(wall_ns) and hotspots.totals.busiest_ns >= _WORTH_SAYING * wall_ns
+    return hotspots is not None and hotspots.totals.busiest_ns >= _WORTH_SAYING * (wall_ns or 0)
 
 
 def _unknown(findings: Findings) -> Iterator[ScreenRow]:
