@@ -76,6 +76,20 @@ class LoaderRow:
     pinning_ns: int | None
     most_gain_ns: int | None
 
+    @property
+    def starts(self) -> int:
+        """How often the workers were started: in each epoch, unless they are persistent."""
+        return self.processes // max(self.workers or self.processes, 1)
+
+    @property
+    def mostly_starts(self) -> bool:
+        """Whether starting the workers again and again is what the program waits for.
+
+        It then waits for the start, or workers have nothing to do for most of the time.
+        """
+        is_idle = self.waiting_ns > self.busy_ns
+        return self.starts > 1 and (is_idle or 2 * (self.start_wait_ns or 0) > (self.waited_ns or 0))
+
 
 def worker_rows(findings: Findings) -> list[WorkerRow]:
     """A row for each child process, in the order in which they were started."""

@@ -127,8 +127,7 @@ def _more(row: LoaderRow, found: Feeding, share: float) -> str:
         return "More workers would not help."
     if row.most_gain_ns is None or row.waited_ns is None:
         return ""
-    is_renewed = row.processes > (row.workers or 0)
-    if is_renewed and (row.start_wait_ns or 0) > row.waited_ns / 2:
+    if row.mostly_starts:
         return "persistent_workers=True starts them once."
     used, cores = found.cores_used, found.cores
     if used is not None and cores and used >= _IN_USE * cores:

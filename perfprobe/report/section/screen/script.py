@@ -14,7 +14,7 @@ from perfprobe.report.section.hottest import HottestOperator, hottest_operator, 
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
-from perfprobe.report.section.screen.loader import slow_loader, workers_text
+from perfprobe.report.section.screen.loader import slow_loader, worker_lines
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
@@ -78,7 +78,7 @@ def _loader(findings: Findings) -> Iterator[ScreenRow]:
     text = f"data loading, {units.duration(loader.waited_ns)} = {whole_percent(share)} of wall"
     facts: dict[str, Any] = {"time_ns": loader.waited_ns, "share": share, "line": loader.line}
     yield said("SLOW", text, *place_in(loader.line), style="bold", **facts)
-    yield said("", *workers_text(loader))
+    yield from worker_lines(loader)
 
 
 def _is_noteworthy(findings: Findings) -> bool:

@@ -15,7 +15,7 @@ from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.screen.evaluations import Evaluations, evaluation_lines
 from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
-from perfprobe.report.section.screen.loader import awaited_loader, workers_text
+from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.places import at_line, inputs, operator, place_in, times, whole_percent
 from perfprobe.report.section.screen.start_up import SlowStart, slow_start_lines
@@ -104,7 +104,7 @@ def _slow(findings: Findings, first: Candidate) -> Iterator[ScreenRow]:
         what = f"{_text(findings, first.phase)}, {how_much}"
         yield said("SLOW", what, *place_in(line), style="bold", **facts)
         if loader is not None:
-            yield said("", *workers_text(loader))
+            yield from worker_lines(loader)
             return
     made_of = _made_of(findings, first)
     if made_of:
