@@ -12,8 +12,9 @@ from perfprobe.report.section.screen.loader import worker_lines
 
 
 def row(**given: int) -> LoaderRow:
-    unknown: dict[str, Any] = dict.fromkeys((field.name for field in fields(LoaderRow)), 0)
-    return LoaderRow(**{**unknown, "workers": 2, "batches": 10, **given})
+    known: dict[str, Any] = dict.fromkeys((field.name for field in fields(LoaderRow)), 0)
+    known |= {"workers": 2, "batches": 10, **given}
+    return LoaderRow(**known)
 
 
 @pytest.mark.parametrize(
