@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.support.first_line import bare
 from perfprobe.tables.columns import Mask, among, distinct
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
 
+_IMPORTED = "<module>"  # optimizers import torch._dynamo: that compiles nothing
 # Prefixes of names that the collector gives to kernels and to calls of CUDA outside of operators.
 OWN_PREFIXES = ("inductor::", "triton::", "cuda::")
 
@@ -40,7 +42,8 @@ def compiling(recording: Recording) -> Mask:
         for frame in np.flatnonzero(among(frames.file, files)).tolist():
             # The function's name, or its name within its class: Python 3.11 and newer have the qualified
             # name.
-            _, _, method = strings[frames.function[frame]].partition(".")
-            marked[frame] |= strings[frames.function[frame]].startswith(functions)
-            marked[frame] |= method.startswith(functions)
+            name = strings[frames.function[frame]]
+            _, _, method = name.partition(".")
+            is_compiler = name.startswith(functions) or method.startswith(functions)
+            marked[frame] = is_compiler and bare(name) != _IMPORTED
     return np.append(nearest(stacks.parent, marked[stacks.frame]) >= 0, False)

@@ -51,6 +51,8 @@ def test_compiled_code_is_not_compiling(tmp_path: Path) -> None:
     assert traced(tmp_path, f"{TORCH}/_dynamo/eval_frame.py:10 compile_wrapper", GENERATED) == Phase.OTHER
     assert traced(tmp_path, f"{TORCH}/_inductor/compile_fx.py:9 run", GENERATED) == Phase.OTHER
     assert traced(tmp_path, "/home/me/_dynamo/convert_frame.py:9 mine") == Phase.OTHER
+    imported = f"{TORCH}/_dynamo/convert_frame.py:61 <module>"  # by an optimizer
+    assert traced(tmp_path, imported) == Phase.OTHER
 
 
 def compiled_program(meta: Any) -> Program:
