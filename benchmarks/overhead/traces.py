@@ -28,6 +28,10 @@ _APART_US = 1000.0
 _IDS_OF_ONE = 1 << 24
 _STEP = "ProfilerStep#"
 _PEER = Path(__file__).parents[1] / "truth" / "export_figures.py"
+_NAME = (
+    "from importlib.metadata import distributions as d; names = {each.name: each.version for each in d()}; "
+    "print(*(f'{n} {names[n]}' for n in ('torch-tb-profiler', 'HolisticTraceAnalysis') if n in names))"
+)
 
 
 class Cost(NamedTuple):
@@ -79,6 +83,12 @@ def write(source: Path, times: int, output: Path) -> tuple[int, int]:
     return events, spans
 
 
+def named(peer: str) -> str:
+    """The tool that this interpreter has, and its version."""
+    found = subprocess.run([peer, "-c", _NAME], check=True, capture_output=True, text=True).stdout.strip()
+    return found or peer
+
+
 def cost(words: Sequence[str]) -> Cost:
     """Run a program and discard its output."""
     began = time.monotonic()
@@ -96,13 +106,14 @@ def main() -> None:
     parser.add_argument("--times", type=int, nargs="+", default=[1, 14])
     parser.add_argument("--peer", action="append", default=[], metavar="PYTHON")
     args = parser.parse_args()
+    peers = {named(peer): peer for peer in args.peer}
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for times in args.times:
             path = Path(folder) / "trace.json"
             events, spans = write(args.trace, times, path)
             tools = {"perfprobe": [sys.executable, "-m", "perfprobe", "report", str(path)]}
-            tools |= {peer: [peer, str(_PEER), str(path)] for peer in args.peer}
+            tools |= {name: [peer, str(_PEER), str(path)] for name, peer in peers.items()}
             for name, words in tools.items():
                 took = cost(words)
                 figures = [f"{took.cpu_s:.1f}", f"{took.wall_s:.1f}", f"{took.peak_mb:.0f}"]

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from perfprobe.merge.forward import Entries
 from perfprobe.merge.outermost import find_outermost, keys
+from perfprobe.merge.timed_phases import PhasesByTime
 from perfprobe.models.nodes import NodeKind, node_kind
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.events import Operators, Threads
@@ -243,8 +244,13 @@ class ForwardCalls:
         self._node_kinds = np.array([*map(node_kind, recording[Strings].text), NodeKind.ONLY_ONE], np.int8)
         forward_id = np.append(recording[Threads].forward_id, np.int32(-1))
         entries = Entries(recording[Stacks].parent)
-        for rows in recording.operators(COLUMNS if watcher is None else (*COLUMNS, *watcher.more_columns)):
+        self.by_time = PhasesByTime(recording)
+        more = {} if watcher is None else dict.fromkeys(watcher.more_columns)
+        more |= {"end_ns": None} if self.by_time.is_used else {}
+        for rows in recording.operators((*COLUMNS, *more)):
             self._add(rows, forward_id)
+            if self.by_time.is_used:
+                self.by_time.add(rows, forward_id)
             entries.add(rows)
             if watcher is not None:
                 watcher.add(rows)
@@ -255,6 +261,7 @@ class ForwardCalls:
             calls.mark_referred(marks, stacks)
         self._is_forward_stack = np.append(entries.spread(stacks[:-1]), False)
         self._forward_outermost = self._keys.marked(marks)
+        self.timed_phases = self.by_time.finish()
 
     def lines_of(self, node_thread: Int32, node_sequence: Int64) -> Found:
         """Returns what is known of each node's forward call."""

@@ -96,6 +96,7 @@ class CallsWithin:
         is_forward = forward.is_forward_stack(rows.stack) & ~outside
         is_forward &= forward.is_forward_outermost(found.outermost) | found.is_cut
         origin = origins.columns(rows, is_forward)
+        forward.by_time.label(self._thread, self._time_ns, rows.stack, origin["phase"])
         unseen = outside & (origin["frame"] < 0)
         origin["gap"] = np.where(unseen, np.int8(Gap.OUTSIDE_OPERATORS), origin["gap"])
         same = {name: getattr(rows, name) for name in ("start_ns", "name", "overload", "scope", "stack")}

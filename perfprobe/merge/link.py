@@ -70,6 +70,7 @@ def link(recording: Recording) -> Trace:
         links,
         modules.types,
         memory=memory,
+        timed_phases=forward.timed_phases,
     )
 
 
@@ -122,6 +123,7 @@ class Linker:
             self_ns = nesting.self_times(rows.thread, rows.depth, rows.start_ns, duration_ns)
             cpu_self_ns = _cpu_self_times(cpu_nesting, rows) if all_timed else _not_recorded(len(rows))
             columns = self._origins.columns(rows, self._calls.is_forward(rows))
+            self._calls.by_time.label_operators(rows, columns["phase"])
             reduction.label(rows, columns, self._calls.places)
             rpc.label(rows, columns)
             columns["phase"][functions.compile_themselves(rows)] = Phase.COMPILE

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Int32, Int64, Mask, Table, column
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Losses, Progress, Signatures
 from perfprobe.tables.gpu import GpuLinks
 from perfprobe.tables.memory import TensorMemory
@@ -111,6 +112,15 @@ class Sites(Table):
     engine: Int32 = column("the innermost call of autograd's engine", Stacks)
 
 
+class TimedPhases(Table):
+    """Stretches of one phase on a thread, of operators that have no Python stack."""
+
+    thread: Int64 = column("the system's number of the thread")
+    start_ns: Int64 = column("when it began")
+    end_ns: Int64 = column("when it ended")
+    phase: Int8 = column("a `Phase`")
+
+
 @frozen
 class Trace:
     """Linked operators, streamed, and the names behind their ids.
@@ -124,6 +134,7 @@ class Trace:
         module_types: the class of every module.
         memory: None unless the observer recorded memory.
         children_ran: starts and ends of when recorded child processes ran; None if there are none.
+        timed_phases: of threads without Python stacks.
     """
 
     recording: Recording
@@ -136,6 +147,7 @@ class Trace:
     module_types: Sequence[str] = ()
     memory: TensorMemory | None = None
     children_ran: tuple[Int64, Int64] | None = None
+    timed_phases: TimedPhases = field(default_factory=TimedPhases.empty)
 
     def operators(
         self, losses: list[Losses] | None = None, with_memory: bool = True

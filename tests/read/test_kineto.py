@@ -184,6 +184,18 @@ def test_python_calls_give_stacks_and_modules(tmp_path: Path) -> None:
     assert "lines within functions" in reasons(recording)
 
 
+def test_call_stacks_beside_python_calls_are_not_exact_lines(tmp_path: Path) -> None:
+    """A verbose trace has both, and both name the first lines of functions."""
+    events = [
+        span("train.py(5): step", 0, 100, "python_function"),
+        operator("aten::add", 60, 5, **{"Call stack": "train.py(5): step;"}),
+    ]
+    recording = kineto.read(written(tmp_path / "trace.json", events))
+    (rows,) = recording.operators()
+    assert lines_of(recording, int(rows.stack[0])) == ["train.py:5 step (its first line)"]
+    assert "lines within functions" in reasons(recording)
+
+
 def test_backward_has_the_line_of_its_forward_call(tmp_path: Path) -> None:
     call = {"Call stack": "train.py(12): step"}
     events = [

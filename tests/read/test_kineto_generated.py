@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -114,3 +116,22 @@ def test_whose_communication_it_is(tmp_path: Path) -> None:
         "c10d::alltoall_": None,
         "c10d::allgather_into_": "FSDP",
     }
+
+
+def test_ranges_in_the_source_of_this_torchs_fsdp_are_known(tmp_path: Path) -> None:
+    """All ranges that FSDP 1 and 2 set, except those around the model and around waits."""
+    torch = find_spec("torch")
+    if torch is None or torch.origin is None:
+        pytest.skip("no torch")
+    files = Path(torch.origin).with_name("distributed").joinpath("fsdp").rglob("*.py")
+    named = re.compile(r'record_function\(\s*(?:self\._with_fqn\()?f?"([^"]+)"')
+    names = sorted({name for file in files for name in named.findall(file.read_text(encoding="utf-8"))})
+    assert len(names) > 10
+    events = []
+    for number, name in enumerate(names):
+        at_us = number * 1000
+        events.append(span("user_annotation", name, at_us, at_us + 100))
+        events += communicating(f"c10d::{name}", at_us + 10, "ncclDevKernel_AllGather", number + 1)
+    rows, _ = rows_of(tmp_path, events)
+    others = {operator for operator, row in rows.items() if row.wrapper != "FSDP"}
+    assert others <= {f"c10d::FullyShardedDataParallel.{name}" for name in ("forward", "rate_limiter")}

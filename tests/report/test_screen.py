@@ -297,6 +297,8 @@ def test_the_least_important_lines_are_dropped() -> None:
     rows = [said(label, "x") for label in ("head", "STEP", "LIMIT", "GAIN", "NEXT")]
     assert [row.label for row in fitting(rows, 4)] == ["head", "STEP", "GAIN", "NEXT"]
     assert [row.label for row in fitting(rows, 3)] == ["head", "STEP", "GAIN"]
+    rows = [said(label, "x") for label in ("head", "GPU", "", "MEMORY", "", "NEXT")]
+    assert [row.label for row in fitting(rows, 5)] == ["head", "GPU", "", "MEMORY", "NEXT"]
 
 
 def test_pieces_that_do_not_fit_are_left_out() -> None:

@@ -98,6 +98,45 @@ def test_first_lines_of_functions_are_marked(tmp_path: Path) -> None:
     assert "train.py:3 (first line of its function)" in lines["SLOW"]
 
 
+PROFILER_CALL = "torch/profiler/profiler.py(900): step"
+
+
+def with_calls(step_us: tuple[float, ...] = (STEP_US,) * STEPS) -> list[dict[str, Any]]:
+    """Steps of a loop in `train`, which had begun before recording. Its line 34 starts the profiler."""
+    whole_us, at = sum(step_us) + 20, 20.0
+    events = [
+        span("main.py(48): <module>", 0, whole_us, "python_function"),
+        span("main.py(34): train", 1, whole_us - 1, "python_function"),
+        span(PROFILER_CALL, 2, 10, "python_function"),
+    ]
+    for step, length_us in enumerate(step_us):
+        events += [
+            span(f"ProfilerStep#{step}", at, length_us - 2, "user_annotation"),
+            span("nn.Module: Net_0", at + 5, length_us - 500, "python_function"),
+            span("main.py(11): forward", at + 6, length_us - 502, "python_function"),
+            operator("aten::mm", at + 10, length_us - 600),
+            span("Optimizer.step#SGD.step", at + length_us - 100, 50, "user_annotation"),
+            operator("aten::add_", at + length_us - 90, 30),
+        ]
+        at += length_us
+    return events
+
+
+def test_a_loop_is_in_the_function_that_was_open_when_recording_began(tmp_path: Path) -> None:
+    path = written(tmp_path / "trace.json", with_calls())
+    text = Results(str(path)).text(View(), width=200)
+    assert text.startswith("main.py:34  4 training steps")
+    assert "main.py:34 in train (line at the start)" in text
+    assert "main.py:11 in forward (its first line)" in text
+
+
+def test_a_mean_far_from_the_median_is_shown(tmp_path: Path) -> None:
+    """Steps of 1, 1, 1.01 and 30 ms: shares are of their mean, 8.25 ms. Each range ends 2 us early."""
+    slow = written(tmp_path / "slow.json", with_calls((1000.0, 1000.0, 1010.0, 30_000.0)))
+    assert screen(slow)["STEP"] == "998 us median, mean 8.25 ms, p95 30.0 ms"
+    assert "mean" not in screen(written(tmp_path / "even.json", with_calls()))["STEP"]
+
+
 def test_a_trace_with_kernels_only(tmp_path: Path) -> None:
     kernels = [event for event in training() if event["cat"] == "kernel"]
     lines = screen(written(tmp_path / "trace.json", kernels))

@@ -81,7 +81,7 @@ def _rows(kind: Kind, rows: Segments, caller: Int32 | None = None) -> list[Event
 
 def _calls(rows: Segments) -> list[Event]:
     """Calls of outermost modules; if the program has no modules, its forward operators."""
-    forward = rows.phase == StepPhase.FORWARD
+    forward = (rows.phase == StepPhase.FORWARD) & (rows.first >= 0)
     in_module = forward & (rows.anchor > 0)
     if not bool(in_module.any()):
         return _rows(Kind.CALL, rows.take(forward))

@@ -49,6 +49,7 @@ class Layers(NamedTuple):
     data: Spans
     optimizer: Spans
     zero_grad: Spans
+    forward: Spans  # only of threads without Python stacks
     collections: Spans
     looks: Looks
 
@@ -71,7 +72,7 @@ def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
 
 def _bounds(layers: Layers) -> list[Int64]:
     """Returns when ranges begin and end. A sample says nothing about the time beyond the next of these."""
-    spans = (layers.data, layers.optimizer, layers.zero_grad, layers.collections)
+    spans = (layers.data, layers.optimizer, layers.zero_grad, layers.forward, layers.collections)
     return [time_ns for rows in spans for time_ns in (rows.start_ns, rows.end_ns)]
 
 
@@ -93,6 +94,7 @@ def _between(layers: Layers, start_ns: Int64) -> Int8:
     for spans, own in (
         (layers.optimizer, StepPhase.OPTIMIZER),
         (layers.zero_grad, StepPhase.ZERO_GRAD),
+        (layers.forward, StepPhase.FORWARD),
     ):
         covered = around(spans.start_ns, spans.end_ns, start_ns) >= 0
         phase = np.where(covered & (phase == StepPhase.OTHER), np.int8(own), phase)

@@ -64,6 +64,7 @@ def pieces(
         data=ranges.of(loop.thread, NEXT),
         optimizer=ranges.of(loop.thread, OPTIMIZER),
         zero_grad=ranges.of(loop.thread, ZERO_GRAD),
+        forward=ranges.forward(loop.thread),
         collections=ranges.collections(loop.thread),
         looks=looks,
     )

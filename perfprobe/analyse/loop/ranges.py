@@ -10,18 +10,26 @@ from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.tables.columns import Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.ranges import Ranges, RangeSource
-from perfprobe.tables.scopes import STEP_MARK, STEP_NAME, USER_SCOPE
+from perfprobe.tables.scopes import (
+    LOADER_RANGE,
+    OPTIMIZER_RANGE,
+    PROFILER_RANGE,
+    STEP_MARK,
+    STEP_NAME,
+    USER_SCOPE,
+    ZERO_GRAD_RANGE,
+)
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Phase, Trace
 
 NEXT, OPTIMIZER, ZERO_GRAD, PROFILER, PROGRAM = range(5)
 PREFIXES = {
-    NEXT: "enumerate(Data",  # DataLoader and DataPipe
-    OPTIMIZER: "Optimizer.step#",
-    ZERO_GRAD: "Optimizer.zero_grad#",
-    PROFILER: "ProfilerStep#",
+    NEXT: LOADER_RANGE,
+    OPTIMIZER: OPTIMIZER_RANGE,
+    ZERO_GRAD: ZERO_GRAD_RANGE,
+    PROFILER: PROFILER_RANGE,
 }
 
 
@@ -51,6 +59,8 @@ class NamedSpans:
         self._os_threads = recording.os_threads()
         self._threads: dict[int, _Thread] = {}
         self._own = _Own(trace)
+        forward = trace.timed_phases
+        self._forward = forward.take(forward.phase == Phase.FORWARD)
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
@@ -72,6 +82,11 @@ class NamedSpans:
             return self._own.steps(thread)
         found = self._threads.get(thread, _Thread()).parts.get(kind, [])
         return _outermost(Spans.concat(found))
+
+    def forward(self, thread: int) -> Spans:
+        """Returns forward on a thread without Python stacks, ordered."""
+        rows = self._forward.take(self._forward.thread == thread)
+        return Spans(rows.start_ns, rows.end_ns, np.full(len(rows), -1, np.int32))
 
     def marks(self, thread: int) -> Int64:
         """Returns when the program marked the ends of steps with `perfprobe.step()`, in ns."""

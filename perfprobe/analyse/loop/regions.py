@@ -16,7 +16,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Mask
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.stacks import Frames, Stacks
+from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
@@ -62,6 +62,7 @@ def regions(trace: Trace) -> Regions:
     outside = list(range(len(stacks) + 1))  # for stacks in logging: the stack that called logging
     columns = (stacks.parent, stacks.module, sites.is_data, sites.is_compile, sites.is_recompute)
     modules = np.append(stacks.module, np.int32(-1))
+    callers = _callers_of_modules(trace.recording) if trace.recording.is_trace else {}
     for stack, (parent, module, is_data, is_compile, is_recompute) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)
     ):
@@ -80,10 +81,24 @@ def regions(trace: Trace) -> Regions:
         inherits = own == above
         begin = stack if own == StepPhase.FORWARD else parent  # modules called from one line are regions each
         anchor[stack] = anchor[parent] if inherits else begin + 2
-        caller[stack] = caller[parent] if inherits else parent
+        caller[stack] = caller[parent] if inherits else callers.get(stack, parent)
         if own == StepPhase.LOGGING:
             outside[stack] = outside[parent] if above == own else parent
     return Regions(np.array(phase, np.int8), np.array(anchor, np.int32), np.array(caller, np.int32))
+
+
+def _callers_of_modules(recording: Recording) -> dict[int, int]:
+    """Returns the caller of each stack that entered a module, in a trace, where such a call has no frame.
+
+    Such a stack has the frame of its caller: they differ by the module.
+    """
+    stacks, modules = recording[Stacks], recording[Modules]
+    outer = np.append(modules.parent, np.int32(-1))[stacks.module]
+    keys = zip(stacks.parent.tolist(), stacks.frame.tolist(), stacks.module.tolist(), strict=True)
+    known = {key: stack for stack, key in enumerate(keys)}
+    entered = zip(stacks.parent.tolist(), stacks.frame.tolist(), outer.tolist(), strict=True)
+    found = ((stack, known.get(key, stack)) for stack, key in enumerate(entered))
+    return {stack: caller for stack, caller in found if caller != stack}
 
 
 def _own_phase(above: int, mark: int, *, entered: bool) -> int:

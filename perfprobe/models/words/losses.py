@@ -127,8 +127,8 @@ REASONS: dict[str, str] = {
     "forward lines of backward": "Operators in backward do not have the line of their forward call.",
     "launches: the trace has no calls of CUDA": "Kernels have times, but no operators and lines.",
     "lines of Triton's kernels": "Only the file is right; the line is always 1.",
-    "lines within functions": "A trace has only the first line of each function, which is shown for all its "
-    "lines.",
+    "lines within functions": "A trace has only the first line of each function, or the line at which "
+    "recording began, which is shown for all its lines.",
     "GPU memory": "The memory of GPUs is missing from the report. The loss says why.",
     "memory of the CPU and of other GPUs": "The trace has it, but reports show the GPU with most memory.",
     "threads beyond the first": "The trace has more threads than are read: their operators are missing.",

@@ -89,7 +89,7 @@ def _of_operators(found: OperatorReader) -> Iterator[Row]:
 
 
 def _of_lines(found: OperatorReader) -> Iterator[Row]:
-    if found.python_calls and not found.with_call_stack:
+    if found.python_calls:
         reason = "lines within functions: a trace names a function by its first line"
         yield SOURCE, reason, found.operators, _OURS
     elif not found.with_call_stack:

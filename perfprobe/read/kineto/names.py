@@ -11,7 +11,7 @@ import numpy as np
 
 from perfprobe.read.kineto.event import small, value_of
 from perfprobe.read.kineto.rows import Interned, Rows
-from perfprobe.support.first_line import FIRST_LINE
+from perfprobe.support.first_line import AT_START, FIRST_LINE
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.gpu import KinetoLaunches, Launches
@@ -106,8 +106,9 @@ class Names:
             if found is not None:
                 file, line = found["file"], int(found["line"])
                 self._files.add(file)
-                function = found["function"] + (FIRST_LINE if first_line_only else "")
-                first = line if first_line_only else -1
+                is_first = first_line_only and not place.endswith(AT_START)
+                function = found["function"] + (FIRST_LINE if is_first else "")
+                first = line if is_first else -1
                 row = self.frames.row(self.text(file), self.text(function), first, line)
             self._places[key] = row
         return self._places[key]

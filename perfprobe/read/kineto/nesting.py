@@ -75,7 +75,8 @@ class NestedThread:
         """Returns the operators in the order in which they ended."""
         taken, open_rows, ends, around = self._taken, self._open, self._ends, self._around
         stacks, ended, depths = taken.stack.tolist(), [], []
-        needs_stack = (taken.stack < 0) if self._python else (taken.stack < -1)
+        # Where there are Python calls, a `Call stack` has the same lines without saying which kind they are.
+        needs_stack = np.full(len(stacks), True) if self._python else (taken.stack < -1)
         for at, (start_ns, end_ns, needs) in enumerate(
             zip(taken.start_ns.tolist(), ends, needs_stack.tolist(), strict=True)
         ):
@@ -138,7 +139,7 @@ class NestedThread:
     def _python_or(self, stack: int, start_ns: int) -> int:
         """The Python calls that were open, else the stack that an operator has where there are none."""
         found = self._stack_at(start_ns) if self._python else -1
-        return found if found >= 0 or stack == -1 else WITHOUT_PYTHON - stack
+        return found if found >= 0 or stack == -1 else stack if stack >= 0 else WITHOUT_PYTHON - stack
 
     def _stack_at(self, start_ns: int) -> int:
         """Returns the stack of the Python calls that were open at this time."""

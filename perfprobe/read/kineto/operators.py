@@ -17,6 +17,7 @@ from perfprobe.read.kineto.memory import MemoryReader
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.nesting import WITHOUT_PYTHON, NestedThread, Taken
 from perfprobe.read.kineto.signature import text_of
+from perfprobe.support.first_line import AT_START
 from perfprobe.tables.columns import Int64, Rows, distinct
 from perfprobe.tables.events import Operators
 from perfprobe.tables.scopes import FUNCTION, USER_SCOPE
@@ -24,6 +25,8 @@ from perfprobe.tables.threads import each_thread
 
 _RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # operators in older traces
 _MOST_KNOWN = 1 << 17
+_MOST_OPEN = 1000  # Python calls within each other
+_PROFILER = ("torch/profiler/profiler.py(", "torch/autograd/profiler.py(")
 
 
 class OperatorReader:
@@ -158,7 +161,12 @@ class OperatorReader:
     def _around(self, thread: int) -> list[tuple[int, int, int]]:
         columns = np.frombuffer(self._python.pop(thread, array("q")), np.int64).reshape(-1, 3).T
         order = np.lexsort((-columns[1], columns[0]))
-        return list(zip(*(column[order].tolist() for column in columns), strict=True))
+        calls = list(zip(*(column[order].tolist() for column in columns), strict=True))
+        open_calls = begun_before(calls[:_MOST_OPEN], self._names)
+        for at in range(open_calls):
+            start_ns, end_ns, place = calls[at]
+            calls[at] = start_ns, end_ns, self._names.text(f"{self._names.name(place)}{AT_START}")
+        return calls
 
     def _names_range(self, name: str) -> bool:
         self.steps |= name.startswith("ProfilerStep#")
@@ -204,6 +212,24 @@ class OperatorReader:
             if len(self._inputs) < _MOST_KNOWN:
                 self._inputs[key] = found
         return found
+
+
+def begun_before(calls: list[tuple[int, int, int]], names: Names) -> int:
+    """Returns how many of the first calls had begun before recording did: those that called the profiler.
+
+    The trace has the line at which each was then, in place of its first line.
+
+    Args:
+        calls: the Python calls of a thread by start: start, end, and the row of the name.
+    """
+    last_ns = calls[0][1] if calls else 0
+    for at, (_, end_ns, place) in enumerate(calls):
+        if end_ns > last_ns:
+            return 0
+        last_ns = end_ns
+        if names.name(place).rpartition("site-packages/")[2].startswith(_PROFILER):
+            return at
+    return 0
 
 
 def _external(events: Events) -> Int64:

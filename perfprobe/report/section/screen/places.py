@@ -5,7 +5,7 @@ from __future__ import annotations
 from perfprobe.report import shorten
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.section.operator_columns import operator_text, signature_text
-from perfprobe.support.first_line import FIRST_LINE
+from perfprobe.support.first_line import remark
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Line
@@ -22,8 +22,8 @@ def at_line(line: Line) -> str:
 
 
 def first_line(line: Line) -> str:
-    """A remark if a line is only the first one of its function, else ""."""
-    return " (first line of its function)" if line.function.endswith(FIRST_LINE) else ""
+    """A remark if a line is only the first one of its function, or not that of the call, else ""."""
+    return remark(line.function)
 
 
 def has_lines(findings: Findings) -> bool:

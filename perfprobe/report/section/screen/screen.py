@@ -48,9 +48,9 @@ _OF_STEPS = (StepTimes, Baseline, Hotspots, Calling)
 KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
 STEP_KINDS = (StepHotspots,)  # computed only if there are steps, because all operators are read once more
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
-# If there are too many lines, lines with these labels are dropped, in this order.
-_NEXT = "NEXT"
-_LEAST_IMPORTANT = ("LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", _NEXT, "GAIN")
+# If there are too many lines, those with these labels are dropped in this order; of memory only the details.
+_NEXT, _MEMORY = "NEXT", "MEMORY"
+_LEAST_IMPORTANT = ("LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", _MEMORY, _NEXT, "GAIN")
 
 
 def has_steps(findings: Findings) -> bool:
@@ -110,10 +110,18 @@ def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
     for label in _LEAST_IMPORTANT:
         if len(kept) <= most:
             break
-        kept = [row for row in kept if row.label != label]
+        kept = _first_only(kept, label) if label == _MEMORY else [row for row in kept if row.label != label]
     while len(kept) > most and any(row.label == "" for row in kept):
         kept.remove([row for row in kept if row.label == ""][-1])
     return kept
+
+
+def _first_only(rows: list[ScreenRow], label: str) -> list[ScreenRow]:
+    """Returns the lines without the continuations of one label."""
+    labels: list[str] = []
+    for row in rows:
+        labels.append(row.label or "".join(labels[-1:]))
+    return [row for row, of in zip(rows, labels, strict=True) if row.label or of != label]
 
 
 def screen(findings: Findings) -> Iterator[Block]:

@@ -132,7 +132,9 @@ def _operator(findings: Findings, label: str) -> Iterator[ScreenRow]:
         yield from _long_calls(findings, found, label)
     elif found is not None:
         line = found.row.ran.origin
-        pieces = (f"{operator(found.row)}, {found.share}", *place_in(line), inputs(found.row, ", "))
+        share, *more = found.share.split("; ")
+        also = (*(f"; {text}" for text in more), inputs(found.row, ", "))
+        pieces = (f"{operator(found.row)}, {share}", *place_in(line), *also)
         yield said(label, *pieces, style="bold" if label else "", line=line)
         if found.larger:
             yield said("", found.larger.rstrip("."))

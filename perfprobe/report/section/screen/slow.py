@@ -22,7 +22,7 @@ from perfprobe.report.section.screen.start_up import SlowStart, slow_start_lines
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.report.shorten import place
 from perfprobe.support import units
-from perfprobe.support.first_line import FIRST_LINE
+from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
@@ -117,7 +117,7 @@ def _line_of(
     computing = _text(findings, phase)
     at = "" if first.line is None else f"{at_line(first.line)}, "
     if first.row is None:
-        function = "" if first.line is None else first.line.function.removesuffix(FIRST_LINE)
+        function = "" if first.line is None else bare(first.line.function)
         name = f" in {function}" if function not in ("", "<module>") else ""
         return said("SLOW", f"{at}{how_much}, {computing}", name, style="bold", **facts)
     what = f", {computing}: {operator(first.row)}"

@@ -41,6 +41,7 @@ _ORDER = (
     *(StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING, StepPhase.LOGGING),
     *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.OTHER),
 )
+_FAR_APART = 1.2
 _ROOM = 72  # cells beside the label on a line of 80
 
 
@@ -119,6 +120,9 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
     pieces = [units.duration(median_ns)]
     if int(loops.steady[0]) > 1:
         pieces = [f"{pieces[0]} median", f", p95 {_beside(p95_ns, median_ns)}"]
+        mean_ns = int(loops.total_ns[0]) // int(loops.steady[0])
+        if mean_ns > _FAR_APART * median_ns:  # times and shares below are means
+            pieces.insert(1, f", mean {_beside(mean_ns, median_ns)}")
     if is_inference(times) and int(loops.steady[0]) >= 100:
         pieces.append(f", p99 {_beside(p99_ns, median_ns)}")
     hotspots = findings.get(StepHotspots)
