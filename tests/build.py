@@ -257,7 +257,7 @@ class Program:
 
     def sample(self, start_ns: int, end_ns: int, *frames: str, thread: int = 0, **fields: int) -> None:
         """A look at a thread: the frames it ran. If there are none, `look` says why."""
-        row = {"stack": self.stack(*frames), "look": 0, "looks": 1, "cpu_ns": -1}
+        row = {"stack": self.stack(*frames), "look": 0, "looks": 1, "cpu_ns": -1, "lock_looks": -1}
         self.row("samples", start_ns, end_ns, thread, *{**row, **fields}.values(), anew=True)
 
     def api_call(self, name: str, start_ns: int, end_ns: int, correlation: int, **fields: int) -> int:
@@ -390,7 +390,7 @@ TABLES = {
         *("calls", "primitive_calls", "own_ns", "total_ns"),
     ),
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
-    "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns"),
+    "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns", "lock_looks"),
     "operator_windows": ("start_ns", "end_ns"),
     **{name: tuple(kind.dtypes) for name, kind in GPU_TABLES.items()},
     **{kind.table_name: tuple(kind.dtypes) for kind in RECORDED},

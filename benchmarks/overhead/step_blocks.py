@@ -11,7 +11,9 @@ in a process with one thread malloc takes no locks, and perfprobe's writer threa
 (`python -m benchmarks.overhead.steps` has this too).
 
 outside: a window that never opens. benchmark: `--benchmark`. keep: `--keep slow`, also without samples of
-Python functions. operators: recording only operators. nothing: two plain blocks.
+Python functions. operators: recording only operators. nothing: two plain blocks. thread times: only run time,
+waiting and switches of threads, read twice a second, so that blocks must be longer (`--steps 600`). sampler:
+these and the sampler, with the clocks of threads at its ticks.
 """
 
 from __future__ import annotations
@@ -41,6 +43,8 @@ PARTS: dict[str, dict[str, Any] | None] = {
     "keep": {"keep": "slow"},
     "keep, no samples": {"keep": "slow", "python": "off"},
     "operators": {"python": "off", "ranges": False},
+    "sampler": {"python": "sample", "operators": "off", "ranges": False},
+    "thread times": {"python": "off", "operators": "off", "ranges": False},
 }
 WIDTH, BATCH, WARM_UP = 192, 64, 10
 STEPS = {"empty": 1500, "training": 30}  # in a block, some 40 ms
@@ -138,13 +142,14 @@ def main() -> None:
     parser.add_argument("--body", choices=STEPS, default="training")
     parser.add_argument("--part", choices=PARTS, action="append", help="measure only this (repeatable)")
     parser.add_argument("--pairs", type=int, default=100)
+    parser.add_argument("--steps", type=int, help="in a block, instead of some 40 ms")
     given = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
         loop = empty() if given.body == "empty" else training()
-        blocks = Blocks(loop, STEPS[given.body], Path(folder))
+        blocks = Blocks(loop, given.steps or STEPS[given.body], Path(folder))
         for part in given.part or PARTS:
             options = PARTS[part]
             other = blocks.plain if options is None else partial(blocks.recorded, options)

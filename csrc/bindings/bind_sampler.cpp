@@ -55,6 +55,7 @@ class PySampler {
     named["cut_stacks"] = figures.cut_stacks;
     named["other_stacks"] = figures.other_stacks;
     named["unread_threads"] = figures.unread_threads;
+    named["is_lock_known"] = figures.is_lock_known;
     named["cpu_ns"] = figures.cpu_ns;
     named["started_ns"] = figures.started_ns;
     named["stopped_ns"] = figures.stopped_ns;

@@ -18,6 +18,7 @@ struct SampleRow {
   int32_t thread;
   int32_t stack;
   int32_t looks;
+  int32_t lock_looks;  // those that found it waiting for Python's global lock; -1 not known
   Look look;
 
   static constexpr std::string_view kTable = "samples";
@@ -26,7 +27,7 @@ struct SampleRow {
         column<&SampleRow::start_ns>("start_ns"), column<&SampleRow::end_ns>("end_ns"),
         column<&SampleRow::thread>("thread"),     column<&SampleRow::stack>("stack"),
         column<&SampleRow::look>("look"),         column<&SampleRow::looks>("looks"),
-        column<&SampleRow::cpu_ns>("cpu_ns")};
+        column<&SampleRow::cpu_ns>("cpu_ns"),     column<&SampleRow::lock_looks>("lock_looks")};
   }
 };
 

@@ -114,6 +114,7 @@ SamplerFigures Sampler::figures() const {
   figures.last_interval_ns = interval_ns_;
   figures.other_stacks = stacks_.others();
   figures.unread_threads = activity_.unread();
+  figures.is_lock_known = lock_.is_known();
   return figures;
 }
 
@@ -257,6 +258,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   }
   has_moved_ |= has_run;
   const int64_t since_ns = is_followed ? thread.sample.end_ns : previous_tick_ns;
+  thread.waits_for_lock = waits_for_lock(number, ran_ns, now_ns - since_ns);
   const bool is_divided = rests_ && has_run;
   move_on(
       thread, found, since_ns,
@@ -265,6 +267,15 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   thread.state = before.id;
   thread.cpu_ns = cpu_ns;
   is_list_stale_ |= before.prev != seen.state.prev || before.next != seen.state.next;
+}
+
+// A thread that has not run since the last look waits as it did then: who waits for the lock looks
+// at it every few milliseconds.
+bool Sampler::waits_for_lock(int64_t number, int64_t ran_ns, int64_t time_ns) {
+  constexpr double kRunning = 0.95;
+  if (seen_.size() < 2 || static_cast<double>(ran_ns) >= kRunning * static_cast<double>(time_ns))
+    return false;
+  return lock_.waits(number);
 }
 
 // The thread ran a little and is back in the same place, or is still there. The CPU time it used is
@@ -284,10 +295,14 @@ void Sampler::stay(SampledThread& thread, int64_t now_ns) {
     thread.sample.start_ns = thread.sample.end_ns;
     thread.sample.cpu_ns = 0;
     thread.sample.looks = 0;
+    thread.sample.lock_looks = std::min(thread.sample.lock_looks, 0);
     thread.is_open = true;
   }
-  const int64_t looks = rests_ ? (now_ns - thread.sample.end_ns) / interval_ns_ : 1;
-  thread.sample.looks += static_cast<int32_t>(std::max<int64_t>(looks, 1));
+  const int64_t passed = rests_ ? (now_ns - thread.sample.end_ns) / interval_ns_ : 1;
+  const auto looks = static_cast<int32_t>(std::max<int64_t>(passed, 1));
+  thread.sample.looks += looks;
+  if (thread.waits_for_lock)
+    thread.sample.lock_looks += looks;
   thread.sample.end_ns = now_ns;
 }
 
@@ -304,12 +319,14 @@ void Sampler::move_on(SampledThread& thread, const Found& found, int64_t since_n
     sample.end_ns = start_ns;
     sample.cpu_ns = 0;
     sample.looks = 0;
+    sample.lock_looks = lock_.is_known() ? 0 : -1;
     rows_.add(sample);
   }
   sample.start_ns = start_ns;
   sample.end_ns = found.time_ns;
   sample.thread = thread.row;
   sample.looks = 1;
+  sample.lock_looks = lock_.is_known() ? static_cast<int32_t>(thread.waits_for_lock) : -1;
   sample.look = found.look;
   sample.stack = found.stack;
   thread.is_open = true;

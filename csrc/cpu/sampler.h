@@ -18,6 +18,7 @@
 #include "cpu/sampled_threads.h"
 #include "cpu/thread_activity.h"
 #include "python/foreign_frames.h"
+#include "python/lock_wait.h"
 #include "python/sampled_stacks.h"
 #include "python/seen_code.h"
 
@@ -36,6 +37,7 @@ struct SamplerFigures {
   int64_t cut_stacks;      // looks at stacks deeper than ForeignFrames::kMost
   int64_t other_stacks;    // looks whose stack is the row "(other)"
   int64_t unread_threads;  // most threads at once whose clocks were not read
+  bool is_lock_known;      // whether the kernel tells who waits for Python's global lock
   int64_t cpu_ns;          // used by the sampler
   int64_t started_ns;
   int64_t stopped_ns;
@@ -75,6 +77,7 @@ class Sampler {
   bool is_there_still(const SampledThread& thread, const Found& found, int64_t ran_ns) const;
   void move_on(SampledThread& thread, const Found& found, int64_t since_ns, int64_t start_ns);
   void stay(SampledThread& thread, int64_t now_ns);
+  bool waits_for_lock(int64_t number, int64_t ran_ns, int64_t time_ns);
   Found read_stack(SeenThread& seen, SampledThread& thread);
   void plan_next();
   bool rest();
@@ -91,6 +94,7 @@ class Sampler {
   SampleRows rows_{recorder_};
   SampledThreads threads_{recorder_, rows_};
   ThreadActivity activity_{recorder_};
+  LockWait lock_;
   std::vector<int64_t> callers_;  // the numbers of the threads that were looked at
   std::vector<SeenThread> seen_;
   bool is_list_stale_ = true;  // of `seen_`

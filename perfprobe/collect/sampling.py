@@ -76,6 +76,9 @@ class SamplerCollector(Collector):
         if figures["unread_threads"]:
             reason = "threads beyond 128: what they ran between samples is not in the table thread_activity"
             self._facts.loss(self.name, reason, figures["unread_threads"])
+        if not figures.get("is_lock_known", True):
+            reason = "waits for Python's global lock: the kernel does not name system calls of threads"
+            self._facts.loss(self.name, reason, 1, "see `man 5 proc`, /proc/[pid]/syscall")
         if figures["broken"]:
             self._facts.loss(self.name, "the sampler ended early: out of memory")
 

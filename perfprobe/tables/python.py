@@ -85,6 +85,11 @@ class Samples(Table, name="samples", most_rows=4_194_304):
         "number of looks, including those skipped while the thread stood still", combine=Combine.SUM
     )
     cpu_ns: Int64 = column("CPU time of the thread in between", combine=Combine.SUM, optional=True)
+    lock_looks: Int32 = column(
+        "number of looks that found the thread waiting for Python's global lock",
+        combine=Combine.SUM,
+        optional=True,
+    )
 
 
 class Code(Table):

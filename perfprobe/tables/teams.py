@@ -62,6 +62,7 @@ class ThreadInventory(Table):
     involuntary: Int64 = column("how often the processor was taken from it", optional=True)
     processors: Int32 = column("number of processors that it was seen on", optional=True)
     processor: Int32 = column("number of the processor that it ran on last, -1 if not known")
+    lock_ns: Int64 = column("how long it waited for Python's global lock", optional=True)
 
 
 class Utilisation(IntEnum):
@@ -105,6 +106,7 @@ class ThreadProblem(IntEnum):
     WORKERS = 4  # child processes have a team each
     SPINNING = 5  # members of a team run while there is no work for them
     SERIAL = 6  # an operator that leaves its team idle
+    LOCK = 8  # threads wait for Python's global lock
     NEIGHBOURS = 7  # other processes use the processors; the program is not the cause
 
 
@@ -137,7 +139,8 @@ class WorkerTeams(Table):
 class OperatorTeams(Table):
     """How many threads ran while an operator ran, from pairs of ticks between which no other operator ran.
 
-    Members of a team count whatever they do, even if they spin.
+    Members of a team count whatever they do, even if they spin. Where there are enough ticks at least 15 ms
+    after a call began, only these are used: by default no spinning from before the call lasts so long.
     """
 
     name: Int32 = column("the operator")
@@ -159,7 +162,7 @@ class Teams:
     Attributes:
         threads: number of threads in torch's team, None if not known.
         by_ticks: whether the activity was read at the sampler's ticks.
-        spun_ns: CPU time of helpers while no operator ran, None if not known.
+        spun_ns: CPU time of helpers that certainly spun, None if not known.
         team_threads: number of members of teams that ran. Torch keeps a team for each thread that calls
             operators.
     """

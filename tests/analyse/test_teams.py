@@ -129,7 +129,10 @@ def test_neighbours_are_not_the_programs_problem(tmp_path: Path) -> None:
     findings = found(made, tmp_path)
     ((problem, _, cost_ms),) = said(findings)
     assert (problem, cost_ms) == ("neighbours", SECONDS * 1000)
-    assert not problem_rows(findings)[0].of_program
+    (problem_row,) = problem_rows(findings)
+    assert not problem_row.of_program
+    # Its caller waited for half of the time, and its two members together all of the time.
+    assert "a team of 2 waits for its slowest member and lost 2.00 s to 4.00 s of 4.00 s" in problem_row.what
     texts = [block.text for block in verdicts(findings) if isinstance(block, Paragraph)]
     assert texts[0] == "No problem found with this program's threads."
     (row,) = team_rows(findings)
@@ -144,6 +147,21 @@ def test_an_operator_that_leaves_its_team_idle(tmp_path: Path) -> None:
     assert (problem, line, cost_ms) == ("serial", "train.py:7", SECONDS * 900)
 
 
+def test_helpers_that_still_spin_do_not_hide_a_serial_operator(tmp_path: Path) -> None:
+    """They spin for 10 of its 50 ms, from the parallel part before."""
+    made = program({0: (950, 1), 1: (250, 1)}, busy=1200)
+    stack = made.stack("train.py:7 f")
+    for at in range(0, SECONDS * SECOND_NS, 50 * MS):
+        made.run(op("aten::normal_", at, at + 50 * MS, stack=stack))
+        for tick in range(at, at + 50 * MS, TICK_NS):
+            made.activity(tick, tick + TICK_NS, TICK_NS, TICK_NS if tick < at + 10 * MS else 0)
+    findings = found(made, tmp_path)
+    (row,) = team_rows(findings)
+    assert (row.active, row.looks) == (1, 7 * SECONDS * 20)
+    ((problem, line, cost_ms),) = said(findings)
+    assert (problem, line, cost_ms) == ("serial", "train.py:7", SECONDS * 1000)
+
+
 def test_an_operator_is_without_what_runs_in_it(tmp_path: Path) -> None:
     """40 of 50 ms are of the inner one, which is parallel; the outer one fills two ticks a call alone."""
     made = program(HEALTHY, busy=1900)
@@ -153,9 +171,10 @@ def test_an_operator_is_without_what_runs_in_it(tmp_path: Path) -> None:
             made.activity(tick, tick + TICK_NS, TICK_NS, TICK_NS if tick < at + 40 * MS else 0)
     rows = {row.operator: row for row in team_rows(found(made, tmp_path))}
     calls = SECONDS * 20
+    # Of the inner one 5 of 8 ticks, 15 ms or more after it began.
     assert (rows["inner"].active, rows["inner"].looks, rows["inner"].self_ns) == (
         2,
-        8 * calls,
+        5 * calls,
         40 * calls * MS,
     )
     assert (rows["outer"].active, rows["outer"].looks, rows["outer"].self_ns) == (
@@ -186,6 +205,41 @@ def test_helpers_that_spin(tmp_path: Path, caller: float, expected: list[str]) -
         assert "OMP_WAIT_POLICY=active" in row.what
         # All but the 15 ms a spinning thread of libgomp may take by itself, and the tick it ends in.
         assert row.cost_ns == SECONDS * 5 * (150 - 15) * MS
+
+
+@pytest.mark.parametrize(
+    ("caller", "helper", "expected"), [(0.2, 1.0, ["spinning"]), (0.2, 0.25, []), (0.9, 1.0, [])]
+)
+def test_helpers_that_spin_briefly(tmp_path: Path, caller: float, helper: float, expected: list[str]) -> None:
+    """An operator of 1 ms every 5 ms, and no tick without it: at most 1 ms of a helper was work."""
+    made = program({0: (250, 1), 1: (1000, 1)}, busy=1250)
+    stack = made.stack("spin.py:5 main")
+    for at in range(0, SECONDS * SECOND_NS, TICK_NS):
+        made.run(op("aten::mm", at, at + MS, stack=stack))
+        made.sample(at, at + TICK_NS, "spin.py:6 main")
+        made.activity(at, at + TICK_NS, round(TICK_NS * caller), round(TICK_NS * helper))
+    rows = problem_rows(found(made, tmp_path))
+    assert [row.problem for row in rows] == expected
+    if expected:
+        assert rows[0].cost_ns == SECONDS * 800 * MS
+        assert rows[0].line is not None
+        assert rows[0].line.line == 6
+        assert "as OpenMP does by default" in rows[0].what
+
+
+def test_waits_for_the_global_lock(tmp_path: Path) -> None:
+    """Two threads take turns of half a second; a look out of ten does not find the other one waiting."""
+    made = program({0: (500, 1), 1: (500, 1)}, busy=1000)
+    for thread in range(2):
+        for at in range(0, SECONDS * SECOND_NS, 500 * MS):
+            waits = 90 if (at // (500 * MS)) % 2 == thread else 0
+            place = f"pool.py:{4 + (waits > 0)} count"
+            made.sample(at, at + 500 * MS, place, thread=thread, looks=100, lock_looks=waits)
+    findings = found(made, tmp_path)
+    ((problem, line, cost_ms),) = said(findings)
+    assert (problem, line, cost_ms) == ("lock", "pool.py:5", SECONDS * 900)
+    assert problem_rows(findings)[0].what.startswith("2 Python threads waited 3.60 s for Python's global")
+    assert findings[Teams].inventory.lock_ns.tolist() == [SECONDS * 450 * MS] * 2
 
 
 @pytest.mark.parametrize(("threads", "expected"), [(4, ["workers"]), (1, [])])

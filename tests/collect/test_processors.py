@@ -14,7 +14,7 @@ import pytest
 from perfprobe import native
 from perfprobe.merge import link
 from perfprobe.models.waiting import waited_ns
-from perfprobe.tables.events import Progress, Threads
+from perfprobe.tables.events import Losses, Progress, Threads
 from perfprobe.tables.processors import Processors, ProcessorTimes, ThreadTimes
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
@@ -186,6 +186,7 @@ def test_waiting_of_a_busy_loop_is_the_time_it_did_not_run(tmp_path: Path) -> No
     recording, out = run(SHARED, tmp_path)
     main_ns = waited_ns(recording, main=True)
     assert main_ns is not None
+    assert any("threads in operators are not known" in reason for reason in recording[Losses].reason)
     # Starting the other process and the end of the program may also wait.
     assert main_ns / 1e9 == pytest.approx(float(out), rel=0.15, abs=0.3)
 

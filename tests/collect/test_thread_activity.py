@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from perfprobe.analyse.teams.lock import lock_waits
 from perfprobe.tables.events import Threads
 from perfprobe.tables.processors import ThreadTimes
 from perfprobe.tables.recording import Recording
@@ -50,6 +51,29 @@ print(used.ru_nvcsw, used.ru_nivcsw)
 """
 
 
+# Two threads that need the global lock all the time, and one that waits for something else.
+LOCK = """
+import json, threading, time
+idle = threading.Event()
+def count():
+    begin_ns = time.monotonic_ns()
+    while time.thread_time_ns() < 500_000_000:
+        sum(range(2000))
+    waited_ns = time.monotonic_ns() - begin_ns - time.thread_time_ns()
+    found[threading.get_native_id()] = waited_ns
+found = {}
+both = [threading.Thread(target=count) for _ in range(2)]
+sleeper = threading.Thread(target=idle.wait)
+for thread in (*both, sleeper):
+    thread.start()
+for thread in both:
+    thread.join()
+time.sleep(0.3)
+idle.set()
+print(json.dumps([found, sleeper.native_id]))
+"""
+
+
 def run(program: str, folder: Path) -> tuple[Recording, str]:
     (folder / "program.py").write_text(program)
     outcome = finish(start(["-m", "perfprobe", "-q", "-o", "made.perfprobe", "program.py"], folder))
@@ -81,6 +105,28 @@ def test_switches_are_those_of_getrusage(tmp_path: Path) -> None:
     assert voluntary <= int(main.voluntary.max()) <= voluntary + 20
     assert involuntary <= int(main.involuntary.max()) <= involuntary + 200
     assert set(main.processor.tolist()) <= set(range(4096))
+
+
+def test_waits_for_the_global_lock_are_the_time_without_cpu_time(tmp_path: Path) -> None:
+    recording, out = run(LOCK, tmp_path)
+    waited_ns = lock_waits(recording)
+    if waited_ns is None:
+        pytest.skip("the kernel does not name system calls of threads")
+    known, sleeper = json.loads(out)
+    # Of a holder of the lock that has no processor itself, both wait, but not both for the lock.
+    queued_ns = waited_for_processor_ns(recording)
+    for number, time_ns in known.items():
+        least_ns = 0.7 * (time_ns - queued_ns.get(int(number), 0)) - 50_000_000
+        assert least_ns < waited_ns[int(number)] < 1.1 * time_ns + 50_000_000
+    assert waited_ns.get(sleeper, 0) == 0
+
+
+def waited_for_processor_ns(recording: Recording) -> dict[int, int]:
+    times, number = recording[ThreadTimes], recording[Threads].os_thread
+    return {
+        int(thread): int(times.wait_ns[number[times.thread] == thread].max())
+        for thread in set(number[times.thread].tolist())
+    }
 
 
 def test_switches_and_processor_as_the_files_have_them(tmp_path: Path) -> None:

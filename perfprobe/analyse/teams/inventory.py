@@ -6,6 +6,7 @@ import re
 
 import numpy as np
 
+from perfprobe.analyse.teams.lock import lock_waits
 from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.events import Threads
 from perfprobe.tables.processors import ThreadTimes, ThreadWaits
@@ -34,6 +35,7 @@ def inventory(recording: Recording, waits: ThreadWaits) -> ThreadInventory:
     of_thread = recording.os_threads()
     rows = [_switches(recording[ThreadTimes], of_thread, int(of_thread[thread])) for thread in waits.thread]
     columns = np.array(rows, np.int64).reshape(-1, 4).T
+    lock_ns = lock_waits(recording) or {}
     return ThreadInventory(
         thread=waits.thread,
         kind=np.array(kinds, np.int8),
@@ -41,6 +43,7 @@ def inventory(recording: Recording, waits: ThreadWaits) -> ThreadInventory:
         involuntary=columns[1],
         processors=columns[2].astype(np.int32),
         processor=columns[3].astype(np.int32),
+        lock_ns=np.array([lock_ns.get(int(of_thread[thread]), -1) for thread in waits.thread], np.int64),
     )
 
 

@@ -2,7 +2,8 @@
 
 The clocks are read at the sampler's ticks. Only intervals between ticks that one kind of operator nearly
 fills are used, because the time of others would have to be divided. A kind without such intervals is not
-judged.
+judged. Members of a team still spin for a while after a parallel part, so of long calls only what comes later
+is used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from perfprobe.analyse.between import outermost
 from perfprobe.analyse.grouping import first_of_each, sort_by_keys
 from perfprobe.analyse.teams.active import activity
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Int32, Int64, Rows
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames
@@ -26,6 +27,7 @@ from perfprobe.tables.trace import Trace
 _SHORTEST_NS = 50_000  # shorter calls never fill an interval, and a team gains nothing in them
 _FILLED = 0.8  # an operator nearly fills an interval if it runs for at least this share of it
 _FEWEST = 5  # kinds with fewer such intervals are not judged
+_SPIN_NS = 15_000_000  # libgomp's threads spin at most about 10 ms for work, by default
 _MILLION = 1_000_000
 
 
@@ -94,10 +96,12 @@ class TeamWatch:
         parent = parents(rows.thread, rows.depth)
         of_parent = np.where(parent >= 0, kind[parent], -1)
         duration_ns = rows.end_ns - rows.start_ns
-        for kinds, sign in ((kind, 1), (of_parent, -1)):
+        began_ns = (rows.start_ns, rows.start_ns[parent])
+        for kinds, sign, began in zip((kind, of_parent), (1, -1), began_ns, strict=True):
             chosen = np.flatnonzero(kinds >= 0)
             tick, row, time_ns = self._between_ticks(rows.start_ns[chosen], rows.end_ns[chosen])
-            self._parts.append(_added(tick * (1 << 32) + kinds[chosen][row], sign * time_ns))
+            is_late = self._rows.start_ns[tick] >= began[chosen][row] + _SPIN_NS
+            self._parts.append(_added((tick * (1 << 32) + kinds[chosen][row]) * 2 + is_late, sign * time_ns))
             for each, sum_ns in zip(*_added(kinds[chosen], sign * duration_ns[chosen]), strict=True):
                 self._self_ns[int(each)] = self._self_ns.get(int(each), 0) + int(sum_ns)
 
@@ -138,17 +142,20 @@ class TeamWatch:
         if not self._parts:
             return OperatorTeams.empty()
         codes, time_ns = _added(*(np.concatenate(each) for each in zip(*self._parts, strict=True)))
-        tick, kind = codes >> 32, codes & 0xFFFFFFFF
+        pairs, both_ns = _added(codes >> 1, time_ns)
+        late_ns = np.zeros(len(pairs), np.int64)
+        late_ns[np.searchsorted(pairs, codes[codes % 2 == 1] >> 1)] = time_ns[codes % 2 == 1]
+        tick, kind = pairs >> 32, pairs & 0xFFFFFFFF
         between_ns = (self._rows.end_ns - self._rows.start_ns)[tick]
         alone = self._open_ns[tick] <= (2 - _FILLED) * between_ns
-        pure = (time_ns >= _FILLED * between_ns) & alone
+        pure, late = (alone & (each >= _FILLED * between_ns) for each in (both_ns, late_ns))
         order, first = sort_by_keys([kind[pure]]) if bool(pure.any()) else (np.empty(0, np.intp),) * 2
         keys = list(self._numbers)
         found = [
             (
                 *keys[int(kind[pure][rows[0]])],
                 self._self_ns[int(kind[pure][rows[0]])],
-                *self._ran(tick[pure][rows]),
+                *self._ran(tick[pure][rows], late[pure][rows]),
             )
             for rows in np.split(order, first[1:])
             if len(rows) >= _FEWEST
@@ -157,8 +164,12 @@ class TeamWatch:
         made = OperatorTeams(**{name: values.astype(dtype) for (name, dtype), values in columns})
         return made.take(np.argsort(-made.self_ns, kind="stable"))
 
-    def _ran(self, tick: Rows) -> tuple[int, int, int, int, int]:
-        """For these intervals: time in ns, count, mean callers and helpers, two standard errors (in ppm)."""
+    def _ran(self, tick: Rows, late: Mask) -> tuple[int, int, int, int, int]:
+        """For these intervals: time in ns, count, mean callers and helpers, two standard errors (in ppm).
+
+        late: those that no spinning from before the call reaches; if enough of them, only they count.
+        """
+        tick = tick[late] if int(late.sum()) >= _FEWEST else tick
         rows = self._rows.take(tick)
         time_ns = rows.end_ns - rows.start_ns
         whole_ns = int(time_ns.sum())

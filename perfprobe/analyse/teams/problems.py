@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfprobe.analyse.teams.active import activity
+from perfprobe.analyse.teams.lock import lock_samples, lock_waited_ns
 from perfprobe.analyse.teams.operators import OperatorActivity
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int64, Mask
@@ -19,12 +20,13 @@ from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Look, Samples
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.teams import ThreadInventory, ThreadKind, ThreadProblem
+from perfprobe.tables.teams import ThreadActivity, ThreadInventory, ThreadKind, ThreadProblem
 from perfprobe.tables.trace import Trace
 
 _WAITED = 0.1  # threads waited for other threads of the program, or for neighbours
 _THROTTLED = 0.02  # the quota was used up
-_SPUN = 0.03  # helpers spun
+_SPUN = 0.03  # helpers spun for longer than they do by default
+_SPUN_BRIEFLY = 0.1  # helpers spun, also as they do by default
 _RUNS = 0.1  # helpers that run for a smaller share of the time between two ticks do not spin
 _LONG = 0.15  # a serial operator ran
 _BUSY_TEAM = 0.25  # an operator is serial if a smaller share of the team's other members runs
@@ -83,7 +85,8 @@ class Known:
 def problems(known: Known) -> list[Found]:
     """All problems, the costliest first."""
     nested = list(_nested(known))
-    found = [*(nested or _oversubscribed(known)), *_spinning(known), *_serial(known), *_neighbours(known)]
+    found = [*(nested or _oversubscribed(known)), *_spinning(known), *_serial(known), *_lock(known)]
+    found += _neighbours(known)
     return sorted(found, key=lambda each: -each.cost_ns)
 
 
@@ -133,19 +136,42 @@ def _spinning(known: Known) -> Iterator[Found]:
     rows, open_ns = activity(known.recording), known.operators.open_ns
     if len(rows) == 0:
         return
-    time_ns = rows.end_ns - rows.start_ns
-    is_open = open_ns > 0
-    # For each interval: when an operator ran last.
-    last_ns = np.maximum.accumulate(np.where(is_open, rows.end_ns, rows.start_ns[0]))
-    late = ~is_open & (rows.end_ns - last_ns >= _LONGEST_SPIN_NS) & (rows.callers_ns < _STANDS * time_ns)
-    late &= rows.helpers_ns >= _RUNS * time_ns
-    spun_ns = int(rows.helpers_ns[late].sum())
-    if spun_ns < _SPUN * known.processors.wall_ns:
+    spun_ns, is_late = spinning(rows, open_ns)
+    by_setting_ns, wall_ns = int(spun_ns[is_late].sum()), known.processors.wall_ns
+    if by_setting_ns >= _SPUN * wall_ns:
+        said = ", ".join(_policies(known.recording))
+        seen = is_late & (spun_ns > 0)
+    elif int(spun_ns.sum()) >= _SPUN_BRIEFLY * wall_ns:
+        said = "each time up to some 10 ms after an operator, as OpenMP does by default"
+        seen = spun_ns > 0
+    else:
         return
-    names = [name for name in _POLICIES if known.recording.text("environment", name)]
-    said = ", ".join(f"{name}={known.recording.text('environment', name)}" for name in names)
-    frame = _sampled_frame(known.trace, rows.start_ns[late], rows.end_ns[late])
-    yield Found(ThreadProblem.SPINNING, int(rows.helpers[late].max()), spun_ns, frame, said)
+    frame = _sampled_frame(known.trace, rows.start_ns[seen], rows.end_ns[seen])
+    yield Found(ThreadProblem.SPINNING, int(rows.helpers[seen].max()), int(spun_ns[seen].sum()), frame, said)
+
+
+def spinning(rows: ThreadActivity, open_ns: Int64) -> tuple[Int64, Mask]:
+    """For each interval: the least time in ns that helpers spun; whether no operator ran for a while.
+
+    Helpers may work for as long as an operator runs, and at any time if the caller works without one, for
+    another library. Only the rest is spinning for certain.
+
+    Args:
+        open_ns: time in operators, of each interval.
+    """
+    time_ns = rows.end_ns - rows.start_ns
+    waits = rows.callers_ns - open_ns < _STANDS * np.maximum(time_ns - open_ns, 0)
+    spun_ns = np.where(waits, np.maximum(rows.helpers_ns - rows.helpers * open_ns, 0), 0)
+    spun_ns[spun_ns < _RUNS * time_ns] = 0
+    last_ns = np.maximum.accumulate(np.where(open_ns > 0, rows.end_ns, rows.start_ns[0]))
+    return spun_ns, (open_ns == 0) & (rows.end_ns - last_ns >= _LONGEST_SPIN_NS)
+
+
+def _policies(recording: Recording) -> Iterator[str]:
+    for name in _POLICIES:
+        value = recording.text("environment", name)
+        if value:
+            yield f"{name}={value}"
 
 
 def _sampled_frame(trace: Trace, start_ns: Int64, end_ns: Int64) -> int:
@@ -188,6 +214,21 @@ def _serial(known: Known) -> Iterator[Found]:
         cost_ns = round(int(rows.self_ns[at]) * idle)
         name = strings[int(rows.name[at])]
         yield Found(ThreadProblem.SERIAL, team or 1, cost_ns, int(rows.frame[at]), name)
+
+
+def _lock(known: Known) -> Iterator[Found]:
+    """Threads waited for Python's global lock, which lets one of them run at a time."""
+    samples = lock_samples(known.recording)
+    waited_ns = lock_waited_ns(samples)
+    cost_ns = int(waited_ns.sum())
+    if cost_ns < _WAITED * known.processors.wall_ns or cost_ns == 0:
+        return
+    by_thread = np.bincount(samples.thread, weights=waited_ns)
+    threads = int((by_thread >= _PART * cost_ns).sum())
+    frame = np.where(samples.stack >= 0, known.trace.sites.frame[samples.stack], -1)
+    by_frame = np.bincount(frame + 1, weights=waited_ns)  # the first one is of no line
+    by_frame[0] = 0
+    yield Found(ThreadProblem.LOCK, threads, cost_ns, int(by_frame.argmax()) - 1)
 
 
 def _neighbours(known: Known) -> Iterator[Found]:

@@ -9,7 +9,7 @@ import numpy as np
 from perfprobe.analyse.teams.active import active_threads, activity, utilisation_times
 from perfprobe.analyse.teams.inventory import inventory
 from perfprobe.analyse.teams.operators import OperatorActivity
-from perfprobe.analyse.teams.problems import Found, Known, problems
+from perfprobe.analyse.teams.problems import Found, Known, problems, spinning
 from perfprobe.tables.columns import TEXT
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.teams import Teams, ThreadProblems
@@ -59,6 +59,6 @@ def problem_rows(found: Sequence[Found], allowed: float | None) -> ThreadProblem
 
 
 def _spun_ns(trace: Trace, operators: OperatorActivity) -> int | None:
-    """CPU time in ns of helpers in intervals without operators: they spin, or work for another library."""
+    """CPU time in ns that helpers certainly spun, in all intervals between ticks."""
     rows = activity(trace.recording)
-    return int(rows.helpers_ns[operators.open_ns == 0].sum()) if len(rows) else None
+    return int(spinning(rows, operators.open_ns)[0].sum()) if len(rows) else None

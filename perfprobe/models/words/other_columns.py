@@ -43,6 +43,8 @@ THREADS: dict[str, str] = {
     "waited": "Time in which the thread was ready to run but had no processor, from the kernel's "
     "scheduler (`/proc/self/task/*/schedstat`).",
     "of wall": "waited divided by the wall time.",
+    "lock": "Time in which the thread waited for Python's global lock, by the share of samples that found it "
+    "waiting.",
     "voluntary": "How often the thread gave up its processor to wait for data, a lock or other threads.",
     "involuntary": "How often the kernel took the processor away from the thread.",
     "cores": "Number of processors on which the thread was seen, checked once a second.",

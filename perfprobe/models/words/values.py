@@ -76,6 +76,7 @@ VALUES: dict[str, dict[str, str]] = {
         "nested": "Several Python threads call operators, and each of them has its own team.",
         "workers": "Each DataLoader worker has its own team, and they waited for processors.",
         "spinning": "Members of a team spin while no operator runs and their caller waits.",
+        "lock": "Python threads wait for Python's global lock, so that only one of them runs at a time.",
         "serial": "An operator with much of the time runs on only one thread of its team.",
         "neighbours": "Other processes used the processors. This is not a fault of the program.",
     },

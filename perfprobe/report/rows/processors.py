@@ -33,6 +33,7 @@ class ThreadWaitRow:
     involuntary: int | None = None
     processors: int | None = None
     processor: int | None = None
+    lock_ns: int | None = None
 
 
 def processor_rows(findings: Findings) -> list[Values]:
@@ -80,7 +81,7 @@ def _inventory(findings: Findings, threads: int) -> list[dict[str, Any]]:
     teams = findings.get(Teams)
     if teams is None:
         return [{}] * threads
-    figures = ("voluntary", "involuntary", "processors", "processor")
+    figures = ("voluntary", "involuntary", "processors", "processor", "lock_ns")
     return [
         {"kind": KIND_TEXTS.get(value["kind"]), **{name: measured(value[name]) for name in figures}}
         for value in values(teams.inventory)

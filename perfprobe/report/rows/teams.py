@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from math import floor
 from typing import Any
 
+import numpy as np
+
 from perfprobe.models.native_parts import Waiting, waiting_of
 from perfprobe.report.rows.row import Values, place, values, word
 from perfprobe.support import units
@@ -14,7 +16,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.native_code import NativeFunctions, NativePart, NativeSplit
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.teams import Teams, ThreadProblem, Utilisation, WorkerTeams
+from perfprobe.tables.teams import Teams, ThreadKind, ThreadProblem, Utilisation, WorkerTeams
 from perfprobe.tables.trace import Line, Phase
 
 _KEY = ("name", "signature", "frame", "phase")
@@ -116,6 +118,9 @@ def _texts(
     if problem is ThreadProblem.SERIAL:
         serial = f"{name} runs on 1 of {threads} threads: the others were idle for {cost}"
         return serial, "`perfprobe bench` says whether another layout, dtype or operator is parallel"
+    if problem is ThreadProblem.LOCK:
+        lock = f"{threads} Python threads waited {cost} for Python's global lock: one runs at a time"
+        return lock, "processes instead of threads; torch's operators and most of numpy run without the lock"
     waited = f"they waited {cost} for each other"
     if problem is ThreadProblem.NESTED:
         return (
@@ -144,9 +149,23 @@ def _neighbours(findings: Findings, used: int, cost: str, allowed: float | None)
     exact = found.neighbours_cores if found is not None else None
     there = allowed if found is None or found.affinity_cores is None else found.affinity_cores
     much = f"{used if exact is None else round(exact, 1):g} of {cores(there)}"
-    team = "" if (teams.threads or 1) < 2 else f"; a team of {teams.threads} waits for its slowest member"
+    team = _cost_of_team(found, teams)
     what = f"not this program: other processes used {much}, threads waited {cost} for them{team}"
     return what, "a quiet machine, or fewer threads: `perfprobe threads --sweep` measures what is best"
+
+
+def _cost_of_team(found: Processors | None, teams: Teams) -> str:
+    """What neighbours cost a team: at least what its caller waited for them, at most what all members did."""
+    if found is None or not found.waited_ns or not found.neighbours_ns or (teams.threads or 1) < 2:
+        return ""
+    is_main = found.threads.is_main
+    part = found.neighbours_ns / found.waited_ns
+    waited_ns = np.maximum(found.threads.waited_ns, 0) * part
+    member_ns = waited_ns[is_main | (teams.inventory.kind == ThreadKind.OPENMP)]
+    least_ns, most_ns = float(waited_ns[is_main].sum()), min(float(member_ns.sum()), found.wall_ns)
+    lost = " to ".join(units.duration(round(time_ns)) for time_ns in (min(least_ns, most_ns), most_ns))
+    wall = units.duration(found.wall_ns)
+    return f"; a team of {teams.threads} waits for its slowest member and lost {lost} of {wall}"
 
 
 def _of_workers(findings: Findings) -> list[ThreadProblemRow]:

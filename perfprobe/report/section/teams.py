@@ -24,6 +24,7 @@ from perfprobe.tables.workers import Feeding
 
 _MOST = 6  # operators that are shown
 _LEAST_SHARE = 0.02  # an operator is shown from this share of the wall time on
+_SPUN = 0.02  # spinning is mentioned from this share of the wall time on
 _VARIABLES = ("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_")
 
 
@@ -64,7 +65,9 @@ def _utilisation(findings: Findings) -> str:
     of = "" if teams.allowed_cores is None else f" of {teams.allowed_cores:g}"
     mean = _mean(teams)
     by = "" if teams.by_ticks else " (from readings 0.5 s apart: the sampler did not run)"
-    return f"Threads that ran: {mean:.1f}{of} on average; of the time {shares}{by}."
+    spun_ns, wall_ns = teams.spun_ns or 0, findings.wall_ns or 0
+    spun = f" Team members spun at least {units.duration(spun_ns)}." if spun_ns >= _SPUN * wall_ns > 0 else ""
+    return f"Threads that ran: {mean:.1f}{of} on average; of the time {shares}{by}.{spun}"
 
 
 def _mean(teams: Teams) -> float:

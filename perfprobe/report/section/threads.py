@@ -97,10 +97,13 @@ def kinds_of_waiting(found: Processors) -> str:
 
 def _columns(rows: Sequence[ThreadWaitRow], wall_ns: int) -> list[Column]:
     waited = [None if row.waited_ns is None else row.waited_ns / max(wall_ns, 1) for row in rows]
+    lock = figures("lock", (units.duration(row.lock_ns) for row in rows), 2)
+    is_noteworthy = any((row.lock_ns or 0) >= _NOTEWORTHY * wall_ns for row in rows)
     return [
         figures("CPU", (units.duration(row.run_ns) for row in rows)),
         figures("waited", (units.duration(row.waited_ns) for row in rows), style="bold"),
         figures("of wall", map(units.percent, waited), 2),
+        *([lock] if is_noteworthy else []),
         figures("voluntary", (_count(row.voluntary) for row in rows), 4),
         figures("involuntary", (_count(row.involuntary) for row in rows), 3),
         figures("cores", (_count(row.processors) for row in rows), 4),
