@@ -22,10 +22,11 @@ PARTS = {"planted": planted, "clocks": clocks, "sweep": sweep}
 
 def main() -> None:
     """Run a part and print its table."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.threads", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parts = parser.add_subparsers(dest="part", required=True)
     for name, part in PARTS.items():
-        part.options(parts.add_parser(name, help=part.__doc__.splitlines()[0]))
+        part.options(parts.add_parser(name, help=str(part.__doc__).partition("\n")[0]))
     given = parser.parse_args()
     sys.stdout.write(PARTS[given.part].run(given) + "\n")
 

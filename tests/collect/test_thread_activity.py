@@ -57,18 +57,19 @@ import json, threading, time
 idle = threading.Event()
 def count():
     begin_ns = time.monotonic_ns()
-    while time.thread_time_ns() < 500_000_000:
+    while time.thread_time_ns() < 400_000_000:
         sum(range(2000))
     waited_ns = time.monotonic_ns() - begin_ns - time.thread_time_ns()
     found[threading.get_native_id()] = waited_ns
+    idle.wait()
 found = {}
 both = [threading.Thread(target=count) for _ in range(2)]
 sleeper = threading.Thread(target=idle.wait)
 for thread in (*both, sleeper):
     thread.start()
-for thread in both:
-    thread.join()
-time.sleep(0.3)
+while len(found) < 2:
+    time.sleep(0.05)
+time.sleep(0.7)  # run time and waiting are read twice a second
 idle.set()
 print(json.dumps([found, sleeper.native_id]))
 """
@@ -118,7 +119,8 @@ def test_waits_for_the_global_lock_are_the_time_without_cpu_time(tmp_path: Path)
     for number, time_ns in known.items():
         least_ns = 0.7 * (time_ns - queued_ns.get(int(number), 0)) - 50_000_000
         assert least_ns < waited_ns[int(number)] < 1.1 * time_ns + 50_000_000
-    assert waited_ns.get(sleeper, 0) == 0
+    # It needs the lock to begin and to end.
+    assert waited_ns.get(sleeper, 0) < 0.2 * min(known.values())
 
 
 def waited_for_processor_ns(recording: Recording) -> dict[int, int]:

@@ -18,7 +18,7 @@ def lock_samples(recording: Recording) -> Samples:
 def lock_waited_ns(samples: Samples) -> Int64:
     """For each of these samples, how long its thread waited for the lock, in ns."""
     share = np.minimum(samples.lock_looks / samples.looks, 1)
-    return np.rint(share * (samples.end_ns - samples.start_ns)).astype(np.int64)
+    return np.asarray(np.rint(share * (samples.end_ns - samples.start_ns)), np.int64)
 
 
 def lock_waits(recording: Recording) -> dict[int, int] | None:

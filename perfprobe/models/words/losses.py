@@ -118,6 +118,7 @@ REASONS: dict[str, str] = {
     "listener only once.",
     "samples that failed": "The thread's frames changed while they were read. A few failures are normal.",
     "samples beyond": "There were more different stacks than are kept. The rest is one stack.",
+    "waits for Python's global lock": "Threads that wait for each other seem to wait for something else.",
     "threads beyond 128": "Their CPU time is known, but not what they did between samples.",
     "the sampler ended early": "Memory was used up: Python functions after that moment have no time.",
     "counts of calls, values and reuse of operands": "The trace was exported from a recording, and the "
