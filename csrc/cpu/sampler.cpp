@@ -269,8 +269,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   is_list_stale_ |= before.prev != seen.state.prev || before.next != seen.state.next;
 }
 
-// A thread that has not run since the last look waits as it did then: who waits for the lock looks
-// at it every few milliseconds.
+// A thread that has not run since the last look waits as it did then.
 bool Sampler::waits_for_lock(int64_t number, int64_t ran_ns, int64_t time_ns) {
   constexpr double kRunning = 0.95;
   if (seen_.size() < 2 || static_cast<double>(ran_ns) >= kRunning * static_cast<double>(time_ns))
@@ -301,8 +300,7 @@ void Sampler::stay(SampledThread& thread, int64_t now_ns) {
   const int64_t passed = rests_ ? (now_ns - thread.sample.end_ns) / interval_ns_ : 1;
   const auto looks = static_cast<int32_t>(std::max<int64_t>(passed, 1));
   thread.sample.looks += looks;
-  if (thread.waits_for_lock)
-    thread.sample.lock_looks += looks;
+  thread.sample.lock_looks += thread.waits_for_lock ? looks : 0;
   thread.sample.end_ns = now_ns;
 }
 
