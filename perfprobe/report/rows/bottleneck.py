@@ -121,9 +121,11 @@ def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Cand
     """Yields each phase; for computing phases only the line with most time."""
     whole_ns, steps = int(loops.total_ns[0]), max(int(loops.steady[0]), 1)
     rows = times.phases.take(times.phases.loop == 0)
-    columns = (rows.phase, rows.time_ns, rows.frame, rows.frame_ns)
+    columns = (rows.phase, rows.time_ns, rows.median_ns, rows.frame, rows.frame_ns)
     no_places = _no_places(findings.trace, loops)
-    for phase, time_ns, frame, frame_ns in zip(*(column.tolist() for column in columns), strict=True):
+    for phase, time_ns, median_ns, frame, frame_ns in zip(
+        *(column.tolist() for column in columns), strict=True
+    ):
         line = findings.trace.line(frame)
         computes = phase in _COMPUTING
         if phase == StepPhase.OTHER and not knows_python(findings):
@@ -132,7 +134,11 @@ def _phases(findings: Findings, times: StepTimes, loops: Loops) -> Iterator[Cand
             continue
         taken_ns = frame_ns if computes else time_ns
         limit = _LINE if computes else _OUTSTANDING.get(StepPhase(phase), _USUAL)
-        least_ns = taken_ns - (_error_ns(findings.trace, frame_ns, time_ns) if computes else 0)
+        least_ns: float = taken_ns
+        if computes:
+            least_ns -= _error_ns(findings.trace, frame_ns, time_ns)
+        elif median_ns and is_busy(findings.trace):  # in some steps the phase waited for a processor
+            least_ns = min(least_ns, median_ns * steps)
         yield Candidate(
             phase=StepPhase(phase),
             time_ns=taken_ns // steps,
