@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import subprocess
@@ -80,10 +81,21 @@ def test_a_real_trace_has_the_same_figures_after_reading_and_exporting(name: str
     trace = tmp_path / "again.json"
     trace.write_bytes(b"".join(Results(str(original)).export("chrome", None).parts))
     for interpreter in peers():
-        before, after = figures(interpreter, original, trace)
+        before, after = figures(interpreter, _without_streams(original, tmp_path), trace)
         for tool in before.keys() & set(_TOOLS):
             _compare(before[tool], after[tool])
         assert before.get("failed") == after.get("failed")  # HTA, of a trace without the columns it wants
+
+
+def _without_streams(original: Path, folder: Path) -> Path:
+    """The trace without the streams that Triton's operators have: HTA counts these as work of the GPU."""
+    trace = json.loads(gzip.decompress(original.read_bytes()))
+    for event in trace["traceEvents"]:
+        if event.get("cat") == "cpu_op":
+            event.get("args", {}).pop("stream", None)
+    written = folder / "original.json"
+    written.write_text(json.dumps(trace))
+    return written
 
 
 def _compare(before: dict[str, Any], after: dict[str, Any]) -> None:
