@@ -53,7 +53,7 @@ def create(
         in_ns: whether times of operators are read in ns from the clock, so that others may use them at once.
 
     Raises:
-        UsageError: the named file exists.
+        UsageError: the named file exists, or is a folder.
         EnvironmentLack: the file cannot be written.
     """
     for candidate in [path] if named else _numbered(path):
@@ -64,6 +64,8 @@ def create(
             continue
         except OSError as error:
             raise _refusal(error, candidate) from error
+    if os.path.isdir(path):
+        raise UsageError("this is a folder", path, "name a file in it")
     raise UsageError("the recording exists already", path, "name another file, or remove it")
 
 

@@ -18,6 +18,8 @@ from perfprobe.tables.sources import Sources
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
+_FLUSHES_NS = 2_000_000_000  # a recording that is written at all is flushed at least that often
+
 
 class Phase(IntEnum):
     """The part of the training step that a row belongs to."""
@@ -202,11 +204,14 @@ class Trace:
 
     @property
     def cpu_ns(self) -> int | None:
-        """CPU time of the whole process between start and end."""
+        """CPU time of the whole process between start and end; None if it is not known until the end.
+
+        Without a stop it is that of the last flush, unless the recording goes on: on a full disk it does.
+        """
         start_ns = _whole(self.recording.number("start", "cpu_ns"))
         stop_ns = _whole(self.recording.number("stop", "cpu_ns"))
         progress = self.recording[Progress]
-        if stop_ns is None and len(progress):
+        if stop_ns is None and len(progress) and (self.end_ns or 0) - int(progress.time_ns[-1]) < _FLUSHES_NS:
             stop_ns = int(progress.cpu_ns[-1])
         if start_ns is None or stop_ns is None or stop_ns < start_ns:
             return None

@@ -23,4 +23,8 @@ def test_wall_and_cpu_time(tmp_path: Path) -> None:
     assert times(killed) == (150, 23)
     killed.run(op("mm", 240, 290))  # after the last heartbeat
     assert times(killed) == (190, 23)
+    full = Program(start=start)  # the disk: the last flushes and the stop are missing, the end is known
+    full.progress.append((250, 30))
+    full.end_ns = 5_000_000_100
+    assert times(full) == (5_000_000_000, None)
     assert times(Program(stop=stop)) == (None, None)

@@ -54,7 +54,7 @@ def test_existing_files_are_not_overwritten(tmp_path: Path) -> None:
     [
         ("absent/run.perfprobe", EnvironmentLack, "No such file.*create the folder"),
         ("file/run.perfprobe", EnvironmentLack, "Not a directory"),
-        ("folder", UsageError, "exists already"),
+        ("folder", UsageError, "this is a folder.*name a file in it"),
     ],
 )
 def test_an_unwritable_folder_is_reported(

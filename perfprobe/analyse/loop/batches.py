@@ -11,7 +11,14 @@ from perfprobe.tables.events import Signatures
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
-_FIRST_IS_BATCH = ("aten::linear", "aten::conv1d", "aten::conv2d", "aten::conv3d", "aten::addmm")
+# Operators of which one input shows the batch: its place among the tensors, its dimensions with a batch.
+_INPUT = {
+    "aten::linear": (0, 2),
+    "aten::addmm": (1, 2),
+    "aten::conv1d": (0, 3),
+    "aten::conv2d": (0, 4),
+    "aten::conv3d": (0, 5),
+}
 
 
 class Batches:
@@ -40,14 +47,23 @@ class Batches:
         """The one size that is a first dimension in both the first and the last operator; -1 otherwise."""
         sizes = [self._sizes(signature) for signature in (first, last)]
         if first == last and first >= 0:
-            name = self._strings[int(self._signatures.name[first])]
-            return sizes[0][0] if sizes[0] and name in _FIRST_IS_BATCH else -1
+            return sizes[0][0] if sizes[0] and self._name(first) in _INPUT else -1
         common = set(sizes[0]) & set(sizes[1])
         return common.pop() if len(common) == 1 else -1
 
     def _sizes(self, signature: int) -> list[int]:
-        items = parse(self._strings[int(self._signatures.text[signature])]) if signature >= 0 else None
-        return [each.sizes[0] for each in tensors(items or ()) if each.sizes]
+        """The first dimensions that may be the batch's: never those of weights, or of unbatched inputs."""
+        if signature < 0:
+            return []
+        text = self._strings[int(self._signatures.text[signature])]
+        found = [each.sizes or () for each in tensors(parse(text) or ())]
+        at, dimensions = _INPUT.get(self._name(signature), (None, 1))
+        chosen = found if at is None else found[at : at + 1]
+        return [sizes[0] for sizes in chosen if len(sizes) >= dimensions]
+
+    def _name(self, signature: int) -> str:
+        name = int(self._signatures.name[signature])
+        return self._strings[name] if name >= 0 else ""
 
 
 def micro_batches(events: Sequence[Event]) -> int:

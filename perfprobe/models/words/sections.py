@@ -187,7 +187,8 @@ FIRST_SCREEN: dict[str, str] = {
     "PARTS": "The phases of a step, in whole percentages that sum to 100. Without steps: the share of the "
     "wall time in operators.",
     "IMPORTS": "Share of the wall time in imports, and the code that imported.",
-    "SLOW": "The line or phase with the largest share of a step: how long and where. Below it, its parts. "
+    "SLOW": "The line or phase with the largest share of a step: how long and where. Below it, its parts: "
+    "times of operators there, each added up over the shapes of its inputs. "
     "If evaluations or start-up took longer than all steps, these.",
     "LIMIT": "How close the hottest operator is to its limit, or how to find out.",
     "GAIN": "Upper bound of the speed-up if SLOW took no time. Computed from its time, not measured.",

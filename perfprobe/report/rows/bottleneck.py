@@ -197,13 +197,16 @@ def _rows(findings: Findings) -> Iterator[Candidate]:
 
 
 def _whole_model(findings: Findings, rows: Sequence[OperatorRow]) -> Candidate | None:
-    """The hottest module, if one line of the program calls it and has most of the operator time."""
+    """The hottest module, if one line of the program calls it and has most of the operator time.
+
+    A line in the module's own method says more than the module: it is a candidate like any other.
+    """
     sums_ns: Counter[Line | None] = Counter()
     for row in rows:
         sums_ns[row.ran.origin] += row.ran.typical_ns
     (line, time_ns), *_ = sums_ns.most_common(1) or [(None, 0)]
     module = hot_module(findings) if line is not None and time_ns > _MOST * sums_ns.total() else None
-    if module is None:
+    if module is None or line is None or line.function.rpartition(".")[0] in module.classes:
         return None
     found = findings[StepHotspots]
     return Candidate(

@@ -30,6 +30,16 @@ class HotModule:
         return f"{self.path} ({self.node.type})" if is_number else self.path
 
     @property
+    def classes(self) -> set[str]:
+        """The classes of the module and of those that it contains."""
+        found, waiting = set[str](), [self.node]
+        while waiting:
+            node = waiting.pop()
+            found.add(node.type)
+            waiting += node.parts
+        return found
+
+    @property
     def phases(self) -> str:
         """The phases in which it has time: `forward + backward`."""
         return " + ".join(name for name in ("forward", "backward") if self.node.figures[f"{name}_ns"] > 0)

@@ -121,6 +121,20 @@ def _long_calls(row: OperatorRow) -> str:
 
 
 def hottest_python(findings: Findings) -> Iterator[Block]:
+    """Yields a line for each of `longest_python`."""
+    for each in longest_python(findings):
+        yield Paragraph(f"Hottest Python: {each.text}.", "bold")
+
+
+class LongPython(NamedTuple):
+    """Time outside of operators at one place, and a text about it. once: whether a longer run has no more."""
+
+    time_ns: int
+    text: str
+    once: bool = False
+
+
+def longest_python(findings: Findings) -> Iterator[LongPython]:
     """Yields where most time outside of operators was spent: in a function, or with the main thread waiting.
 
     Imports and torch.compile come first if they took longer, because a longer run would not have more of
@@ -133,14 +147,15 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
     operators_ns = 0.0 if hotspots is None else _computing_ns(findings, hotspots)
     if operators_ns > _MINOR * wall_ns:
         return
-    others, waiting = [_busiest(findings, wall_ns)], _waiting(findings, wall_ns)
-    if operators_ns < max(_NOTEWORTHY * wall_ns, waiting[0]):
+    others, waiting = [LongPython(*_busiest(findings, wall_ns))], LongPython(*_waiting(findings, wall_ns))
+    if operators_ns < max(_NOTEWORTHY * wall_ns, waiting.time_ns):
         others.append(waiting)
     longest = max(others)
-    once = sorted((_imports(findings, wall_ns), _compile(findings, wall_ns)), reverse=True)
-    for time_ns, text in [*(each for each in once if each > longest), longest]:
-        if time_ns >= _NOTEWORTHY * wall_ns:
-            yield Paragraph(f"Hottest Python: {text}.", "bold")
+    found = (_imports(findings, wall_ns), _compile(findings, wall_ns))
+    once = sorted((LongPython(*each, once=True) for each in found), reverse=True)
+    for each in [*(each for each in once if each.time_ns > longest.time_ns), longest]:
+        if each.time_ns >= _NOTEWORTHY * wall_ns:
+            yield each
 
 
 def _computing_ns(findings: Findings, hotspots: Hotspots) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfprobe.report.rows.bottleneck import Candidate
+from perfprobe.report.rows.screen import ScreenRow
 from perfprobe.report.section.screen.loader import awaited_loader, slow_loader
 from perfprobe.report.section.screen.start_up import SlowStart
 from perfprobe.support.views import command
@@ -19,14 +20,16 @@ from perfprobe.tables.steps import StepPhase, StepTimes
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 
 
-def script_command(findings: Findings) -> str:
-    """The command for a program without steps."""
+def script_command(findings: Findings, slow: ScreenRow | None) -> str:
+    """The command for a program without steps. slow: the line SLOW; only operators give it a share."""
+    is_trace = findings.trace.recording.is_trace
     hotspots, children = findings.get(Hotspots), findings.get(Children)
     if slow_loader(findings) is not None:
         return command("workers")
     if children is not None and (children.cpu_ns or 0) > (findings.trace.cpu_ns or 0):
         return command("children" if children.recordings else "losses")
-    if hotspots is not None and hotspots.whole_rows > 0:
+    of_operators = is_trace or slow is None or slow.share is not None
+    if hotspots is not None and hotspots.whole_rows > 0 and of_operators:
         return command("operators") if Measurements in findings else _bench(findings)
     if GpuFindings in findings and Calling not in findings:
         return command("kernels")

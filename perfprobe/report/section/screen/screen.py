@@ -68,8 +68,10 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     if has_steps(findings):
         command = yield from _steps_rows(findings)
     else:
-        yield from script_lines(findings)
-        command = script_command(findings)
+        of_script = list(script_lines(findings))
+        yield from of_script
+        slow = next((row for row in of_script if row.label == "SLOW"), None)
+        command = script_command(findings, slow)
     yield from ranks_lines(findings)
     yield from cpu_line(findings)
     yield from gpu_line(findings)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from perfprobe.report.rows.gpu.within import longest_cuda_call
 from perfprobe.report.rows.imports import import_rows
+from perfprobe.report.rows.operators import rows_of
 from perfprobe.report.rows.screen import ScreenRow, listed, said
-from perfprobe.report.section.block import Paragraph
 from perfprobe.report.section.hot_operators import why_none
-from perfprobe.report.section.hottest import HottestOperator, hottest_operator, hottest_python
+from perfprobe.report.section.hottest import HottestOperator, LongPython, hottest_operator, longest_python
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
 from perfprobe.report.section.screen.loader import slow_loader, worker_lines
+from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
-from perfprobe.report.shorten import cut
+from perfprobe.report.shorten import cut, place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
+from perfprobe.tables.trace import Line
 
+_PARTS = 3
+_NAMED = 0.05  # an operator is named from this share of its line on
+_NEGLIGIBLE = 0.05  # with a smaller share of the wall time, operators are not what is slow
+_MOST = 0.5
 _LONGEST = 60
 _WORTH_SAYING = 0.1  # imports are named from this share of the wall time on
 
@@ -56,14 +64,14 @@ def _operators(findings: Findings) -> Iterator[ScreenRow]:
     yield said("PARTS", f"operators {units.percent(share)} of wall{where}{kept}", share=share)
 
 
-def _long_calls(findings: Findings, found: HottestOperator, label: str) -> Iterator[ScreenRow]:
+def _long_calls(findings: Findings, found: HottestOperator) -> Iterator[ScreenRow]:
     """The operator of which long calls took most time, and the call of CUDA in it that took most of that."""
     ran, row = found.row.ran, found.row
     how_much = f"{units.duration(ran.self_ns)} = {units.percent(row.share)} of operator time"
     calls = f", in {ran.long_calls:,} of {ran.calls:,} calls"
     pieces = (f"{operator(row)}, {how_much}", calls, *place_in(ran.origin), inputs(row, ", "))
     facts: dict[str, Any] = {"time_ns": ran.self_ns, "share": row.share, "line": ran.origin}
-    yield said(label, *pieces, style="bold" if label else "", **facts)
+    yield said("", *pieces, **facts)
     within = longest_cuda_call(findings, row)
     if within is not None:
         yield said("", f"{units.duration(within.time_ns)} of it in one call of {printable(within.name)}")
@@ -110,31 +118,91 @@ def _slow(findings: Findings) -> Iterator[ScreenRow]:
     if is_gpu_bound(findings):
         yield from gpu_bound_lines(findings)
         return
-    first = list(_loader(findings)) or list(_python(findings))
-    yield from first
-    if not first or _is_noteworthy(findings):
-        yield from _operator(findings, "" if first else "SLOW")
+    loader = list(_loader(findings))
+    yield from loader
+    if not loader:
+        yield from _computing(findings)
+    elif _is_noteworthy(findings):
+        yield from _operator_lines(findings)
 
 
-def _python(findings: Findings) -> Iterator[ScreenRow]:
-    """The hottest Python without imports, which have a line of their own."""
-    label = "SLOW"
-    for block in hottest_python(findings):
-        if isinstance(block, Paragraph) and "imports," not in block.text:
-            text = block.text.rstrip(".").replace("Hottest Python: ", "Python: ")
-            yield said(label, text, style="bold" if label else "")
-            label = ""
+def _computing(findings: Findings) -> Iterator[ScreenRow]:
+    """The longer of the hottest Python and the hottest operators. Imports have a line of their own."""
+    python = [each for each in longest_python(findings) if not each.text.startswith("imports,")]
+    lines = list(_operator_lines(findings)) if not python or _is_noteworthy(findings) else []
+    of_python = [said("", f"Python: {each.text}") for each in python]
+    if not python and _has_few_operators(findings):
+        lines = [_not_operators(findings), *lines]
+    elif python and not (lines and _is_longer(findings, lines[0], python)):
+        lines, of_python = [*of_python, *lines], []
+    for at, line in enumerate([*lines[:1], *of_python, *lines[1:]]):
+        yield line if at else replace(line, label="SLOW", style="bold")
 
 
-def _operator(findings: Findings, label: str) -> Iterator[ScreenRow]:
+def _is_longer(findings: Findings, line: ScreenRow, python: Sequence[LongPython]) -> bool:
+    """Whether these operators took longer than Python at any place, and than what happens only once."""
+    busiest_ns = findings[Hotspots].totals.busiest_ns
+    return not any(each.once for each in python) and (line.share or 0) * busiest_ns > python[0].time_ns
+
+
+def _operator_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """The line or the operator with most operator time, and a note on it."""
     found = hottest_operator(findings)
     if found is not None and found.by_sum:
-        yield from _long_calls(findings, found, label)
+        yield from _long_calls(findings, found)
     elif found is not None:
-        line = found.row.ran.origin
-        share, *more = found.share.split("; ")
-        also = (*(f"; {text}" for text in more), inputs(found.row, ", "))
-        pieces = (f"{operator(found.row)}, {share}", *place_in(line), *also)
-        yield said(label, *pieces, style="bold" if label else "", line=line)
+        yield _line_of(findings) or _operator_of(found)
         if found.larger:
             yield said("", found.larger.rstrip("."))
+
+
+def _has_few_operators(findings: Findings) -> bool:
+    """Whether operators took so little of a recorded program's wall time that they are not what is slow."""
+    hotspots, wall_ns = findings.get(Hotspots), findings.operators_wall_ns
+    if hotspots is None or not wall_ns or findings.trace.recording.is_trace or not findings.whole:
+        return False
+    return hotspots.totals.busiest_ns < _NEGLIGIBLE * wall_ns
+
+
+def _not_operators(findings: Findings) -> ScreenRow:
+    """SLOW for a program that computed nearly nothing."""
+    wall_ns, time_ns = findings.wall_ns, _imports_ns(findings)
+    if wall_ns and time_ns >= _MOST * wall_ns:
+        text = f"imports, {whole_percent(time_ns / wall_ns)} of wall; a longer run would not have more"
+        return said("", text, time_ns=time_ns)
+    return said("", "nothing stands out")
+
+
+def _imports_ns(findings: Findings) -> int:
+    calling = findings.get(Calling)
+    return 0 if calling is None else sum(row.time_ns for row in import_rows(findings.trace, calling))
+
+
+def _operator_of(found: HottestOperator) -> ScreenRow:
+    share, _, more = found.share.partition("; ")
+    line = found.row.ran.origin
+    pieces = (f"{operator(found.row)}, {share}", *place_in(line), inputs(found.row, ", "))
+    return said("", *pieces, f"; {more}" if more else "", share=found.row.share, line=line)
+
+
+def _line_of(findings: Findings) -> ScreenRow | None:
+    """The line with most operator time, if it has most of all and none of its rows has most of that."""
+    rows = rows_of(findings, findings[Hotspots].rows)
+    sums_ns: Counter[Line] = Counter()
+    for row in rows:
+        if row.ran.origin is not None:
+            sums_ns[row.ran.origin] += row.ran.typical_ns
+    whole_ns = sum(row.ran.typical_ns for row in rows)
+    line = max(sums_ns, key=sums_ns.__getitem__, default=None)
+    if line is None:
+        return None
+    time_ns, at = sums_ns[line], [row for row in rows if row.ran.origin == line]
+    if 2 * time_ns <= whole_ns or 2 * max(row.ran.typical_ns for row in at) >= time_ns:
+        return None
+    share = time_ns / whole_ns
+    what = f"{place(line)}, {whole_percent(share)} of operator time"
+    named = by_name((row, row.ran.typical_ns) for row in at)[:_PARTS]
+    named = [each for each in named if each.time_ns >= _NAMED * time_ns]
+    parts = (f"{each.name} {whole_percent(each.time_ns / whole_ns)}" for each in named)
+    pieces = (*listed(parts, first=": "), f" in {printable(line.function)}")
+    return said("", what, *pieces, share=share, line=line)

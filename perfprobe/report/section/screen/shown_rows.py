@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from perfprobe.report import shorten
 from perfprobe.report.rows.bottleneck import knows_python
 from perfprobe.report.rows.operators import OperatorRow, operator_rows, rows_of
+from perfprobe.report.rows.ranking import misleads
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.block import Column, Table
 from perfprobe.report.section.figures import figures
@@ -41,9 +43,19 @@ def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
         by_sum = by_sum.take(np.argsort(-by_sum.self_ns, kind="stable")[:most])
         title, rows = "share", rows_of(findings, by_sum)
     else:
-        hotspots = findings.get(Hotspots)
-        title, rows = "share", [] if hotspots is None else operator_rows(findings, most, "self")
+        title, rows = "share", _by_typical_time(findings, most)
     return title, [row for at, row in enumerate(rows) if at == 0 or row.share >= _LEAST]
+
+
+def _by_typical_time(findings: Findings, most: int) -> list[OperatorRow]:
+    """The first rows. If delays are a large part of their time, shares leave them out as the order does."""
+    hotspots = findings.get(Hotspots)
+    if hotspots is None:
+        return []
+    rows, typical_ns = operator_rows(findings, most, "self"), int(hotspots.rows.typical_ns.sum())
+    if not misleads(hotspots.totals.self_ns, typical_ns):
+        return rows
+    return [replace(row, share=row.ran.typical_ns / max(typical_ns, 1)) for row in rows]
 
 
 def rows_table(findings: Findings, most: int) -> Table | None:

@@ -67,6 +67,8 @@ def _head(findings: Findings, times: StepTimes) -> ScreenRow:
     if library is not None and line is not None:
         shown = line
         pieces = [f"{printable(library.function)}: {pieces[0]}"]
+    more, threads = _elsewhere(times)
+    pieces += [f", {more:,} more in {_number(threads, 'other thread')}"] if threads else []
     pieces += [f", {text}" for text in _left_out(times)]
     pieces += [f"; {text}" for text in _not_in_steps(times)]
     label = program(trace)[:40] if shown is None else place(shown)
@@ -82,6 +84,13 @@ def _what(findings: Findings, times: StepTimes) -> str:
     if micro > 1:
         return f"{_number(count, 'optimizer step')} of {micro} micro-batches"
     return _number(count, "training step")
+
+
+def _elsewhere(times: StepTimes) -> tuple[int, int]:
+    """How many steps of the same place other threads ran, and how many threads."""
+    loops = times.loops
+    same = (loops.kind == loops.kind[0]) & (loops.frame == loops.frame[0]) & (loops.thread != loops.thread[0])
+    return int(loops.steps[same].sum()), int(same.sum())
 
 
 def _model(findings: Findings, times: StepTimes) -> str:
@@ -130,7 +139,8 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
         pieces.append(f"; undisturbed {units.duration(hotspots.time_ns // hotspots.steps)}")
     samples = int(loops.samples[0])
     if samples > 0 and median_ns > 0:
-        pieces.append(f"; {_rate(samples * 1e9 / median_ns)} samples/s (batch {samples:,})")
+        of = f"batch {samples:,}, this thread" if _elsewhere(times)[1] else f"batch {samples:,}"
+        pieces.append(f"; {_rate(samples * 1e9 / median_ns)} samples/s ({of})")
     return said(label, *pieces, time_ns=median_ns)
 
 
