@@ -12,10 +12,12 @@
 
 namespace perfprobe {
 
+constexpr int64_t kSecondNs = 1'000'000'000;
+
 inline int64_t read_clock_ns(clockid_t clock) {
   timespec now{};
   clock_gettime(clock, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  return static_cast<int64_t>(now.tv_sec) * kSecondNs + now.tv_nsec;
 }
 
 inline int64_t monotonic_ns() {

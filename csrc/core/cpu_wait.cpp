@@ -16,8 +16,6 @@
 namespace perfprobe {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
-
 timespec as_timespec(int64_t ns) {
   return {ns / kSecondNs, ns % kSecondNs};
 }

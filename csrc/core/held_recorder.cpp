@@ -2,6 +2,7 @@
 #include <new>
 #include <span>
 
+#include "core/clock.h"
 #include "core/recorder.h"
 #include "core/row_block.h"
 #include "core/whole_rows.h"
@@ -9,7 +10,6 @@
 namespace perfprobe {
 namespace {
 
-constexpr int64_t kSecondNs = 1'000'000'000;
 // Kept steps may take this much at once, and this much more each second. With the sums, a day stays
 // below 200 MB.
 constexpr int64_t kKeptBytes = int64_t{32} << 20;

@@ -4,10 +4,11 @@
 #include <cstdio>
 #include <unistd.h>
 
+#include "core/clock.h"
+
 namespace perfprobe {
 namespace {
 
-constexpr double kSecondNs = 1e9;
 constexpr double kMillisecondNs = 1e6;
 
 }  // namespace
@@ -30,7 +31,8 @@ std::string StepLine::take(int32_t number) {
   const auto time_ns = static_cast<double>(time_ns_ > 0 ? time_ns_ : 1);
   const auto reader_ns = static_cast<double>(reader_ns_);
   const bool has_samples = samples_ > 0;
-  const double rate = (has_samples ? static_cast<double>(samples_) : steps) / time_ns * kSecondNs;
+  const double rate = (has_samples ? static_cast<double>(samples_) : steps) / time_ns *
+                      static_cast<double>(kSecondNs);
   std::array<char, 256> text{};
   std::snprintf(text.data(), text.size(),
                 "perfprobe: step %d: batch_cost %.3f ms, reader_cost %.3f ms (%.1f %%), ips %.2f "

@@ -202,7 +202,6 @@ void StepLog::list(const LiveStep& step) {
 
 // Every second at first, less often the longer the program runs, and at least every minute.
 bool StepLog::are_sums_due(int64_t now_ns) const {
-  constexpr int64_t kSecondNs = 1'000'000'000;
   const int64_t pause_ns =
       std::clamp<int64_t>((now_ns - started_ns_) / 100, kSecondNs, 60 * kSecondNs);
   return schedule_.keeps_slow && now_ns - sums_ns_ >= pause_ns;
@@ -211,7 +210,6 @@ bool StepLog::are_sums_due(int64_t now_ns) const {
 // Writes sums of operators only while they are few enough for a day of them to stay small. The
 // recorder writes the last ones when it closes.
 void StepLog::write_sums(int64_t now_ns, const StepSum& sum) {
-  constexpr int64_t kSecondNs = 1'000'000'000;
   constexpr int64_t kBytes = int64_t{4} << 20;
   constexpr int64_t kBytesEachSecond = 250;
   if (sum.steps > 0) {

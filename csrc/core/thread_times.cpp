@@ -8,11 +8,6 @@
 #include "core/thread_clock.h"
 
 namespace perfprobe {
-namespace {
-
-constexpr int64_t kSecondNs = 1'000'000'000;
-
-}  // namespace
 
 ThreadTimes::ThreadTimes(Recorder& recorder, const std::string& root, const std::string& cpu_stat)
     : recorder_(recorder),

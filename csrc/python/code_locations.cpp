@@ -11,7 +11,7 @@ constexpr uint8_t kEntryStart = 0x80;
 constexpr int kOneLine = 10;  // and the two after it: that many lines on
 constexpr int kNoColumns = 13;
 constexpr int kLong = 14;
-constexpr int kNone = 15;
+constexpr int kNoLocation = 15;
 
 // Six bits a byte, the least significant first; the lowest bit is the sign.
 int32_t signed_varint(std::span<const uint8_t> table, size_t place) {
@@ -46,7 +46,7 @@ int32_t line_of_instruction(std::span<const uint8_t> table, int32_t first_line, 
     line += line_delta(table, entry, kind);
     end += ((table[entry] & 7) + 1) * kUnitBytes;
     if (offset < end)
-      return kind == kNone ? kNoLine : static_cast<int32_t>(line);
+      return kind == kNoLocation ? kNoLine : static_cast<int32_t>(line);
     do
       ++entry;
     while (entry < table.size() && (table[entry] & kEntryStart) == 0);
