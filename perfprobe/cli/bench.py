@@ -28,11 +28,12 @@ SUFFIX = ".perfprobe"
 _INTERRUPTED = 130
 
 _DESCRIPTION = """\
-Measure how close operators come to the limits of this machine. Each hot operator
-of a recording is called again by itself, with the same shapes, strides, dtypes
-and threads, in turn with kernels that show the machine's limits. The hottest
-come first. It ends after 3 minutes (--time); Ctrl-C keeps finished results.
-They are stored next to the recording, where `perfprobe report` finds them."""
+Measure how close operators come to the limits of this machine. Each hot
+operator of a recording is called again by itself, with the same shapes,
+strides, dtypes and threads, in turn with kernels that show the machine's
+limits. The hottest come first. It ends after 3 minutes (--time); Ctrl-C keeps
+finished results. They are stored next to the recording, where
+`perfprobe report` finds them."""
 _EXAMPLES = """\
 examples:
   perfprobe bench                            the newest recording in this folder

@@ -29,13 +29,13 @@ examples:
   perfprobe report train-20260102-101500-4711.perfprobe --top 40
   perfprobe report run-*.perfprobe           all child processes or ranks
   perfprobe report trace.json.gz             a trace of torch.profiler
-  perfprobe report log/resnet18              the ranks in a TensorBoard log folder
+  perfprobe report log/resnet18              a TensorBoard log folder
   perfprobe report --full                    all sections
   perfprobe report --view lines              one section
   perfprobe report log/resnet18 --view ranks which rank the others waited for
   perfprobe report --brief                   Markdown for a ticket
   perfprobe report --plot steps.png          phases and times of the steps
-  perfprobe report runs/                     a folder; one report if recorded with --keep slow
+  perfprobe report runs/                     one report of a --keep slow folder
   perfprobe report --sort calls              most calls first
   perfprobe report --sort gpu                most time on GPUs first
   perfprobe report --group op --columns autograd      torch's usual table

@@ -26,9 +26,10 @@ _INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Check whether the number of threads of a recorded program is a problem, at which
-line, and which setting solves it. With --sweep, the whole program is run several
-times with each setting and without any, in random order. The gain is the median
-of all pairs, with its confidence interval. The program's output is not shown."""
+line, and which setting solves it. With --sweep, the whole program is run
+several times with each setting and without any, in random order. The gain is
+the median of all pairs, with its confidence interval. The program's output is
+not shown."""
 _USAGE = """\
 perfprobe threads [FILE] [OPTIONS]
        perfprobe threads --sweep LIST [OPTIONS] -- PROGRAM [ARGS]"""

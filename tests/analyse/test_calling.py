@@ -275,7 +275,7 @@ def test_against_a_slow_twin(tmp_path: Path, seed: int, monkeypatch: pytest.Monk
     for at in range(300):
         stack, length = rng.randrange(len(paths)), rng.randrange(1, 50)
         if at % 2:
-            program.row("samples", at * 100, at * 100 + length, 0, stack, 0, 1, -1, anew=True)
+            program.row("samples", at * 100, at * 100 + length, 0, stack, 0, 1, -1, -1, anew=True)
             looks.append((paths[stack], length))
         else:
             program.run(op(f"x{at % 3}", at * 100, at * 100 + length, stack=stack))
@@ -366,8 +366,10 @@ def test_damaged_tables_do_no_harm(tmp_path: Path) -> None:
             rows = program._tables[table]
             for _ in range(rng.choice([0, 1, 3])):
                 at, column = rng.randrange(len(rows)), rng.randrange(len(rows[0]))
-                is_long = TABLES[table][column].endswith(("_ns", "calls", "os_thread"))
-                value = rng.choice(values if is_long else [-(2**31), -1, 0, 1, 2, 100])
+                name = TABLES[table][column]
+                is_long = name.endswith(("_ns", "calls", "os_thread"))
+                least = -(2**7) if name == "look" else -(2**31)
+                value = rng.choice(values if is_long else [least, -1, 0, 1, 2, 100])
                 rows[at] = (*rows[at][:column], value, *rows[at][column + 1 :])
         program.meta["cprofile"] = {"started_ns": rng.choice([*values, None]), "ended_ns": rng.choice(values)}
         program.meta["start"] = {"monotonic_ns": rng.choice(values)}

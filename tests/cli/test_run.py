@@ -141,7 +141,7 @@ def test_a_program_may_change_folder_and_environment(tmp_path: Path) -> None:
         (["--buffer", "1M", "train.py"], 2, "a buffer of 1048576 bytes is too small; give it 4 MiB or more"),
         (["--buffer", "lots", "train.py"], 2, "argument --buffer: 'lots' is not a size such as 32M"),
         (["-o", "taken.perfprobe", "train.py"], 2, "the recording exists already: "),
-        (["-o", "folder", "train.py"], 2, "the recording exists already: "),
+        (["-o", "folder", "train.py"], 2, "this is a folder: "),
         (
             ["-o", "absent/x.perfprobe", "train.py"],
             4,

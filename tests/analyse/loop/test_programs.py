@@ -61,7 +61,8 @@ def test_unused_graphs_are_no_training_steps(
 
 def test_a_generator_that_sleeps_is_waiting_for_data(ran: Callable[[str], dict[str, Any]]) -> None:
     found = ran("generator")
-    assert all(row["phases"]["data"] >= 0.9 * 50_000_000 for row in found["steps"])
+    # Of all steps together: where a step begins is known to one interval of the sampler only.
+    assert sum(row["phases"]["data"] for row in found["steps"]) >= 0.9 * 50_000_000 * len(found["steps"])
     data = next(row for row in found["phases"] if row["phase"] == "data")
     assert (data["function"], data["share"] > 0.3) == ("feed", True)
 

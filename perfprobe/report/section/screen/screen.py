@@ -112,18 +112,23 @@ def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
     for label in _LEAST_IMPORTANT:
         if len(kept) <= most:
             break
-        kept = _first_only(kept, label) if label == _MEMORY else [row for row in kept if row.label != label]
+        if label == _MEMORY:
+            kept = _fewer_details(kept, label, most)
+        else:
+            kept = [row for row in kept if row.label != label]
     while len(kept) > most and any(row.label == "" for row in kept):
         kept.remove([row for row in kept if row.label == ""][-1])
     return kept
 
 
-def _first_only(rows: list[ScreenRow], label: str) -> list[ScreenRow]:
-    """Returns the lines without the continuations of one label."""
-    labels: list[str] = []
-    for row in rows:
-        labels.append(row.label or "".join(labels[-1:]))
-    return [row for row, of in zip(rows, labels, strict=True) if row.label or of != label]
+def _fewer_details(rows: list[ScreenRow], label: str, most: int) -> list[ScreenRow]:
+    """Returns the lines without the last continuations of one label, as many as are too many."""
+    first = next((at for at, row in enumerate(rows) if row.label == label), len(rows))
+    end = first + 1
+    while end < len(rows) and not rows[end].label:
+        end += 1
+    dropped = min(end - first - 1, len(rows) - most)
+    return [*rows[: end - dropped], *rows[end:]]
 
 
 def screen(findings: Findings) -> Iterator[Block]:
