@@ -53,6 +53,7 @@ int TriggerSocket::start(const std::string& path) {
   listening_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   waker_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   constexpr int kWaiting = 4;
+  ::unlink(path.c_str());  // of a killed program that had this PID
   if (listening_ < 0 || waker_ < 0 ||
       ::bind(listening_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
       ::listen(listening_, kWaiting) != 0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import socket
 
 from perfprobe.cli.options import Parser, rows, steps
 from perfprobe.cli.report import write
 from perfprobe.support.errors import EnvironmentLack, InputError
-from perfprobe.support.runtime_folder import socket_of
+from perfprobe.support.runtime_folder import found_socket_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,18 +58,30 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
 
 
 def _asked(pid: int, count: int) -> str:
-    path = socket_of(pid)
+    path = found_socket_of(pid)
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(_PATIENCE_S)
         try:
             client.connect(path)
             client.sendall(f"record {count}\n".encode())
             return client.recv(256).decode(errors="replace")
-        except FileNotFoundError as error:
-            remedy = "start it with `perfprobe run --wait`, and ask as the same user"
-            raise EnvironmentLack("this process does not wait to be triggered", str(pid), remedy) from error
+        except (FileNotFoundError, PermissionError, ConnectionRefusedError) as error:
+            raise _missing(pid) from error
         except OSError as error:
             where = f"{path}: {error.strerror or error}"
             raise EnvironmentLack(
                 "the process cannot be asked", where, "ask as the user who runs it"
             ) from error
+
+
+def _missing(pid: int) -> EnvironmentLack:
+    """Why nobody listens. A killed program leaves its socket behind."""
+    again = "start the program with `perfprobe run --wait`"
+    try:
+        owner = os.stat(f"/proc/{pid}").st_uid
+    except OSError:
+        return EnvironmentLack("there is no such process, or it has ended", str(pid), again)
+    if owner != os.geteuid():
+        remedy = f"ask as that user: sudo -u '#{owner}' perfprobe trigger {pid}"
+        return EnvironmentLack("this process belongs to another user", f"{pid}, user {owner}", remedy)
+    return EnvironmentLack("this process does not wait to be triggered", str(pid), again)

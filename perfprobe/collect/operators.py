@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 _UNSEEN = (
-    "not recorded: memory allocated before `import torch` ended or the recorded block began, and memory that "
-    "torch's allocator for the CPU does not manage: scratch of MKL and oneDNN, shared memory, mapped files, "
-    "numpy"
+    "not recorded: memory allocated before `import torch` ended, before the recorded block began or outside "
+    "of recorded steps, and memory that torch's allocator for the CPU does not manage: scratch of MKL and "
+    "oneDNN, shared memory, mapped files, numpy"
 )
 # Of a worker's CPU time, by the budget's estimate. By benchmarks/overhead/workers.py operators cost twice as
 # much; sampler, start and end cost 1 to 1.5 %.

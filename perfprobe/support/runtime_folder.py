@@ -23,6 +23,24 @@ def socket_of(pid: int) -> str:
     return os.path.join(folder(), f"{pid}.socket")
 
 
+def found_socket_of(pid: int) -> str:
+    """The same path as another process of this user finds it: the program may have another environment.
+
+    A shell and a job of cron or of a container differ in `$XDG_RUNTIME_DIR`.
+    """
+    user = geteuid()
+    others = (f"/run/user/{user}/perfprobe", f"/tmp/perfprobe-{user}")
+    paths = [socket_of(pid), *(os.path.join(other, f"{pid}.socket") for other in others)]
+    return next((path for path in paths if _is_own(path)), paths[0])
+
+
+def _is_own(path: str) -> bool:
+    try:
+        return lstat(path).st_uid == geteuid()
+    except OSError:
+        return False
+
+
 def made() -> str:
     """Create the folder if it is missing, and check that no other user can enter it. Returns its path.
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from perfprobe.cli import trigger
 from perfprobe.collect.options import Options
 from perfprobe.support import runtime_folder
 from perfprobe.support.errors import EnvironmentLack, UsageError
@@ -159,14 +160,41 @@ def test_what_is_no_request_is_refused_and_the_next_one_is_heard(running: Runnin
             assert client.recv(100).startswith(b"refused")
     assert len(running.window(4)) == 4
     running.end()
+    asked = running.ask()
+    assert (asked.returncode, "no such process, or it has ended" in asked.stderr) == (4, True)
 
 
-def test_a_process_that_does_not_wait(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def refusal(pid: int) -> str:
+    with pytest.raises(EnvironmentLack) as found:
+        trigger.prepare([str(pid)])
+    return str(found.value)
+
+
+def test_why_a_process_cannot_be_triggered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    asked = [sys.executable, "-m", "perfprobe", "trigger", str(os.getpid())]
-    found = subprocess.run(asked, capture_output=True, text=True, check=False)
-    assert found.returncode == 4
-    assert "does not wait to be triggered" in found.stderr
+    assert "does not wait to be triggered" in refusal(os.getpid())
+    killed = subprocess.Popen(["true"])
+    killed.wait()
+    path = Path(runtime_folder.made()) / f"{killed.pid}.socket"
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(path))  # left behind by a killed program
+    assert "has ended" in refusal(killed.pid)
+    if os.geteuid() == 0:
+        other = subprocess.Popen(["sleep", "60"], user=NOBODY)
+        assert f"{other.pid}, user {NOBODY}" in refusal(other.pid)
+        assert f"sudo -u '#{NOBODY}' perfprobe trigger" in refusal(other.pid)
+        other.kill()
+        other.wait()
+
+
+def test_the_socket_is_found_from_another_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    path = Path(runtime_folder.made()) / f"{os.getpid()}.socket"
+    with socket.socket(socket.AF_UNIX) as waiting:
+        waiting.bind(str(path))
+        monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/other")
+        assert runtime_folder.found_socket_of(os.getpid()) == str(path)
+    path.unlink()
 
 
 def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from perfprobe.collect.options import Options
+from perfprobe.results import Results
 from perfprobe.support.errors import UsageError
+from perfprobe.support.view import View
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
@@ -82,8 +84,11 @@ def test_a_window_holds_exactly_the_operators_of_its_steps(tmp_path: Path, whole
 def test_repeated_windows_have_the_same_number_of_steps_between_them(
     tmp_path: Path, whole: list[Rows]
 ) -> None:
-    record(tmp_path, "--steps", "2:3", "--repeat", "3")
+    record(tmp_path, "--steps", "2:3", "--repeat", "3", "--memory")
     assert rows(tmp_path) == together([whole[2], whole[5], whole[8]])
+    results = Results(str(tmp_path / "run.perfprobe"))
+    assert "than the recorded ones" in results.text(View(view="memory"))
+    assert " of what recorded steps allocated" in results.text(View())
 
 
 def test_a_window_with_one_end(tmp_path: Path, whole: list[Rows]) -> None:

@@ -9,6 +9,7 @@ from perfprobe.report.rows.row import figures_of, inline, named, place, values
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.memory import CATEGORY_TEXTS, MemoryCategory, MemoryLines, MemoryUse
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Phase
@@ -93,6 +94,11 @@ def device_of(findings: Findings) -> str:
     """The device whose memory it is: the CPU, except in traces of GPUs."""
     device = findings.trace.recording.number("memory", "device")
     return "CPU" if device is None else f"GPU {int(device)}"
+
+
+def is_of_recorded_steps(findings: Findings) -> bool:
+    """Whether some steps were not recorded: what they allocated is in no figure."""
+    return not bool(findings.trace.recording[LiveSteps].is_recorded.all())
 
 
 def _before_bytes(findings: Findings) -> int | None:

@@ -14,6 +14,7 @@ from perfprobe.report.rows.memory import (
     GroupRow,
     MemoryRow,
     category_rows,
+    is_of_recorded_steps,
     line_rows,
     memory_rows,
     module_rows,
@@ -76,6 +77,8 @@ def memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     yield from _for_backward(use)
     yield from _older(use)
     yield from _before(whole)
+    if is_of_recorded_steps(findings):
+        yield Paragraph("No figure includes what other steps than the recorded ones allocated.", "yellow")
     lines = use.lines.take(slice(choice.most(TOP) or None))
     yield from _part("Memory by line", "line", line_rows(findings, lines), len(use.lines), _places)
     if not choice.is_alone and choice.top is None:

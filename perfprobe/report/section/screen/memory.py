@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfprobe.report.rows.device_memory import DeviceMemoryRow, device_memory_rows
-from perfprobe.report.rows.memory import category_rows, device_of, line_rows
+from perfprobe.report.rows.memory import category_rows, device_of, is_of_recorded_steps, line_rows
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.gpu.device_memory import retries_text
 from perfprobe.report.section.memory import LEAST_GROWTH_BYTES, growing_lines, place_text
@@ -53,7 +53,8 @@ def _by_category(findings: Findings, label: str, title: str) -> Iterator[ScreenR
     use = findings[MemoryUse]
     shown = [row for row in category_rows(findings) if (row.peak_share or 0) >= _LEAST]
     texts = [f"{row.category} {whole_percent(row.peak_share or 0)}" for row in shown[:_MOST_CATEGORIES]]
-    yield said(label, f"{title} {units.size(use.peak_bytes)}", *listed(texts, first=": "))
+    part = " of what recorded steps allocated" if is_of_recorded_steps(findings) else ""
+    yield said(label, f"{title} {units.size(use.peak_bytes)}{part}", *listed(texts, first=": "))
     growing = growing_lines(findings).take(slice(1))
     if len(growing) and (use.growth_bytes or 0) >= _NOTEWORTHY * use.peak_bytes:
         (row,) = line_rows(findings, growing)
