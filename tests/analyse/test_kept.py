@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from perfprobe.analyse.kept.joined import joined
-from perfprobe.report.rows.kept import cause_rows
+from perfprobe.report.rows.kept import SlowStepRow, cause_rows
+from perfprobe.report.section import kept
 from perfprobe.tables.kept import KeptPart, KeptRun, Stretch
 from perfprobe.tables.trace import Line
 
@@ -118,3 +119,31 @@ def test_regular_spikes_are_found_with_their_distance(numbers: Sequence[int], ev
 def test_parts_are_in_the_order_of_time() -> None:
     run: KeptRun = joined([part(range(3, 6)), part(range(3))])
     assert [each.start_s for each in (each for one in run.parts for each in one.stretches)] == [*range(6)]
+
+
+def slow(number: int, waited_ns: int, line: Line) -> SlowStepRow:
+    """A step that took 10 ms longer, of which it waited so long for a processor."""
+    causes = [("waiting for a processor", waited_ns), ("running", 10_000_000 - waited_ns)]
+    return SlowStepRow(
+        step=number,
+        start_s=0.0,
+        time_ns=12_000_000,
+        more_ns=10_000_000,
+        is_kept=True,
+        is_partial=False,
+        causes=sorted(causes, key=lambda cause: -cause[1]),
+        phases=[],
+        line=line,
+        line_ns=9e6,
+        operator=None,
+    )
+
+
+def test_no_line_is_blamed_for_waiting_for_a_processor() -> None:
+    waiting = [slow(number, 8_000_000, REST) for number in range(5)]
+    own = [slow(number, 1_000_000, HEAVY) for number in (40, 71)]
+    texts = [block.text for block in kept._left([*waiting, *own], 7)]
+    assert texts == [
+        "5 of 7 mostly waited for a processor, at any line: other processes or threads had it.",
+        "By line: 2 at train.py:12, 20.0 ms together.",
+    ]

@@ -86,7 +86,14 @@ def _slow(axes: Any, rows: list[SlowStepRow]) -> None:
     if rows:
         axes.set_yscale("log")
         axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_minor_formatter(lambda value, _: _if_round(value))
     axes.set_ylabel("slow steps, ms")
+
+
+def _if_round(value: float) -> str:
+    """Label 2 and 5 between powers of ten: the others would overlap."""
+    text = f"{value:g}"
+    return text if text.strip("0.") in ("2", "5") else ""
 
 
 def _ms(time_ns: float | None) -> float:

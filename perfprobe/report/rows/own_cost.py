@@ -54,9 +54,13 @@ def own_cost(findings: Findings, totals: Totals) -> OwnCost:
 
 
 def watching_cost(findings: Findings) -> OwnCost | None:
-    """The cost of a run with `--keep slow`, which watches operators in all steps; None if not known."""
+    """The cost of a run with `--keep slow`, which watches operators in all steps.
+
+    None if not known: their number is written when the program ends, into the last file.
+    """
     totals = findings.get(Totals)
-    return None if totals is None else own_cost(findings, totals)
+    is_counted = findings.trace.recording.number("live_steps", "watched_rows") is not None
+    return None if totals is None or not is_counted else own_cost(findings, totals)
 
 
 def _watched(recording: Recording, totals: Totals) -> int:

@@ -30,6 +30,7 @@ from perfprobe.tables.kept import KeptRun
 _COURSE = 12  # rows
 _MOST_SHOWN = 20
 _LONGEST_NAME = 20
+_WAITING = "waiting for a processor"  # as in `More.what`
 _NO_STEPS = (
     "No steps were found: the program uses neither a DataLoader, nor an optimizer, nor perfprobe.step(). "
     "Only sums of operators are recorded."
@@ -48,7 +49,8 @@ def slow_steps(findings: Findings, choice: Choice) -> Iterator[Block]:
     elif not rows:
         yield Paragraph("No step was slow compared with the steps before it.")
     else:
-        shown = sorted(rows, key=lambda row: -row.more_ns)[: choice.top or _MOST_SHOWN]
+        # A busy machine makes steps wait at any line: those that took longer by themselves come first.
+        shown = sorted(rows, key=lambda row: -_own_ns(row))[: choice.top or _MOST_SHOWN]
         yield Table(_columns(shown))
         yield from _left(rows, len(shown))
     course = course_rows(findings, _COURSE)
@@ -83,6 +85,10 @@ def _columns(rows: Sequence[SlowStepRow]) -> list[Column]:
     ]
 
 
+def _own_ns(row: SlowStepRow) -> int:
+    return row.more_ns - dict(row.causes).get(_WAITING, 0)
+
+
 def _line(row: SlowStepRow) -> str:
     if row.line is None:
         return units.ABSENT if row.is_kept else "not kept"
@@ -104,7 +110,11 @@ def _left(rows: Sequence[SlowStepRow], shown: int) -> Iterator[Paragraph]:
     """Yields how many steps are not shown, and the lines that several slow steps share."""
     if len(rows) > shown:
         yield Paragraph(f"{len(rows) - shown:,} more slow steps: --top, or --json.", "dim")
-    causes = [cause for cause in cause_rows(rows) if cause.line is not None and cause.steps > 1][:3]
+    own = [row for row in rows if 2 * _own_ns(row) > row.more_ns]
+    if len(own) < len(rows):
+        text = f"{len(rows) - len(own):,} of {len(rows):,} mostly waited for a processor, at any line"
+        yield Paragraph(f"{text}: other processes or threads had it.", "yellow")
+    causes = [cause for cause in cause_rows(own) if cause.line is not None and cause.steps > 1][:3]
     if causes:
         texts = [
             f"{cause.steps:,} at {place(cause.line)}{_again(cause)}, {units.duration(cause.more_ns)} together"
@@ -157,7 +167,10 @@ def _cost(findings: Findings) -> Iterator[Paragraph]:
         yield Paragraph(f"{text[0].upper()}{text[1:]}")
         return
     cost = watching_cost(findings)
-    if cost is not None and cost.running_ns is not None:
+    if cost is None:
+        text = "This file does not have the program's end, so the cost of recording is not known."
+        yield Paragraph(f"{text} `--baseline 20` measures it.", "dim")
+    elif cost.running_ns is not None:
         share = "" if cost.share is None else f", {units.percent(cost.share)} of the program's CPU time"
         text = f"Recording cost at least {units.duration(cost.running_ns)} of CPU time{share} (estimate)."
         yield Paragraph(f"{text} `--baseline 20` measures it.", "dim")
