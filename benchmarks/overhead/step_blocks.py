@@ -1,24 +1,26 @@
 """What recording adds to a training step, in pairs of blocks of steps within one process.
 
-python -m benchmarks.overhead.step_blocks [--body empty|training] [--part outside ...] [--pairs 100]
+python -m benchmarks.overhead.step_blocks [--body empty|training|sample] [--part outside ...] [--pairs 100]
 
 Each pair is a plain block and a recorded one, less than a second apart and with the same memory; their order
 alternates. Neither the machine's load nor the placement of the program's memory then outweighs a part of a
 percent. The empty body is a loader and an optimizer without work, some 20 us: what recording adds to it in us
-is what it adds to any step, apart from operators. CPU time is that of the process, so perfprobe's threads
-count; starting and stopping do not. A thread waits in the background, as in programs with loaders or OpenMP:
+is what it adds to any step, apart from operators. A sample is one of a loader's worker: 30 operators of torch.
+CPU time is that of the process, so perfprobe's threads count; starting and stopping do not. Python's cyclic
+garbage collector is off: a block is so short that one collection more or less would decide. A thread waits in the background, as in programs with loaders or OpenMP:
 in a process with one thread malloc takes no locks, and perfprobe's writer thread would change that
 (`python -m benchmarks.overhead.steps` has this too).
 
 outside: a window that never opens. benchmark: `--benchmark`. keep: `--keep slow`, also without samples of
 Python functions. operators: recording only operators. nothing: two plain blocks. thread times: only run time,
 waiting and switches of threads, read twice a second, so that blocks must be longer (`--steps 600`). sampler:
-these and the sampler, with the clocks of threads at its ticks.
+these and the sampler, with the clocks of threads at its ticks. all: what is recorded by default.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import itertools
 import statistics
 import tempfile
@@ -33,6 +35,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from benchmarks.overhead.tables import interval
+from benchmarks.overhead.workers import tensors
 from perfprobe.collect.options import Options
 from perfprobe.session import Session
 
@@ -45,9 +48,10 @@ PARTS: dict[str, dict[str, Any] | None] = {
     "operators": {"python": "off", "ranges": False},
     "sampler": {"python": "sample", "operators": "off", "ranges": False},
     "thread times": {"python": "off", "operators": "off", "ranges": False},
+    "all": {},
 }
 WIDTH, BATCH, WARM_UP = 192, 64, 10
-STEPS = {"empty": 1500, "training": 30}  # in a block, some 40 ms
+STEPS = {"empty": 1500, "training": 30, "sample": 40}  # in a block, some 40 ms
 
 
 class One(Dataset[torch.Tensor]):
@@ -78,6 +82,16 @@ def training() -> Iterator[None]:
         model(batch).square().mean().backward()
         optimizer.step()
         yield
+
+
+def sample() -> Iterator[None]:
+    """Yields after each sample that a worker would load, about 1 ms."""
+    for number in itertools.count():
+        tensors(number)
+        yield
+
+
+BODIES = {"empty": empty, "training": training, "sample": sample}
 
 
 class Blocks:
@@ -146,10 +160,10 @@ def main() -> None:
     given = parser.parse_args()
     torch.manual_seed(0)
     torch.set_num_threads(1)
+    gc.disable()
     threading.Thread(target=threading.Event().wait, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
-        loop = empty() if given.body == "empty" else training()
-        blocks = Blocks(loop, given.steps or STEPS[given.body], Path(folder))
+        blocks = Blocks(BODIES[given.body](), given.steps or STEPS[given.body], Path(folder))
         for part in given.part or PARTS:
             options = PARTS[part]
             other = blocks.plain if options is None else partial(blocks.recorded, options)
