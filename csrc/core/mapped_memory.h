@@ -8,6 +8,7 @@
 #include <memory_resource>
 #include <new>
 #include <sys/mman.h>
+#include <utility>
 #include <vector>
 
 namespace perfprobe {
@@ -36,8 +37,32 @@ struct MappedAllocator {
   }
 };
 
+// Its first element makes room for a page of them: growing from one element on would map and
+// release a page at each doubling, and each release interrupts the other processors.
 template <class T>
-using MappedVector = std::vector<T, MappedAllocator<T>>;
+class MappedVector : public std::vector<T, MappedAllocator<T>> {
+  using Base = std::vector<T, MappedAllocator<T>>;
+
+ public:
+  using Base::Base;
+
+  void push_back(const T& value) {
+    make_room();
+    Base::push_back(value);
+  }
+  template <class... Values>
+  T& emplace_back(Values&&... values) {
+    make_room();
+    return Base::emplace_back(std::forward<Values>(values)...);
+  }
+
+ private:
+  void make_room() {
+    constexpr size_t kPage = 4096;
+    if (this->capacity() == 0)
+      this->reserve(kPage / sizeof(T));
+  }
+};
 
 // A pool over mapped pages for containers of many small nodes. Not thread-safe.
 class MappedPool {
@@ -45,18 +70,50 @@ class MappedPool {
   [[nodiscard]] std::pmr::memory_resource* resource() { return &pool_; }
 
  private:
+  static constexpr size_t kLargestPooled = size_t{32} << 10;
+
+  // A system call for each chunk of the pool would cost more than what it holds. So chunks are cut
+  // from large regions; the pool keeps them to its end anyway. Larger blocks have their own pages.
   class Pages final : public std::pmr::memory_resource {
-    void* do_allocate(size_t bytes, size_t /*alignment*/) override { return map_bytes(bytes); }
+   public:
+    Pages() = default;
+    Pages(const Pages&) = delete;
+    Pages& operator=(const Pages&) = delete;
+    ~Pages() override {
+      while (region_ != nullptr)
+        munmap(std::exchange(region_, region_->previous), kRegion);
+    }
+
+   private:
+    struct alignas(std::max_align_t) Region {
+      Region* previous;
+    };
+    static constexpr size_t kRegion = 16 * kLargestPooled;
+
+    void* do_allocate(size_t bytes, size_t /*alignment*/) override {
+      if (bytes > kLargestPooled)
+        return map_bytes(bytes);
+      const size_t aligned = (bytes + alignof(Region) - 1) / alignof(Region) * alignof(Region);
+      if (aligned > kRegion - used_) {
+        region_ = new (map_bytes(kRegion)) Region{region_};
+        used_ = sizeof(Region);
+      }
+      return reinterpret_cast<std::byte*>(region_) + std::exchange(used_, used_ + aligned);
+    }
     void do_deallocate(void* memory, size_t bytes, size_t /*alignment*/) override {
-      munmap(memory, bytes);
+      if (bytes > kLargestPooled)
+        munmap(memory, bytes);
     }
     [[nodiscard]] bool do_is_equal(const memory_resource& other) const noexcept override {
       return this == &other;
     }
+
+    Region* region_ = nullptr;
+    size_t used_ = kRegion;  // of the region; at first there is none
   };
 
   Pages pages_;
-  std::pmr::unsynchronized_pool_resource pool_{&pages_};
+  std::pmr::unsynchronized_pool_resource pool_{{0, kLargestPooled}, &pages_};
 };
 
 }  // namespace perfprobe

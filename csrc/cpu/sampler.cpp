@@ -20,6 +20,7 @@ namespace {
 constexpr int kTries = 8;
 constexpr int kTriesWithoutGaps = 3;
 constexpr int64_t kWriteNs = 500'000'000;
+constexpr int64_t kSteerNs = 100'000'000;
 constexpr int64_t kLongestOpenNs = 5'000'000'000;  // longest open sample of an idle thread
 // A recording of a day must still be readable: the interval doubles after this many rows, and again
 // after each further half of that number.
@@ -76,14 +77,14 @@ Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost, bool
       of_cpu_time_(of_cpu_time),
       interval_ns_(affordable_ns(interval_ns, most_cost)),
       least_interval_ns_(interval_ns),
-      rows_to_doubling_(kRowsToDoubling),
-      cost_(static_cast<double>(tick_cpu_ns.load()) / static_cast<double>(interval_ns_)) {
+      rows_to_doubling_(kRowsToDoubling) {
   figures_.interval_ns = interval_ns;
   main_interpreter();
 }
 
 void Sampler::start() {
-  tick_ns_ = written_ns_ = due_ns_ = still_since_ns_ = figures_.started_ns = monotonic_ns();
+  tick_ns_ = written_ns_ = steered_ns_ = due_ns_ = still_since_ns_ = figures_.started_ns =
+      monotonic_ns();
   used_cpu_ns_ = process_cpu_ns();
   plan_next();
   const int64_t main_thread = ::getpid();
@@ -129,6 +130,8 @@ void Sampler::run() try {
       figures_.late_ns += late_ns;
     }
     tick();
+    if (tick_ns_ - steered_ns_ >= kSteerNs)
+      keep_to_cost(before_ns + thread_cpu_ns());
     plan_next();
     // Write by the tick after this one at the latest, even if that is far away.
     if (due_ns_ - written_ns_ >= kWriteNs + kWriteNs / 2 || tick_ns_ - written_ns_ >= kWriteNs) {
@@ -362,19 +365,13 @@ void Sampler::write() {
     rows_to_doubling_ += kRowsToDoubling / 2;
     least_interval_ns_ *= 2;
   }
-  const int64_t cpu_ns = figures_.cpu_ns - written_cpu_ns_;
-  const int64_t ticks = figures_.ticks - written_ticks_;
-  if (ticks > 0)
-    tick_cpu_ns = cpu_ns / ticks;
-  keep_to_cost(cpu_ns, limiting_ns());
-  written_cpu_ns_ = figures_.cpu_ns;
-  written_ticks_ = figures_.ticks;
   written_ns_ = tick_ns_;
 }
 
-// Returns the time since rows were last written that limits the sampler's own: wall or CPU time.
+// Returns the time since the interval was last chosen that limits the sampler's own: wall or CPU
+// time.
 int64_t Sampler::limiting_ns() {
-  const int64_t wall_ns = tick_ns_ - written_ns_;
+  const int64_t wall_ns = tick_ns_ - steered_ns_;
   if (!of_cpu_time_)
     return wall_ns;
   const int64_t used_ns = process_cpu_ns();
@@ -382,16 +379,22 @@ int64_t Sampler::limiting_ns() {
   return std::max(since_ns, wall_ns / kLeastBusy);
 }
 
-// With many threads or on a slow machine, looks become rarer until they cost no more than allowed.
-void Sampler::keep_to_cost(int64_t cpu_ns, int64_t limiting_ns) {
-  cost_ += (static_cast<double>(cpu_ns) / static_cast<double>(limiting_ns) - cost_) / 4;
-  const double wanted = kAim * most_cost_;
-  if (cost_ <= most_cost_ && cost_ >= wanted / 2)
+// With many threads, on a slow machine, and while a program imports (every stack then has new code,
+// whose names are read once), looks become rarer until they cost no more than allowed. own_ns: CPU
+// time of the sampler's thread.
+void Sampler::keep_to_cost(int64_t own_ns) {
+  const auto cpu_ns = static_cast<double>(own_ns - std::exchange(steered_cpu_ns_, own_ns));
+  const int64_t ticks = figures_.ticks - std::exchange(steered_ticks_, figures_.ticks);
+  const double cost = cpu_ns / static_cast<double>(limiting_ns());
+  steered_ns_ = tick_ns_;
+  if (rests_ || ticks == 0)
     return;
-  const auto before_ns = static_cast<double>(interval_ns_);
-  interval_ns_ = std::clamp(static_cast<int64_t>(before_ns * cost_ / wanted), least_interval_ns_,
-                            kMostGrowth * least_interval_ns_);
-  cost_ *= before_ns / static_cast<double>(interval_ns_);
+  tick_cpu_ns = static_cast<int64_t>(cpu_ns) / ticks;
+  const double wanted = kAim * most_cost_;
+  if (cost <= most_cost_ && cost >= wanted / 2)
+    return;
+  interval_ns_ = std::clamp(static_cast<int64_t>(static_cast<double>(interval_ns_) * cost / wanted),
+                            least_interval_ns_, kMostGrowth * least_interval_ns_);
 }
 
 }  // namespace perfprobe

@@ -88,15 +88,51 @@ bool append_letters(const std::vector<std::byte>& data, std::pmr::string& text) 
   return true;
 }
 
-bool append_text(const std::vector<std::byte>& data, unsigned kind, std::pmr::string& text) {
-  switch (kind) {
-    case PyUnicode_1BYTE_KIND:
-      return append_letters<uint8_t>(data, text);
-    case PyUnicode_2BYTE_KIND:
-      return append_letters<uint16_t>(data, text);
-    default:
-      return append_letters<uint32_t>(data, text);
+// A copy of a str: first of the object, then of its letters.
+class CopiedText {
+ public:
+  explicit CopiedText(const PyObject* text) : text_(text) {}
+
+  MemoryPiece object() { return {text_, &object_, sizeof(object_)}; }
+  [[nodiscard]] bool is_sane() const {
+    const unsigned kind = object_.state.kind;
+    return reinterpret_cast<const PyObject*>(&object_)->ob_type == &PyUnicode_Type &&
+           object_.state.compact && object_.length >= 0 &&
+           static_cast<size_t>(object_.length) <= kMostTextBytes &&
+           (kind == 1 || kind == 2 || kind == 4);
   }
+  MemoryPiece letters() {
+    letters_.resize(static_cast<size_t>(object_.length) * object_.state.kind);
+    const size_t place =
+        object_.state.ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject);
+    return {part_of(text_, place), letters_.data(), letters_.size()};
+  }
+  // As UTF-8, the same text that PyUnicode_AsUTF8 returns.
+  void write(std::pmr::string& into) const {
+    if (!append_text(into))
+      into = "(unprintable)";
+  }
+
+ private:
+  bool append_text(std::pmr::string& into) const {
+    switch (object_.state.kind) {
+      case PyUnicode_1BYTE_KIND:
+        return append_letters<uint8_t>(letters_, into);
+      case PyUnicode_2BYTE_KIND:
+        return append_letters<uint16_t>(letters_, into);
+      default:
+        return append_letters<uint32_t>(letters_, into);
+    }
+  }
+
+  const PyObject* text_;
+  PyASCIIObject object_;
+  std::vector<std::byte> letters_;
+};
+
+bool is_sane_table(const PyVarObject& table) {
+  return table.ob_base.ob_type == &PyBytes_Type && table.ob_size >= 0 &&
+         static_cast<size_t>(table.ob_size) <= kMostTableBytes;
 }
 
 }  // namespace
@@ -155,7 +191,9 @@ bool SeenCode::check_heads() {
   return true;
 }
 
-// The object was alive all the time only if it is unchanged after its texts were read.
+// The object was alive all the time only if it is unchanged after its texts were read. System calls
+// are most of the cost, and a program that imports shows new objects at every look: there are only
+// two of them.
 bool SeenCode::learn(const void* code, Entry& entry) {
   Entry fresh(pool_.resource());
   const PyCodeObject& copy = as_code(entry.head);
@@ -163,56 +201,42 @@ bool SeenCode::learn(const void* code, Entry& entry) {
   fresh.frame_bytes = frame_bytes_of(copy);
   const Py_ssize_t units = reinterpret_cast<const PyVarObject*>(&copy)->ob_size;
   fresh.bytes = static_cast<int32_t>(std::clamp(units, Py_ssize_t{0}, Py_ssize_t{INT_MAX / 2}) * 2);
+  CopiedText file(copy.co_filename);
+  CopiedText function(copy.co_qualname);
+  PyVarObject table;
+  const std::array objects{file.object(), function.object(),
+                           MemoryPiece{copy.co_linetable, &table, sizeof(table)}};
+  if (!memory_.read(objects) || !file.is_sane() || !function.is_sane() || !is_sane_table(table))
+    return false;
+  fresh.locations.resize(static_cast<size_t>(table.ob_size));
   Head again;
-  if (!read_text(copy.co_filename, fresh.file) || !read_text(copy.co_qualname, fresh.function) ||
-      !read_bytes(copy.co_linetable, fresh.locations) || !memory_.read(code, again) ||
-      !settle(again) || again != entry.head)
+  const std::array contents{
+      file.letters(), function.letters(),
+      MemoryPiece{part_of(copy.co_linetable, offsetof(PyBytesObject, ob_sval)),
+                  fresh.locations.data(), fresh.locations.size()},
+      MemoryPiece{code, again.data(), again.size()}};
+  if (!memory_.read(contents) || !settle(again) || again != entry.head)
     return false;
-  entry.frame_bytes = fresh.frame_bytes;
-  const bool is_same = entry.is_known && entry.file == fresh.file &&
-                       entry.function == fresh.function && entry.locations == fresh.locations &&
-                       entry.first_line == fresh.first_line && entry.bytes == fresh.bytes;
+  file.write(fresh.file);
+  function.write(fresh.function);
+  entry.take(std::move(fresh));
+  return true;
+}
+
+// What was named before stays if nothing differs.
+void SeenCode::Entry::take(Entry&& fresh) {
+  frame_bytes = fresh.frame_bytes;
+  const bool is_same = is_known && file == fresh.file && function == fresh.function &&
+                       locations == fresh.locations && first_line == fresh.first_line &&
+                       bytes == fresh.bytes;
   if (is_same)
-    return true;
-  entry.named_frame = kNone;
-  entry.first_line = fresh.first_line;
-  entry.bytes = fresh.bytes;
-  entry.file = std::move(fresh.file);
-  entry.function = std::move(fresh.function);
-  entry.locations = std::move(fresh.locations);
-  return true;
-}
-
-// Reads it as UTF-8, the same text that PyUnicode_AsUTF8 returns.
-bool SeenCode::read_text(const PyObject* text, std::pmr::string& into) const {
-  PyASCIIObject object;
-  if (text == nullptr || !memory_.read(text, object) ||
-      reinterpret_cast<const PyObject*>(&object)->ob_type != &PyUnicode_Type ||
-      !object.state.compact)
-    return false;
-  const unsigned kind = object.state.kind;
-  const auto length = static_cast<size_t>(object.length);
-  if (object.length < 0 || length > kMostTextBytes || (kind != 1 && kind != 2 && kind != 4))
-    return false;
-  std::vector<std::byte> data(length * kind);
-  const size_t place = object.state.ascii ? sizeof(PyASCIIObject) : sizeof(PyCompactUnicodeObject);
-  const MemoryPiece piece{part_of(text, place), data.data(), data.size()};
-  if (!data.empty() && !memory_.read({&piece, 1}))
-    return false;
-  if (!append_text(data, kind, into))
-    into = "(unprintable)";
-  return true;
-}
-
-bool SeenCode::read_bytes(const PyObject* bytes, std::pmr::vector<uint8_t>& into) const {
-  PyVarObject object;
-  if (bytes == nullptr || !memory_.read(bytes, object) || object.ob_base.ob_type != &PyBytes_Type ||
-      object.ob_size < 0 || static_cast<size_t>(object.ob_size) > kMostTableBytes)
-    return false;
-  into.resize(static_cast<size_t>(object.ob_size));
-  const MemoryPiece piece{part_of(bytes, offsetof(PyBytesObject, ob_sval)), into.data(),
-                          into.size()};
-  return into.empty() || memory_.read({&piece, 1});
+    return;
+  named_frame = kNone;
+  first_line = fresh.first_line;
+  bytes = fresh.bytes;
+  file = std::move(fresh.file);
+  function = std::move(fresh.function);
+  locations = std::move(fresh.locations);
 }
 
 }  // namespace perfprobe

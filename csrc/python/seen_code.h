@@ -43,6 +43,7 @@ class SeenCode {
 
    private:
     friend class SeenCode;
+    void take(Entry&& fresh);
     // The fields of the object that never change, up to the first that does.
     static constexpr size_t kHeadBytes = offsetof(PyCodeObject, co_weakreflist);
     struct alignas(PyCodeObject) Head : std::array<std::byte, kHeadBytes> {};
@@ -65,8 +66,6 @@ class SeenCode {
 
   bool check_heads();
   bool learn(const void* code, Entry& entry);
-  bool read_text(const PyObject* text, std::pmr::string& into) const;
-  bool read_bytes(const PyObject* bytes, std::pmr::vector<uint8_t>& into) const;
 
   const Memory& memory_;
   MappedPool pool_;

@@ -163,7 +163,8 @@ double measure_event_cost_ns(bool cpu_timed) {
   int64_t recorded_ns = std::numeric_limits<int64_t>::max();
   int64_t plain_ns = recorded_ns;
   time_calls(tensor, kCalls);
-  // The least of each, not the least difference: a plain round that was interrupted would give a cost below 0.
+  // The least of each, not the least difference: a plain round that was interrupted would give a
+  // cost below 0.
   for (int round = 0; round < kRounds; ++round) {
     recorded_ns = std::min(recorded_ns, time_calls(tensor, kCalls));
     const at::RecordFunctionGuard unrecorded(/*is_enabled=*/false);

@@ -28,8 +28,11 @@ def children_ran(recording: Recording, recordings: ChildRecordings) -> tuple[Int
         except InputError:
             continue  # joining the recordings reports this
         samples = child[Samples]
-        ran = ~stood_still(child, samples.cpu_ns, samples.end_ns - samples.start_ns)
-        found.append((samples.start_ns[ran], samples.end_ns[ran]))
+        time_ns = samples.end_ns - samples.start_ns
+        # A thread that ran and then waited in the same function has one row.
+        ran_ns = np.where(samples.cpu_ns < 0, time_ns, np.minimum(samples.cpu_ns, time_ns))
+        ran = ~stood_still(child, samples.cpu_ns, time_ns)
+        found.append((samples.start_ns[ran], (samples.start_ns + ran_ns)[ran]))
     if not found:
         return None
     starts_ns, ends_ns = zip(*found, strict=True)

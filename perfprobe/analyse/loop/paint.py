@@ -1,7 +1,8 @@
 """The phase of every moment of a thread, from operators, ranges, samples and garbage collections.
 
 Time between two operators of one region has the phase of that region; otherwise it has the phase of a range
-around it. If there is neither, or if the gap is long, it has the phase that samples in the gap show.
+around it. If there is neither, or if the gap is long, it has the phase that samples in the gap show; without
+any, the phase that they show in the same gap of other steps.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 
 from perfprobe.analyse.loop.ranges import Spans
 from perfprobe.analyse.loop.timeline import Segments
+from perfprobe.analyse.loop.usual import UsualPhases
 from perfprobe.tables.columns import Int8, Int32, Int64, distinct
 from perfprobe.tables.intervals import around
 from perfprobe.tables.steps import StepPhase
@@ -54,14 +56,14 @@ class Layers(NamedTuple):
     looks: Looks
 
 
-def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
+def paint(layers: Layers, usual: UsualPhases, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
     """The phases from first_ns to last_ns. A new stretch begins at each time in `cuts`."""
     operators = (layers.segments, layers.within)
-    bounds = [*_bounds(layers), *(time for rows in operators for time in (rows.start_ns, rows.end_ns))]
-    time_ns = np.concatenate([[first_ns, last_ns], cuts, layers.looks.from_ns, *bounds])
+    changes = [*_fences(layers), *(time for rows in operators for time in (rows.start_ns, rows.end_ns))]
+    time_ns = np.concatenate([[first_ns, last_ns], cuts, layers.looks.from_ns, *changes])
     time_ns = distinct(time_ns[(time_ns >= first_ns) & (time_ns <= last_ns)])
     start_ns, end_ns = time_ns[:-1], time_ns[1:]
-    phase = _between(layers, start_ns)
+    phase = _between(layers, usual, start_ns)
     for rows in operators:
         at = around(rows.start_ns, rows.end_ns, start_ns)
         phase = np.where(at >= 0, np.append(rows.phase, _UNKNOWN)[at], phase)
@@ -70,20 +72,25 @@ def paint(layers: Layers, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
     return Painted(start_ns, end_ns, phase.astype(np.int8))
 
 
-def _bounds(layers: Layers) -> list[Int64]:
+def usual_phases(layers: Layers) -> UsualPhases:
+    """What the samples of all steps show."""
+    return UsualPhases(layers.segments, np.sort(np.concatenate(_fences(layers))), *layers.looks[:3])
+
+
+def _fences(layers: Layers) -> list[Int64]:
     """Returns when ranges begin and end. A sample says nothing about the time beyond the next of these."""
     spans = (layers.data, layers.optimizer, layers.zero_grad, layers.forward, layers.collections)
     return [time_ns for rows in spans for time_ns in (rows.start_ns, rows.end_ns)]
 
 
-def _between(layers: Layers, start_ns: Int64) -> Int8:
+def _between(layers: Layers, usual: UsualPhases, start_ns: Int64) -> Int8:
     """The phase of each stretch if it lies between operators."""
     rows = layers.segments
     at = np.searchsorted(rows.start_ns, start_ns, "right") - 1  # the segment before it, -1 none
     before_ns = np.append(rows.end_ns, np.int64(-1))[at]
     after_ns = np.append(rows.start_ns, np.int64(2**62))[np.minimum(at + 1, len(rows))]
     same = (rows.phase[1:] == rows.phase[:-1]) & (rows.anchor[1:] == rows.anchor[:-1]) & (rows.anchor[1:] > 0)
-    fence_ns = np.sort(np.concatenate([[-1, 2**62], *_bounds(layers)]))
+    fence_ns = np.sort(np.concatenate([[-1, 2**62], *_fences(layers)]))
     place = np.searchsorted(fence_ns, start_ns, "right") - 1
     before_ns, after_ns = np.maximum(before_ns, fence_ns[place]), np.minimum(after_ns, fence_ns[place + 1])
     in_region = np.append(same, [False, False])[at] & (at >= 0)
@@ -91,6 +98,8 @@ def _between(layers: Layers, start_ns: Int64) -> Int8:
     looked = _looked(layers.looks, start_ns, before_ns, after_ns)
     asks = ~in_region | (after_ns - before_ns > _SHORT_NS)
     phase = np.where(asks & (looked >= 0), looked, phase)
+    elsewhere = usual.at(start_ns, at)
+    phase = np.where(~in_region & (looked < 0) & (elsewhere >= 0), elsewhere, phase)
     for spans, own in (
         (layers.optimizer, StepPhase.OPTIMIZER),
         (layers.zero_grad, StepPhase.ZERO_GRAD),

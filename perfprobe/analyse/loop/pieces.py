@@ -11,7 +11,7 @@ import numpy as np
 from perfprobe.analyse.devices import timed
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.loops import ThreadLoop
-from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint
+from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint, usual_phases
 from perfprobe.analyse.loop.place import NOWHERE
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
@@ -213,10 +213,10 @@ def _added(layers: Layers, bounds: Int64, overlaps: tuple[Covered, Covered | Non
 
 def _stretches(layers: Layers, bounds: Int64) -> Iterator[Painted]:
     """Yields the painted time of some steps at a time, so that memory does not grow with their number."""
-    cuts = distinct(bounds)
+    cuts, usual = distinct(bounds), usual_phases(layers)
     for first in range(0, max(len(cuts) - 1, 1), _STEPS_AT_ONCE):
         own = cuts[first : first + _STEPS_AT_ONCE + 1]
-        yield paint(layers, int(own[0]), int(own[-1]), own)
+        yield paint(layers, usual, int(own[0]), int(own[-1]), own)
 
 
 def _of_looks(looks: Looks, painted: Painted, phase: Int8) -> Int8:

@@ -64,7 +64,7 @@ def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list
     """
     groups, rest = _groups(events)
     found = _separated(place, _iterations(groups))
-    found[:1] = [_without_trials(each) for each in found[:1]]
+    found[:1] = [_without_trials(_without_former(each, found[1:])) for each in found[:1]]
     spans: list[Span] = []
     for at, iteration in enumerate(found):
         last_ns = spans[-1].end_ns if spans else 0
@@ -104,6 +104,18 @@ def _after_last(rest: list[Event], last_ns: int) -> list[Span]:
         cut = tuple(rest[len(ahead) :])
         spans.append(Span(last_ns, max(last_ns, *(e.end_ns for e in cut)), False, cut, is_cut=True))
     return spans
+
+
+def _without_former(iteration: Iteration, later: Sequence[Iteration]) -> Iteration:
+    """The first iteration without calls before the loop: nothing is trained by them, nor are they repeated."""
+    repeated = {event.site for each in later for event in each.own}
+    former = list(
+        takewhile(
+            lambda event: event.kind is Kind.CALL and not event.is_trained and event.site not in repeated,
+            iteration.own if repeated else (),
+        )
+    )
+    return Iteration(iteration.ahead + former, iteration.own[len(former) :])
 
 
 def _without_trials(iteration: Iteration) -> Iteration:
