@@ -5,11 +5,11 @@ python -m benchmarks.overhead.step_blocks [--body empty|training|sample] [--part
 Each pair is a plain block and a recorded one, less than a second apart and with the same memory; their order
 alternates. Neither the machine's load nor the placement of the program's memory then outweighs a part of a
 percent. The empty body is a loader and an optimizer without work, some 20 us: what recording adds to it in us
-is what it adds to any step, apart from operators. A sample is one of a loader's worker: 30 operators of torch.
-CPU time is that of the process, so perfprobe's threads count; starting and stopping do not. Python's cyclic
-garbage collector is off: a block is so short that one collection more or less would decide. A thread waits in the background, as in programs with loaders or OpenMP:
-in a process with one thread malloc takes no locks, and perfprobe's writer thread would change that
-(`python -m benchmarks.overhead.steps` has this too).
+is what it adds to any step, apart from operators. A sample is one of a loader's worker: 30 operators of
+torch. CPU time is that of the process, so perfprobe's threads count; starting and stopping do not. Python's
+cyclic garbage collector is off: a block is so short that one collection more or less would decide. A thread
+waits in the background, as in programs with loaders or OpenMP: in a process with one thread malloc takes no
+locks, and perfprobe's writer thread would change that (`python -m benchmarks.overhead.steps` has this too).
 
 outside: a window that never opens. benchmark: `--benchmark`. keep: `--keep slow`, also without samples of
 Python functions. operators: recording only operators. nothing: two plain blocks. thread times: only run time,

@@ -7,7 +7,7 @@ to measure together. The next pair swaps the processors, and a figure comes from
 that becomes slower, or a slower processor, affects both programs alike.
 
 PART: nothing: two plain runs, the error of the measurement. outside: a window that never opens. benchmark:
-ips of `--benchmark` beside a loop with `perf_counter`. baseline: the untraced step that `--baseline` states.
+ips of `--benchmark` beside a loop with `perf_counter`, that of a plain run and that of the same run. baseline: the untraced step that `--baseline` states.
 keep: watching with `--keep slow`. operators: recording operators alone.
 """
 
@@ -100,8 +100,10 @@ def pair(part: str, path: Path, seconds: float, processors: Sequence[int]) -> di
     figure = said(part, path, ours)
     against = plain.ips if part == "benchmark" else plain.median_ns
     print(f"{figure:14,.0f} against {against:14,.0f}: {100 * (figure / against - 1):+.2f} %", flush=True)
+    same = {"ips, same run": figure / ours.ips} if part == "benchmark" else {}
     return {
         "what is compared": figure / against,
+        **same,
         "median step": ours.median_ns / plain.median_ns,
         "tenth percentile": ours.tenth_ns / plain.tenth_ns,
         "CPU time of a step": ours.cpu_ns / plain.cpu_ns,

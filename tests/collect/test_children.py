@@ -59,6 +59,14 @@ def test_every_way_to_start_a_process_is_counted(tmp_path: Path) -> None:
     assert document["meta"]["children"]["cpu_ns"] >= 10_000_000  # five interpreters, by the kernel's count
 
 
+def test_next_is_to_record_the_child_that_did_the_work(tmp_path: Path) -> None:
+    (tmp_path / "child.py").write_text("import time\nwhile time.process_time() < 1: pass\n")
+    source = "import subprocess, sys; subprocess.run([sys.executable, 'child.py'], check=True)"
+    screen = report(tmp_path, source)["tables"]["first_screen"]
+    (command,) = (row["text"] for row in screen if row["label"] == "NEXT")
+    assert command == "python -m perfprobe child.py ..."
+
+
 def test_a_launchers_children_are_recorded_through_it(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import os; print(os.environ['RANK'])")
     words = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "train.py")

@@ -8,6 +8,7 @@ from perfprobe.report.rows.bottleneck import Candidate
 from perfprobe.report.rows.screen import ScreenRow
 from perfprobe.report.section.screen.loader import awaited_loader, slow_loader
 from perfprobe.report.section.screen.start_up import SlowStart
+from perfprobe.support.text import printable
 from perfprobe.support.views import command
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings, Hotspots
@@ -26,7 +27,7 @@ def script_command(findings: Findings, slow: ScreenRow | None) -> str:
     hotspots, children = findings.get(Hotspots), findings.get(Children)
     if slow_loader(findings) is not None:
         return command("workers")
-    if children is not None and (children.cpu_ns or 0) > (findings.trace.cpu_ns or 0):
+    if children is not None and _did_most(children, findings):
         return command("children" if children.recordings else "losses")
     of_operators = is_trace or slow is None or slow.share is not None
     if hotspots is not None and hotspots.whole_rows > 0 and of_operators:
@@ -34,6 +35,19 @@ def script_command(findings: Findings, slow: ScreenRow | None) -> str:
     if GpuFindings in findings and Calling not in findings:
         return command("kernels")
     return command("functions" if children is None or not children.recordings else "children")
+
+
+def recording_children(findings: Findings) -> str | None:
+    """The whole command that would record the processes that did the work, if none of them was recorded."""
+    children = findings.get(Children)
+    if children is None or children.recordings or not _did_most(children, findings):
+        return None
+    most = max((lost for lost in children.lost if lost.recipe), key=lambda lost: lost.processes, default=None)
+    return None if most is None else printable(most.recipe)
+
+
+def _did_most(children: Children, findings: Findings) -> bool:
+    return (children.cpu_ns or 0) > (findings.trace.cpu_ns or 0)
 
 
 def _bench(findings: Findings) -> str:

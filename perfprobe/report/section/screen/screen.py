@@ -14,7 +14,11 @@ from perfprobe.report.section.screen.evaluations import evaluation_lines, evalua
 from perfprobe.report.section.screen.gpu_bound import is_gpu_bound
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.memory import memory_line
-from perfprobe.report.section.screen.next_command import script_command, steps_command
+from perfprobe.report.section.screen.next_command import (
+    recording_children,
+    script_command,
+    steps_command,
+)
 from perfprobe.report.section.screen.ranks import ranks_lines, to_straggler
 from perfprobe.report.section.screen.script import script_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
@@ -80,7 +84,8 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield trust_line(findings)
     command = view_command("kernels") if is_gpu_bound(findings) else command
     elsewhere = to_straggler(findings)
-    yield said(_NEXT, f"perfprobe {elsewhere or f'{command}{_path(findings)}'}")
+    ours = f"perfprobe {elsewhere or f'{command}{_path(findings)}'}"
+    yield said(_NEXT, (None if has_steps(findings) else recording_children(findings)) or ours)
 
 
 def _steps_rows(findings: Findings) -> Generator[ScreenRow, None, str]:
