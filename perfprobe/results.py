@@ -148,12 +148,20 @@ class Results:
     def _kept(self) -> KeptRun:
         """Steps of the whole run, from this recording and its further files."""
         from perfprobe.analyse.kept.joined import joined
-        from perfprobe.tables.kept import KeptPart
+        from perfprobe.tables.events import Losses
+        from perfprobe.tables.kept import FileLoss, KeptPart
         from perfprobe.tables.storage import rotated
 
-        others = self._others or [Results(path) for path in rotated(self._path)]
-        found = [results._analysis.find((KeptPart,)).get(KeptPart) for results in (self, *others)]
-        return joined([part for part in found if part is not None])
+        files = [self, *(self._others or [Results(path) for path in rotated(self._path)])]
+        parts, losses = [], []
+        for file in files:
+            found = file._analysis.find((KeptPart, Losses))
+            part = found.get(KeptPart)
+            parts += [] if part is None else [part]
+            rows = found[Losses]
+            facts = zip(rows.source, rows.reason, rows.count.tolist(), strict=True)
+            losses += [FileLoss(file._path, *loss) for loss in facts]
+        return joined(parts, losses)
 
     def _screen(self, view: View) -> Findings:
         """The findings for the first screen, independent of the view."""

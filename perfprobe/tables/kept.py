@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import MOST_EVENTS, Int8, Int32, Int64, Table, column
@@ -211,6 +212,15 @@ class Drift:
         return (self.own or self.medians).is_clear
 
 
+class FileLoss(NamedTuple):
+    """A loss of one of the files. count: as in `Losses`."""
+
+    path: str
+    source: str
+    reason: str
+    count: int
+
+
 @frozen
 class KeptRun:
     """A run with `--keep slow`: one recording, or all files that it was rotated into."""
@@ -218,3 +228,4 @@ class KeptRun:
     parts: Sequence[KeptPart]
     median_ns: int
     drift: Drift | None
+    losses: Sequence[FileLoss] = ()

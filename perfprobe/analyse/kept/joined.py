@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.kept import Change, Drift, KeptPart, KeptRun, LineTime, Stretch
+from perfprobe.tables.kept import Change, Drift, FileLoss, KeptPart, KeptRun, LineTime, Stretch
 from perfprobe.tables.trace import Line
 
 _FIFTH = 0.2
@@ -18,11 +18,11 @@ _FEWEST = 10  # stretches of steps
 _MOST_LINES = 3
 
 
-def joined(parts: Sequence[KeptPart]) -> KeptRun:
+def joined(parts: Sequence[KeptPart], losses: Sequence[FileLoss] = ()) -> KeptRun:
     """Returns the run, its parts ordered by time."""
     ordered = sorted(parts, key=lambda part: part.stretches[0].start_s if part.stretches else 0)
     stretches = [each for part in ordered for each in part.stretches]
-    return KeptRun(ordered, median_of(stretches), drift(ordered, stretches))
+    return KeptRun(ordered, median_of(stretches), drift(ordered, stretches), losses)
 
 
 def median_of(stretches: Sequence[Stretch]) -> int:

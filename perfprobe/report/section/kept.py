@@ -30,6 +30,8 @@ from perfprobe.tables.kept import KeptRun
 _COURSE = 12  # rows
 _MOST_SHOWN = 20
 _LONGEST_NAME = 20
+_MOST_CUT = 3
+_CUT = "recording"  # as in `Losses.source`
 _WAITING = "waiting for a processor"  # as in `More.what`
 _NO_STEPS = (
     "No steps were found: the program uses neither a DataLoader, nor an optimizer, nor perfprobe.step(). "
@@ -59,6 +61,7 @@ def slow_steps(findings: Findings, choice: Choice) -> Iterator[Block]:
         yield Table(_course_columns(course))
     for drifted in drift_rows(findings):
         yield Paragraph(_drift(drifted), "yellow" if drifted.is_clear and drifted.change > 0 else "")
+    yield from _lost(run)
     yield from _cost(findings)
 
 
@@ -159,6 +162,20 @@ def _drift(row: DriftRow) -> str:
     ]
     by = f" By line: {', '.join(lines)} a step." if lines else ""
     return f"Drift: {medians}.{by}"
+
+
+def _lost(run: KeptRun) -> Iterator[Paragraph]:
+    """Names the files that are incomplete, and says how many other losses there are."""
+    cut = [loss for loss in run.losses if loss.source == _CUT]
+    for loss in cut[:_MOST_CUT]:
+        name = printable(loss.path).rpartition("/")[2]
+        yield Paragraph(f"Incomplete: {name}: {printable(loss.reason)}.", "yellow")
+    # What an option leaves out is a loss of each file.
+    others = {(loss.source, loss.reason) for loss in run.losses} - {
+        (loss.source, loss.reason) for loss in cut
+    }
+    if others:
+        yield Paragraph(f"Losses: {len(others):,}: `perfprobe report FILE --view losses`.", "dim")
 
 
 def _cost(findings: Findings) -> Iterator[Paragraph]:
