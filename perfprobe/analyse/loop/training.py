@@ -107,7 +107,7 @@ def _after_last(rest: list[Event], last_ns: int) -> list[Span]:
 
 
 def _without_former(iteration: Iteration, later: Sequence[Iteration]) -> Iteration:
-    """The first iteration without calls before the loop: nothing is trained by them, nor are they repeated."""
+    """The first iteration without calls before the loop: they train nothing, and are not repeated."""
     repeated = {event.site for each in later for event in each.own}
     former = list(
         takewhile(

@@ -1,7 +1,7 @@
 """The phase that samples usually show between the same two operators.
 
-A loop comes to the same places in every step. Where the time between two operators is shorter than that between
-two samples, most steps have no sample there; without this, that time would be `other` in these steps.
+A loop comes to the same places in every step. Where the time between two operators is shorter than that
+between two samples, most steps have no sample there; without this, that time would be `other` in these steps.
 """
 
 from __future__ import annotations

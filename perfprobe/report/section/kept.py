@@ -167,6 +167,7 @@ def _drift(row: DriftRow) -> str:
 def _lost(run: KeptRun) -> Iterator[Paragraph]:
     """Names the files that are incomplete, and says how many other losses there are."""
     cut = [loss for loss in run.losses if loss.source == _CUT]
+    others = {(loss.source, loss.reason) for loss in run.losses if loss.source != _CUT}
     for loss in cut[:_MOST_CUT]:
         name = printable(loss.path).rpartition("/")[2]
         yield Paragraph(f"Incomplete: {name}: {printable(loss.reason)}.", "yellow")
