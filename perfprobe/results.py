@@ -147,21 +147,14 @@ class Results:
     @cached_property
     def _kept(self) -> KeptRun:
         """Steps of the whole run, from this recording and its further files."""
-        from perfprobe.analyse.kept.joined import joined
-        from perfprobe.tables.events import Losses
-        from perfprobe.tables.kept import FileLoss, KeptPart
+        from perfprobe.analyse.kept.joined import joined, losses_of
+        from perfprobe.tables.kept import KeptPart
         from perfprobe.tables.storage import rotated
 
         files = [self, *(self._others or [Results(path) for path in rotated(self._path)])]
-        parts, losses = [], []
-        for file in files:
-            found = file._analysis.find((KeptPart, Losses))
-            part = found.get(KeptPart)
-            parts += [] if part is None else [part]
-            rows = found[Losses]
-            facts = zip(rows.source, rows.reason, rows.count.tolist(), strict=True)
-            losses += [FileLoss(file._path, *loss) for loss in facts]
-        return joined(parts, losses)
+        found = [(file._path, file._analysis.find((KeptPart,))) for file in files]
+        parts = [part for _, each in found if (part := each.get(KeptPart)) is not None]
+        return joined(parts, [loss for path, each in found for loss in losses_of(path, each)])
 
     def _screen(self, view: View) -> Findings:
         """The findings for the first screen, independent of the view."""

@@ -7,8 +7,9 @@ to measure together. The next pair swaps the processors, and a figure comes from
 that becomes slower, or a slower processor, affects both programs alike.
 
 PART: nothing: two plain runs, the error of the measurement. outside: a window that never opens. benchmark:
-ips of `--benchmark` beside a loop with `perf_counter`, that of a plain run and that of the same run. baseline: the untraced step that `--baseline` states.
-keep: watching with `--keep slow`. operators: recording operators alone.
+ips of `--benchmark` beside a loop with `perf_counter`, that of a plain run and that of the same run.
+baseline: the untraced step that `--baseline` states. keep: watching with `--keep slow`. operators: recording
+operators alone.
 """
 
 from __future__ import annotations

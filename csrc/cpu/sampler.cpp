@@ -21,13 +21,13 @@ constexpr int kTries = 8;
 constexpr int kTriesWithoutGaps = 3;
 constexpr int64_t kWriteNs = 500'000'000;
 constexpr int64_t kSteerNs = 100'000'000;
+constexpr int64_t kFirstNs = 10'000'000;           // a short program may use this much CPU time
 constexpr int64_t kLongestOpenNs = 5'000'000'000;  // longest open sample of an idle thread
 // A recording of a day must still be readable: the interval doubles after this many rows, and again
 // after each further half of that number.
 constexpr int64_t kRowsToDoubling = 524'288;
 constexpr int64_t kMostGrowth = 64;
-// Part of the allowed cost that the interval is chosen for, so that a dearer tick does not exceed
-// it.
+// Part of the allowed cost that the interval is chosen for: a dearer tick must not exceed it.
 constexpr double kAim = 0.8;
 // Resting: no thread has run for kStillNs. The pause between looks then grows to this time divided
 // by kStillToRest, so that the middle of a wait is a fair guess, and at most to kMostRestNs. The
@@ -40,8 +40,7 @@ constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
 // A process that uses less CPU time than this part of the time is sampled as if it used as much.
 constexpr int64_t kLeastBusy = 8;
-// While sampling is paused, the sampler asks after its first few ticks only this often whether it
-// may go on.
+// While sampling is paused, it asks after its first few ticks only this often whether it may go on.
 constexpr int64_t kSkipNs = 20'000'000;
 constexpr int64_t kFewSkips = 8;
 
@@ -368,8 +367,7 @@ void Sampler::write() {
   written_ns_ = tick_ns_;
 }
 
-// Returns the time since the interval was last chosen that limits the sampler's own: wall or CPU
-// time.
+// Returns the wall or CPU time since the interval was last chosen: it limits the sampler's own.
 int64_t Sampler::limiting_ns() {
   const int64_t wall_ns = tick_ns_ - steered_ns_;
   if (!of_cpu_time_)
@@ -379,15 +377,15 @@ int64_t Sampler::limiting_ns() {
   return std::max(since_ns, wall_ns / kLeastBusy);
 }
 
-// With many threads, on a slow machine, and while a program imports (every stack then has new code,
-// whose names are read once), looks become rarer until they cost no more than allowed. own_ns: CPU
-// time of the sampler's thread.
+// With many threads, on a slow machine, and while a program imports (each stack has new code, which
+// is read once), looks become rarer until they cost no more than allowed. own_ns: the sampler's CPU
+// time.
 void Sampler::keep_to_cost(int64_t own_ns) {
   const auto cpu_ns = static_cast<double>(own_ns - std::exchange(steered_cpu_ns_, own_ns));
   const int64_t ticks = figures_.ticks - std::exchange(steered_ticks_, figures_.ticks);
   const double cost = cpu_ns / static_cast<double>(limiting_ns());
   steered_ns_ = tick_ns_;
-  if (rests_ || ticks == 0)
+  if (rests_ || ticks == 0 || (own_ns < kFirstNs && !of_cpu_time_))
     return;
   tick_cpu_ns = static_cast<int64_t>(cpu_ns) / ticks;
   const double wanted = kAim * most_cost_;

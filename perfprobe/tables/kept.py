@@ -213,12 +213,11 @@ class Drift:
 
 
 class FileLoss(NamedTuple):
-    """A loss of one of the files. count: as in `Losses`."""
+    """A loss of one of the files. source, reason: as in `Losses`."""
 
     path: str
     source: str
     reason: str
-    count: int
 
 
 @frozen

@@ -199,7 +199,9 @@ def test_the_files_of_a_killed_run_are_readable_and_continue_each_other(tmp_path
     # Sums are written every second, at a heartbeat.
     written = int(np.count_nonzero(ends_ns < ends_ns.max() - 2.5e9))
     assert 0 < written <= listed <= len(steps) + 5_000
-    assert f"of {listed:,} steps" in report(tmp_path, ".")
+    text = report(tmp_path, ".")
+    assert f"of {listed:,} steps" in text
+    assert f"Incomplete: run.{len(parts)}.perfprobe: the recording was not closed" in text
 
 
 @pytest.mark.parametrize(

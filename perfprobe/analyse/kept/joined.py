@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.tables.events import Losses
+from perfprobe.tables.findings import Findings
 from perfprobe.tables.kept import Change, Drift, FileLoss, KeptPart, KeptRun, LineTime, Stretch
 from perfprobe.tables.trace import Line
 
@@ -23,6 +25,12 @@ def joined(parts: Sequence[KeptPart], losses: Sequence[FileLoss] = ()) -> KeptRu
     ordered = sorted(parts, key=lambda part: part.stretches[0].start_s if part.stretches else 0)
     stretches = [each for part in ordered for each in part.stretches]
     return KeptRun(ordered, median_of(stretches), drift(ordered, stretches), losses)
+
+
+def losses_of(path: str, found: Findings) -> list[FileLoss]:
+    """Returns the losses of one file."""
+    losses = found.get(Losses) or Losses.empty()
+    return [FileLoss(path, *loss) for loss in zip(losses.source, losses.reason, strict=True)]
 
 
 def median_of(stretches: Sequence[Stretch]) -> int:

@@ -171,10 +171,6 @@ def _lost(run: KeptRun) -> Iterator[Paragraph]:
     for loss in cut[:_MOST_CUT]:
         name = printable(loss.path).rpartition("/")[2]
         yield Paragraph(f"Incomplete: {name}: {printable(loss.reason)}.", "yellow")
-    # What an option leaves out is a loss of each file.
-    others = {(loss.source, loss.reason) for loss in run.losses} - {
-        (loss.source, loss.reason) for loss in cut
-    }
     if others:
         yield Paragraph(f"Losses: {len(others):,}: `perfprobe report FILE --view losses`.", "dim")
 

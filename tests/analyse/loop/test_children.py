@@ -20,10 +20,10 @@ def work(ns):
     while time.monotonic_ns() < until:
         pass
 def child(took):
-    begin = time.monotonic_ns()
+    begin = time.process_time_ns()
     work(300_000_000)
     time.sleep(0.2)
-    took.value = time.monotonic_ns() - begin - 200_000_000
+    took.value = time.process_time_ns() - begin
 context = multiprocessing.get_context("fork")
 net = torch.nn.Linear(8, 8)
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
