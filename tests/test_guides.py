@@ -21,6 +21,7 @@ from perfprobe.cli import COMMANDS, main, module
 from perfprobe.cli.options import PROGRAM_OPTIONS
 from perfprobe.models import words
 from perfprobe.support.views import VIEWS
+from tests.eager import WITHOUT_DYNAMO
 from tests.once import Once
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,8 +68,8 @@ _OF_ITS_OWN = (
 # Options that tests/cli/ runs on programs made for them. Here, their commands are only read.
 _RUN_ELSEWHERE = {"--sweep", "--steps", "--benchmark", "--wait"}
 _SHORT = {"bench": ["--quick", "--time", "1s"]}
-_PROGRAM = """\
-import torch
+_PROGRAM = f"""\
+{WITHOUT_DYNAMO}import torch
 
 
 class Attention(torch.nn.Linear):

@@ -1,7 +1,6 @@
 #include "cpu/sampler.h"
 
 #include <algorithm>
-#include <atomic>
 #include <exception>
 #include <sys/syscall.h>
 #include <system_error>
@@ -21,7 +20,9 @@ constexpr int kTries = 8;
 constexpr int kTriesWithoutGaps = 3;
 constexpr int64_t kWriteNs = 500'000'000;
 constexpr int64_t kSteerNs = 100'000'000;
-constexpr int64_t kFirstNs = 10'000'000;           // a short program may use this much CPU time
+// A short program may use this much CPU time, and a forked one, of which there may be many.
+constexpr int64_t kFirstNs = 10'000'000;
+constexpr int64_t kForkedFirstNs = 3'000'000;
 constexpr int64_t kLongestOpenNs = 5'000'000'000;  // longest open sample of an idle thread
 // A recording of a day must still be readable: the interval doubles after this many rows, and again
 // after each further half of that number.
@@ -44,17 +45,6 @@ constexpr int64_t kLeastBusy = 8;
 constexpr int64_t kSkipNs = 20'000'000;
 constexpr int64_t kFewSkips = 8;
 
-// CPU time of a tick as last measured in this process or inherited by a fork; 0 if not measured
-// yet. A child that lives for a second ends before it could measure its own.
-std::atomic<int64_t> tick_cpu_ns{0};
-
-// Returns the shortest interval, at least `interval_ns`, at which ticks use at most this part of a
-// processor.
-int64_t affordable_ns(int64_t interval_ns, double most_cost) {
-  const auto needed_ns = static_cast<int64_t>(static_cast<double>(tick_cpu_ns.load()) / most_cost);
-  return std::clamp(needed_ns, interval_ns, kMostGrowth * interval_ns);
-}
-
 // Returns when a thread came to the place where it is seen now, if it was elsewhere before. A
 // running thread came there when its CPU time says. A waiting thread may have come at any time in
 // between: the middle is too early as often as too late. Half an interval is subtracted, because a
@@ -74,7 +64,7 @@ Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost, bool
       random_(static_cast<uint32_t>(monotonic_ns())),
       most_cost_(most_cost),
       of_cpu_time_(of_cpu_time),
-      interval_ns_(affordable_ns(interval_ns, most_cost)),
+      interval_ns_(interval_ns),
       least_interval_ns_(interval_ns),
       rows_to_doubling_(kRowsToDoubling) {
   figures_.interval_ns = interval_ns;
@@ -382,12 +372,10 @@ int64_t Sampler::limiting_ns() {
 // time.
 void Sampler::keep_to_cost(int64_t own_ns) {
   const auto cpu_ns = static_cast<double>(own_ns - std::exchange(steered_cpu_ns_, own_ns));
-  const int64_t ticks = figures_.ticks - std::exchange(steered_ticks_, figures_.ticks);
   const double cost = cpu_ns / static_cast<double>(limiting_ns());
   steered_ns_ = tick_ns_;
-  if (rests_ || ticks == 0 || (own_ns < kFirstNs && !of_cpu_time_))
+  if (rests_ || own_ns < (of_cpu_time_ ? kForkedFirstNs : kFirstNs))
     return;
-  tick_cpu_ns = static_cast<int64_t>(cpu_ns) / ticks;
   const double wanted = kAim * most_cost_;
   if (cost <= most_cost_ && cost >= wanted / 2)
     return;

@@ -110,7 +110,6 @@ class Sampler {
   int64_t written_ns_ = 0;      // when rows were last written
   int64_t steered_ns_ = 0;      // when the interval was last chosen,
   int64_t steered_cpu_ns_ = 0;  // CPU time of this thread at that time,
-  int64_t steered_ticks_ = 0;   // the number of ticks,
   int64_t used_cpu_ns_ = 0;     // and the process's CPU time if it limits the sampler's
   int64_t rows_to_doubling_;
   bool is_broken_ = false;  // out of memory
