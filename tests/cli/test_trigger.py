@@ -81,12 +81,26 @@ class Running:
         self.process.communicate(timeout=LIMIT_S)
 
 
+# A killed program with this PID left its socket. `exec` keeps the PID.
+STALE = """
+import os, socket, sys
+from perfprobe.support import runtime_folder
+os.makedirs(runtime_folder.folder(), mode=0o700)
+socket.socket(socket.AF_UNIX).bind(runtime_folder.socket_of(os.getpid()))
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+
+
 @pytest.fixture
-def running(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Running]:
+def running(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Running]:
+    is_stale = getattr(request, "param", False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "at").write_text("0")
     words = ["-m", "perfprobe", "run", "-q", "--wait", "-o", "run.perfprobe", "program.py"]
+    words = ["-c", STALE, *words] if is_stale else words
     process = subprocess.Popen([sys.executable, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     assert process.stderr.readline() == f"perfprobe: waits for `perfprobe trigger {process.pid}`\n"
@@ -117,6 +131,15 @@ def test_steps_asked_for_twice_are_recorded_and_no_others(running: Running) -> N
     assert recording[Losses].source.tolist() == ["steps", "processes"]  # the other steps, and the child
     assert (running.folder / "parent").read_text() != ""
     assert (running.folder / "child").read_text() == ""  # a child that outlives the program does not listen
+
+
+@pytest.mark.parametrize("running", [True], indirect=True)
+def test_the_socket_of_a_killed_program_is_no_obstacle(running: Running) -> None:
+    steps = running.window(1)
+    running.wait_for(steps[-1] + 1)
+    running.end()
+    rows = storage.read(running.folder / "run.perfprobe")[LiveSteps]
+    assert rows.number[rows.is_recorded > 0].tolist() == steps
 
 
 def test_another_user_is_refused(running: Running) -> None:
