@@ -1,6 +1,7 @@
 #include "cpu/sampler.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <sys/syscall.h>
 #include <system_error>
@@ -19,16 +20,13 @@ namespace {
 constexpr int kTries = 8;
 constexpr int kTriesWithoutGaps = 3;
 constexpr int64_t kWriteNs = 500'000'000;
-constexpr int64_t kSteerNs = 100'000'000;
-// A short program may use this much CPU time, and a forked one, of which there may be many.
-constexpr int64_t kFirstNs = 10'000'000;
-constexpr int64_t kForkedFirstNs = 3'000'000;
 constexpr int64_t kLongestOpenNs = 5'000'000'000;  // longest open sample of an idle thread
 // A recording of a day must still be readable: the interval doubles after this many rows, and again
 // after each further half of that number.
 constexpr int64_t kRowsToDoubling = 524'288;
 constexpr int64_t kMostGrowth = 64;
-// Part of the allowed cost that the interval is chosen for: a dearer tick must not exceed it.
+// Part of the allowed cost that the interval is chosen for, so that a dearer tick does not exceed
+// it.
 constexpr double kAim = 0.8;
 // Resting: no thread has run for kStillNs. The pause between looks then grows to this time divided
 // by kStillToRest, so that the middle of a wait is a fair guess, and at most to kMostRestNs. The
@@ -41,9 +39,21 @@ constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
 // A process that uses less CPU time than this part of the time is sampled as if it used as much.
 constexpr int64_t kLeastBusy = 8;
-// While sampling is paused, it asks after its first few ticks only this often whether it may go on.
+// While sampling is paused, the sampler asks after its first few ticks only this often whether it
+// may go on.
 constexpr int64_t kSkipNs = 20'000'000;
 constexpr int64_t kFewSkips = 8;
+
+// CPU time of a tick as last measured in this process or inherited by a fork; 0 if not measured
+// yet. A child that lives for a second ends before it could measure its own.
+std::atomic<int64_t> tick_cpu_ns{0};
+
+// Returns the shortest interval, at least `interval_ns`, at which ticks use at most this part of a
+// processor.
+int64_t affordable_ns(int64_t interval_ns, double most_cost) {
+  const auto needed_ns = static_cast<int64_t>(static_cast<double>(tick_cpu_ns.load()) / most_cost);
+  return std::clamp(needed_ns, interval_ns, kMostGrowth * interval_ns);
+}
 
 // Returns when a thread came to the place where it is seen now, if it was elsewhere before. A
 // running thread came there when its CPU time says. A waiting thread may have come at any time in
@@ -64,16 +74,16 @@ Sampler::Sampler(Recorder& recorder, int64_t interval_ns, double most_cost, bool
       random_(static_cast<uint32_t>(monotonic_ns())),
       most_cost_(most_cost),
       of_cpu_time_(of_cpu_time),
-      interval_ns_(interval_ns),
+      interval_ns_(affordable_ns(interval_ns, most_cost)),
       least_interval_ns_(interval_ns),
-      rows_to_doubling_(kRowsToDoubling) {
+      rows_to_doubling_(kRowsToDoubling),
+      cost_(static_cast<double>(tick_cpu_ns.load()) / static_cast<double>(interval_ns_)) {
   figures_.interval_ns = interval_ns;
   main_interpreter();
 }
 
 void Sampler::start() {
-  tick_ns_ = written_ns_ = steered_ns_ = due_ns_ = still_since_ns_ = figures_.started_ns =
-      monotonic_ns();
+  tick_ns_ = written_ns_ = due_ns_ = still_since_ns_ = figures_.started_ns = monotonic_ns();
   used_cpu_ns_ = process_cpu_ns();
   plan_next();
   const int64_t main_thread = ::getpid();
@@ -119,8 +129,6 @@ void Sampler::run() try {
       figures_.late_ns += late_ns;
     }
     tick();
-    if (tick_ns_ - steered_ns_ >= kSteerNs)
-      keep_to_cost(before_ns + thread_cpu_ns());
     plan_next();
     // Write by the tick after this one at the latest, even if that is far away.
     if (due_ns_ - written_ns_ >= kWriteNs + kWriteNs / 2 || tick_ns_ - written_ns_ >= kWriteNs) {
@@ -354,12 +362,19 @@ void Sampler::write() {
     rows_to_doubling_ += kRowsToDoubling / 2;
     least_interval_ns_ *= 2;
   }
+  const int64_t cpu_ns = figures_.cpu_ns - written_cpu_ns_;
+  const int64_t ticks = figures_.ticks - written_ticks_;
+  if (ticks > 0)
+    tick_cpu_ns = cpu_ns / ticks;
+  keep_to_cost(cpu_ns, limiting_ns());
+  written_cpu_ns_ = figures_.cpu_ns;
+  written_ticks_ = figures_.ticks;
   written_ns_ = tick_ns_;
 }
 
-// Returns the wall or CPU time since the interval was last chosen: it limits the sampler's own.
+// Returns the time since rows were last written that limits the sampler's own: wall or CPU time.
 int64_t Sampler::limiting_ns() {
-  const int64_t wall_ns = tick_ns_ - steered_ns_;
+  const int64_t wall_ns = tick_ns_ - written_ns_;
   if (!of_cpu_time_)
     return wall_ns;
   const int64_t used_ns = process_cpu_ns();
@@ -367,20 +382,16 @@ int64_t Sampler::limiting_ns() {
   return std::max(since_ns, wall_ns / kLeastBusy);
 }
 
-// With many threads, on a slow machine, and while a program imports (each stack has new code, which
-// is read once), looks become rarer until they cost no more than allowed. own_ns: the sampler's CPU
-// time.
-void Sampler::keep_to_cost(int64_t own_ns) {
-  const auto cpu_ns = static_cast<double>(own_ns - std::exchange(steered_cpu_ns_, own_ns));
-  const double cost = cpu_ns / static_cast<double>(limiting_ns());
-  steered_ns_ = tick_ns_;
-  if (rests_ || own_ns < (of_cpu_time_ ? kForkedFirstNs : kFirstNs))
-    return;
+// With many threads or on a slow machine, looks become rarer until they cost no more than allowed.
+void Sampler::keep_to_cost(int64_t cpu_ns, int64_t limiting_ns) {
+  cost_ += (static_cast<double>(cpu_ns) / static_cast<double>(limiting_ns) - cost_) / 4;
   const double wanted = kAim * most_cost_;
-  if (cost <= most_cost_ && cost >= wanted / 2)
+  if (cost_ <= most_cost_ && cost_ >= wanted / 2)
     return;
-  interval_ns_ = std::clamp(static_cast<int64_t>(static_cast<double>(interval_ns_) * cost / wanted),
-                            least_interval_ns_, kMostGrowth * least_interval_ns_);
+  const auto before_ns = static_cast<double>(interval_ns_);
+  interval_ns_ = std::clamp(static_cast<int64_t>(before_ns * cost_ / wanted), least_interval_ns_,
+                            kMostGrowth * least_interval_ns_);
+  cost_ *= before_ns / static_cast<double>(interval_ns_);
 }
 
 }  // namespace perfprobe

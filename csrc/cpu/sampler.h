@@ -84,7 +84,7 @@ class Sampler {
   int64_t program_cpu_ns() const;
   void write();
   int64_t limiting_ns();
-  void keep_to_cost(int64_t own_ns);
+  void keep_to_cost(int64_t cpu_ns, int64_t limiting_ns);
 
   Recorder& recorder_;
   const OwnMemory memory_;
@@ -107,11 +107,12 @@ class Sampler {
   int64_t least_interval_ns_;
   int64_t due_ns_ = 0;
   int64_t tick_ns_ = 0;
-  int64_t written_ns_ = 0;      // when rows were last written
-  int64_t steered_ns_ = 0;      // when the interval was last chosen,
-  int64_t steered_cpu_ns_ = 0;  // CPU time of this thread at that time,
+  int64_t written_ns_ = 0;      // when rows were last written,
+  int64_t written_cpu_ns_ = 0;  // figures_.cpu_ns at that time,
+  int64_t written_ticks_ = 0;   // the number of ticks,
   int64_t used_cpu_ns_ = 0;     // and the process's CPU time if it limits the sampler's
   int64_t rows_to_doubling_;
+  double cost_;             // recent cost, smoothed, as a part of what limits it
   bool is_broken_ = false;  // out of memory
 
   CpuWait wait_;
