@@ -41,7 +41,7 @@ class OperatorBudget final : public BudgetPort {
   void spend(int64_t cost_ns) override;
   void set_switch(void (*turn)(bool on)) override;
 
-  static constexpr int64_t kFirstNs = 1'000'000;
+  static constexpr int64_t kFirstNs = 2'000'000;
   // Recording goes on once this much can be spent.
   static constexpr int64_t kLeastNs = 2'000'000;
 

@@ -13,7 +13,7 @@ from perfprobe.tables.columns import Int8
 from perfprobe.tables.steps import StepPhase
 
 DATA, COPY, NONE = StepPhase.DATA, StepPhase.COPY, -1
-STEP, GAP = 100, 60  # a step: operators of stack 3 for 40 ns, then of stack 5 for none, and the gap
+STEP = 100  # ns: 20 in operators of stack 3, 20 in those of stack 5, and a gap
 
 
 def segments(steps: int) -> Segments:
