@@ -23,9 +23,7 @@ from tests.planted.programs import PLANTED, Planted
 
 def screen(planted: Planted, folder: Path) -> dict[str, dict[str, object]]:
     """The first screen of a run of the program, by label."""
-    (folder / "train.py").write_text(planted.text)
-    (folder / "heavy.py").write_text("import time\ntime.sleep(2)\n")
-    words = ("-o", "run.perfprobe", "--json", "run.json", "train.py", "saved.pt")
+    words = ("-o", "run.perfprobe", "--json", "run.json", *planted.write(folder))
     root = str(Path(__file__).resolve().parent.parent)
     subprocess.run(
         [sys.executable, "-m", "perfprobe", *words],

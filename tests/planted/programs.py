@@ -6,6 +6,7 @@ only its place matters, and computes if the work matters.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.eager import WITHOUT_DYNAMO
@@ -60,6 +61,12 @@ class Planted(NamedTuple):
     text: str
     slow: str
     line: str = ""
+
+    def write(self, folder: Path) -> list[str]:
+        """Writes the program and what it imports. Returns the words to run it with."""
+        (folder / "train.py").write_text(self.text)
+        (folder / "heavy.py").write_text("import time\ntime.sleep(2)\n")
+        return ["train.py", "saved.pt"]
 
 
 def _program(head: str = HEAD, data: str = DATA, model: str = MODEL, loop: str = LOOP) -> str:

@@ -15,9 +15,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_slow_names_the_planted_bottleneck(planted: Planted, tmp_path: Path) -> None:
-    (tmp_path / "train.py").write_text(planted.text)
-    (tmp_path / "heavy.py").write_text("import time\ntime.sleep(2)\n")
-    words = ["-o", "run.perfprobe", "--json", "run.json", "train.py", "saved.pt"]
+    words = ["-o", "run.perfprobe", "--json", "run.json", *planted.write(tmp_path)]
     outcome = perfprobe(words, tmp_path, {"COLUMNS": "80"})
     assert outcome.status == 0, outcome.err
     screen = json.loads((tmp_path / "run.json").read_bytes())["tables"]["first_screen"]

@@ -32,15 +32,14 @@ class UsualPhases:
         self._end_ns, self._fence_ns = rows.end_ns, fence_ns
         last, following = rows.last[:-1].astype(np.int64), rows.first[1:].astype(np.int64)
         ends = (last + 1) * (int(following.max(initial=0)) + 2) + following + 1
-        self._ends = np.append(np.searchsorted(distinct(ends), ends), [-1] * (2 - (len(rows) == 0)))
+        none = np.full(min(len(rows), 1) + 1, -1)  # behind the last segment, and before the first
+        self._ends = np.append(np.searchsorted(distinct(ends), ends), none)
         behind = np.searchsorted(fence_ns, rows.end_ns[:-1], "right")
         count = np.searchsorted(fence_ns, rows.start_ns[1:], "left") - behind
-        self._first_fence = np.append(behind, [0] * (2 - (len(rows) == 0)))
-        self._fences = np.append(count, [0] * (2 - (len(rows) == 0)))
-        at = np.searchsorted(rows.start_ns, time_ns, "right") - 1
-        place = self._places(time_ns, at)
-        self._known = distinct(place[place >= 0])
+        self._first_fence, self._fences = np.append(behind, none), np.append(count, none)
+        place = self._places(time_ns, np.searchsorted(rows.start_ns, time_ns, "right") - 1)
         counts = place >= 0
+        self._known = distinct(place[counts])
         cell = np.searchsorted(self._known, place[counts]) * _PHASES + phase[counts]
         weight = (time_ns - from_ns + 1)[counts].astype(np.float64)
         shown = np.bincount(cell, weight, len(self._known) * _PHASES).reshape(-1, _PHASES)

@@ -69,13 +69,14 @@ def screen_rows(findings: Findings) -> list[ScreenRow]:
 
 
 def _rows(findings: Findings) -> Iterator[ScreenRow]:
+    whole = None
     if has_steps(findings):
         command = yield from _steps_rows(findings)
     else:
         of_script = list(script_lines(findings))
         yield from of_script
         slow = next((row for row in of_script if row.label == "SLOW"), None)
-        command = script_command(findings, slow)
+        command, whole = script_command(findings, slow), recording_children(findings)
     yield from ranks_lines(findings)
     yield from cpu_line(findings)
     yield from gpu_line(findings)
@@ -84,8 +85,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield trust_line(findings)
     command = view_command("kernels") if is_gpu_bound(findings) else command
     elsewhere = to_straggler(findings)
-    ours = f"perfprobe {elsewhere or f'{command}{_path(findings)}'}"
-    yield said(_NEXT, (None if has_steps(findings) else recording_children(findings)) or ours)
+    yield said(_NEXT, whole or f"perfprobe {elsewhere or f'{command}{_path(findings)}'}")
 
 
 def _steps_rows(findings: Findings) -> Generator[ScreenRow, None, str]:
