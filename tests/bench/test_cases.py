@@ -102,8 +102,10 @@ def test_a_time_limit_keeps_the_call_and_names_what_was_left_out() -> None:
     case = Case(7, Wanted("aten::mm", "f32[64,13] f32[13,32]"), limit_s=0.0)
     found = Bench(torch, seconds=0.01, memory_bytes=1 << 30, seed=0).answer(case)
     assert len(found.blocks["rotating"]) == 1
-    assert {untried.reason for untried in found.untried} == {"no time left"}
-    assert "K 13→16" in [untried.change for untried in found.untried]
+    # Whether products of bf16 are slower than those of f32 depends on the processor.
+    others = [untried for untried in found.untried if untried.kind != "dtype"]
+    assert {untried.reason for untried in others} == {"no time left"}
+    assert "K 13→16" in [untried.change for untried in others]
 
 
 @pytest.mark.parametrize(
