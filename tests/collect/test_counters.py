@@ -55,8 +55,12 @@ def test_cpu_time_of_the_main_thread_agrees_with_its_clock(known: Known) -> None
     main = rows.take(recording.main_thread()[rows.thread])
     for name in ("loop", "multiply", "copy"):
         window = printed[name]
-        inside = main.take((main.start_ns >= window["start_ns"]) & (main.end_ns <= window["end_ns"]))
-        assert 0.8 * window["cpu_ns"] < int(inside.cpu_ns.sum()) <= 1.01 * window["cpu_ns"]
+        start_ns, end_ns = window["start_ns"], window["end_ns"]
+        inside = main.take((main.start_ns >= start_ns) & (main.end_ns <= end_ns))
+        touching = main.take((main.start_ns < end_ns) & (main.end_ns > start_ns))
+        # On a busy machine the two readings that are partly inside can be long.
+        assert len(inside) >= len(touching) - 2 > 0
+        assert 0.99 * int(inside.cpu_ns.sum()) <= window["cpu_ns"] <= 1.01 * int(touching.cpu_ns.sum())
 
 
 def test_the_product_has_counts_of_its_own(known: Known) -> None:
