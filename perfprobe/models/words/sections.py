@@ -189,7 +189,9 @@ FIRST_SCREEN: dict[str, str] = {
     "IMPORTS": "Share of the wall time in imports, and the code that imported.",
     "SLOW": "The line or phase with the largest share of a step: how long and where. Below it, its parts: "
     "times of operators there, each added up over the shapes of its inputs. "
-    "If evaluations or start-up took longer than all steps, these.",
+    "If evaluations or start-up took longer than all steps, these. Many short operators: the step consists "
+    "of their fixed costs (dispatch, autograd, Python), because a slow core would need at most the share "
+    "shown for their work.",
     "LIMIT": "How close the hottest operator is to its limit, or how to find out.",
     "GAIN": "Upper bound of the speed-up if SLOW took no time. Computed from its time, not measured.",
     "THEN": "The next largest share of a step after SLOW.",

@@ -21,6 +21,7 @@ from perfprobe.report.section.screen.next_command import (
 )
 from perfprobe.report.section.screen.ranks import ranks_lines, to_straggler
 from perfprobe.report.section.screen.script import script_lines
+from perfprobe.report.section.screen.short_operators import short_operator_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import checked_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start, slow_start
@@ -98,8 +99,10 @@ def _steps_rows(findings: Findings) -> Generator[ScreenRow, None, str]:
     if between is not None and leading is None:
         yield from evaluation_lines(findings, between, "ALSO")
     yield from graph_lines(findings)
-    yield from also_start(findings)
     stands_out = found and found[0].stands_out
+    if stands_out:
+        yield from short_operator_lines(findings, "ALSO")
+    yield from also_start(findings)
     if start is None and leading is None and not stands_out and not is_gpu_bound(findings):
         yield from checked_lines(findings)
     return view_command("phases") if leading is not None else steps_command(findings, found, start)

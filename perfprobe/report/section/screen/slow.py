@@ -18,6 +18,7 @@ from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.places import at_line, inputs, operator, place_in, times, whole_percent
+from perfprobe.report.section.screen.short_operators import short_operator_lines
 from perfprobe.report.section.screen.start_up import SlowStart, slow_start_lines
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.report.shorten import place
@@ -77,7 +78,7 @@ def slow_lines(
         yield from _next(findings, [each for each in found if each.stands_out][:1], "THEN")
         return
     if not found or not found[0].stands_out:
-        yield _nothing(findings)
+        yield from list(short_operator_lines(findings, "SLOW")) or [_nothing(findings)]
         return
     first = found[0]
     yield from _slow(findings, first)
