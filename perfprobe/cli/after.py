@@ -96,6 +96,7 @@ def _report(
     recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
 ) -> int:
     from perfprobe.cli.options import colored, width
+    from perfprobe.cli.progress import reading
     from perfprobe.cli.report import collect_garbage_seldom, write
     from perfprobe.results import Results
     from perfprobe.support import units
@@ -107,7 +108,8 @@ def _report(
     if json_file is not None:
         _write_json(results.written(wanted), json_file)
     if table:
-        text = results.text(wanted, width=width(), color=colored())
+        with reading([recording]):
+            text = results.text(wanted, width=width(), color=colored())
         write(f"{text}\nThis report took {units.duration(process_time_ns())} of CPU time.\n")
     if callgraph is not None:
         results.draw(callgraph, GraphView())

@@ -1,14 +1,47 @@
-"""A progress bar on standard error, if that is a terminal."""
+"""Progress on standard error, if that is a terminal."""
 
 from __future__ import annotations
 
 import os
 import time
+from contextlib import contextmanager, suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
     from typing import Any
+
+_LARGE_BYTES = 32 << 20  # takes seconds to read
+
+
+@contextmanager
+def reading(paths: Sequence[str]) -> Iterator[None]:
+    """A line that large files are being read, until the block ends."""
+    text = _read_text(paths) if os.isatty(2) else ""
+    _write(text)
+    try:
+        yield
+    finally:
+        _write("\r\x1b[K" if text else "")
+
+
+def _read_text(paths: Sequence[str]) -> str:
+    """Returns an empty text if reading the files takes less than a few seconds."""
+    size_bytes = 0
+    for path in paths:
+        with suppress(OSError):  # whoever reads it reports that
+            size_bytes += os.path.getsize(path)
+    if size_bytes < _LARGE_BYTES:
+        return ""
+    from perfprobe.support import units
+
+    return f"reading {len(paths):,} file{'' if len(paths) == 1 else 's'}, {units.size(size_bytes)} ..."
+
+
+def _write(text: str) -> None:
+    with suppress(OSError):
+        os.write(2, text.encode())
 
 
 class Bar:

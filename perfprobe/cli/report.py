@@ -15,6 +15,7 @@ from perfprobe.support.view import View
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from perfprobe.results import Results
@@ -75,13 +76,20 @@ def parser() -> Parser:
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and build the report. The function that is returned prints it."""
-    from perfprobe.cli import guarded
-    from perfprobe.results import Results
+    from perfprobe.cli.progress import reading
 
     given = parser().parse_args(words)
     collect_garbage_seldom()
     wanted = view(given)
     paths = [path for given_path in given.files for path in files_of(given_path)] or [newest()]
+    with reading(paths):
+        return _prepared(given, paths, wanted)
+
+
+def _prepared(given: Namespace, paths: Sequence[str], wanted: View) -> Callable[[], int]:
+    from perfprobe.cli import guarded
+    from perfprobe.results import Results
+
     if given.plot is not None:
         return _plot(paths, given.plot, of_memory=wanted.view == "memory")
     if wanted.view == "ranks" or _is_one_run(paths):
