@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from perfprobe.analyse.loop.batches import Batches, micro_batches
-from perfprobe.analyse.loop.events import Kind
+from perfprobe.analyse.loop.events import Event, Kind
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.marks import marks, with_counted
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
@@ -158,7 +158,10 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
     frames, is_evaluation = trace.recording[Frames], kept.kind is StepKind.EVALUATION
     events = [event for row in kept.rows for event in kept.spans[row].events[:_EXAMINED]]
     place = Place(tree, [event.stack for event in events]) if is_evaluation else kept.loop.place
-    children = {child for event in events if (child := place.child(event.stack)) != NOWHERE}
+    # An inner loop, over time or micro-batches, may call forward. The loop itself calls the optimizer.
+    ends = [event for row in kept.rows for event in kept.spans[row].events[-_EXAMINED:]]
+    updates = [event for event in ends if event.kind is Kind.OPTIMIZER]
+    children = _within(place, updates) or _within(place, events)
     if not children:
         return NOWHERE, NOWHERE, NOWHERE, NOWHERE
     child = min(children, key=tree.line)
@@ -170,6 +173,11 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
     if is_users:
         return user, line, NOWHERE, NOWHERE
     return user, int(frames.line[user]) if user >= 0 else NOWHERE, own, line
+
+
+def _within(place: Place, events: Sequence[Event]) -> set[int]:
+    """The stacks in which the loop's function calls these events."""
+    return {child for event in events if (child := place.child(event.stack)) != NOWHERE}
 
 
 def step_phase_rows(kept: Kept, first: int) -> StepPhases:

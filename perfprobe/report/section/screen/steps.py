@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from perfprobe.models.waiting import is_busy
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.steps import LoopLines
 from perfprobe.report.section.program import program
 from perfprobe.report.shorten import place
 from perfprobe.support import units
@@ -61,7 +62,7 @@ def is_inference(times: StepTimes) -> bool:
 def _head(findings: Findings, times: StepTimes) -> ScreenRow:
     loops, trace = times.loops, findings.trace
     line = trace.line(int(loops.frame[0]))
-    shown = None if line is None else line._replace(line=int(loops.line[0]))
+    shown = LoopLines(findings).line(int(loops.frame[0]), int(loops.line[0]))
     library = trace.line(int(loops.library_frame[0]))
     pieces = [_what(findings, times)]
     if library is not None and line is not None:
