@@ -30,9 +30,9 @@ def recorded(python: str, words: list[str], folder: Path) -> Counter[str]:
     data = folder / "perf.data"
     program = [python, "-m", "perfprobe", "run", "-q", "-o", str(folder / "run.perfprobe"), *words]
     command = ["perf", "record", "-q", "-e", "cpu-clock", "-F", _FREQUENCY, "-o", str(data), "--", *program]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     (folder / "run.perfprobe").unlink()
-    fields = ["-F", "sample,comm,tid,dso", "-t", ";"]
+    fields = ["-F", "sample,comm,pid,dso", "-t", ";"]
     listed = subprocess.run(
         ["perf", "report", "-i", str(data), "--stdio", *fields],
         check=True,
