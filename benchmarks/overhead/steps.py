@@ -32,7 +32,7 @@ CHILD = Path(__file__).with_name("steps_child.py")
 OPTIONS = {
     "nothing": None,
     "outside": ("--steps", "100000000:100000001"),
-    "benchmark": ("--benchmark",),
+    "benchmark": ("--benchmark", "--warmup", "51"),  # the steps that the program itself counts
     "baseline": ("--baseline", "400", "--warmup", "60"),
     "keep": ("--keep", "slow"),
     "operators": ("--python", "off", "--ranges", "off"),
