@@ -51,6 +51,7 @@ _OF_OTHERS = {
     "--list",
 }
 _OF_OTHERS |= {
+    "--body",
     "--part",
     "--load",
     "--only",

@@ -15,7 +15,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 
-_SHORT_NS = 10_000  # between two operators. If they begin more seldom, something else takes the time.
+_SHORT_NS = 20_000  # between two operators. If they begin more seldom, something else takes the time.
 # Of the step. Below, a step with four times the data takes about as long; at 0.4 already 1.4 times as long:
 # python -m benchmarks.short_operators.
 _OF_DATA = 0.25
