@@ -52,7 +52,7 @@ def texts(program: Program, tmp_path: Path, label: str) -> list[str]:
     ("program", "slow"),
     [
         # 501 calls in 500 * 4 + 20 us.
-        (short(500, 4), "501 short operators a step, one every 4.03 us; add 20 %"),
+        (short(500, 4), "501 short operators a step, one every 4.03 us; largest add, 20 %"),
         (short(100, 25), "nothing stands out; largest row add model.py:88, "),
         # 12 bytes an element at 5 bytes/ns are 2.4 us, more than a quarter of 4 us.
         (short(500, 4, elements=1000), "nothing stands out; largest row add model.py:88, "),

@@ -41,7 +41,7 @@ def short_operator_lines(findings: Findings, label: str) -> Iterator[ScreenRow]:
     if label != "SLOW":
         yield said(label, text, ": fixed costs")
         return
-    yield said(label, text, f"; {operator(rows[0])} {whole_percent(rows[0].share)}", style="bold")
+    yield said(label, text, f"; largest {operator(rows[0])}, {whole_percent(rows[0].share)}", style="bold")
     costs = f"fixed costs: at most {whole_percent(data)} is work on data"
     yield said("", costs, "; larger batches, torch.compile")
 
