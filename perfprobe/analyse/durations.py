@@ -156,7 +156,8 @@ def long_calls(bins: DurationBins, *, disturbed: bool) -> LongCalls:
 
     Each outlier takes more than three times the usual time, and all together take more than a quarter of the
     row's time. They are few: at most two, or one in ten. If threads waited for a processor there may be more
-    of them, provided that they exceed the usual time on average by a scheduler's turn.
+    of them, provided that they exceed the usual time on average by a scheduler's turn; if they do not, those
+    count that each do.
 
     Args:
         disturbed: whether threads waited for a processor, or that is not known.
@@ -168,14 +169,24 @@ def long_calls(bins: DurationBins, *, disturbed: bool) -> LongCalls:
         usual_ns = np.where(usual_ns > _FAR_LONGER * quartile_ns, quartile_ns, usual_ns)
     far = bins.sum_ns > _FAR_LONGER * usual_ns[bins.row] * bins.calls
     calls, sum_ns = (np.add.reduceat(column, first) for column in (bins.calls, bins.sum_ns))
-    far_calls, far_ns = (np.add.reduceat(np.where(far, c, 0), first) for c in (bins.calls, bins.sum_ns))
-    excess_ns = far_ns - far_calls * usual_ns
+    far_calls, far_ns = _summed(bins, first, far)
     chosen = far_calls <= np.maximum(calls // _FEW_SHARE, _FEW_CALLS)
     if disturbed:
-        chosen |= excess_ns >= far_calls * _TURN_NS
+        chosen |= far_ns - far_calls * usual_ns >= far_calls * _TURN_NS
+        is_turn = far & (bins.sum_ns >= (usual_ns[bins.row] + _TURN_NS) * bins.calls)
+        turns, turns_ns = _summed(bins, first, is_turn)
+        far_calls, far_ns = np.where(chosen, far_calls, turns), np.where(chosen, far_ns, turns_ns)
+        chosen |= turns > 0
     judged = calls >= _FEWEST_CALLS
     chosen &= judged & (far_ns > sum_ns // _MISLEADING_SHARE)
-    return LongCalls(usual_ns, np.where(chosen, far_calls, 0), np.where(chosen, excess_ns, 0), sum_ns, judged)
+    excess_ns = np.where(chosen, far_ns - far_calls * usual_ns, 0)
+    return LongCalls(usual_ns, np.where(chosen, far_calls, 0), excess_ns, sum_ns, judged)
+
+
+def _summed(bins: DurationBins, first: Rows, chosen: Mask) -> tuple[Int64, Int64]:
+    """The number of calls in the chosen bins, and their time, for each row."""
+    calls, sum_ns = (np.add.reduceat(np.where(chosen, c, 0), first) for c in (bins.calls, bins.sum_ns))
+    return calls, sum_ns
 
 
 def _table(code: Int64, coarser: Int8, calls: Int64, sum_ns: Int64) -> DurationBins:

@@ -129,6 +129,20 @@ def test_many_long_calls_mislead_only_if_threads_waited(
     assert rows.typical_ns.tolist() == [usual_us * 1000]
 
 
+@pytest.mark.parametrize(("waited_us", "long_calls"), [(30_000, 1), (10, 0)])
+def test_a_turn_of_another_thread_is_an_outlier_beside_many_slower_calls(
+    waited_us: int, long_calls: int, tmp_path: Path
+) -> None:
+    """19 of 160 calls are slower, as with a cold cache: too many for outliers, and they are none."""
+    times_us = [2] * 140 + [30] * 19 + [12_000]
+    program = calls(times_us)
+    program.meta |= {"start": {"monotonic_ns": 0}, "stop": {"monotonic_ns": sum(times_us) * 1000}}
+    program.meta["processors"] = {"waited_ns": waited_us * 1000}
+    rows = found(program, tmp_path).rows
+    assert rows.long_calls.tolist() == [long_calls]
+    assert rows.typical_ns.tolist() == [(sum(times_us) - long_calls * (12_000 - 2)) * 1000]
+
+
 def test_rows_of_two_calls_are_corrected_like_the_others(tmp_path: Path) -> None:
     """Two calls are too few to decide: the same part of their time is kept as of the others."""
     program = calls([8] * 26 + [4000] * 14)
