@@ -49,7 +49,7 @@ void note(const TimedCall& self, int64_t begin_ns, bool has_failed) {
   self.sheet->set(cells.row, ChildCell::cpu_ns, process_cpu_ns());
 }
 
-PyObject* call(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
+PyObject* call_timed(PyObject* object, PyObject* const* arguments, size_t flags, PyObject* names) {
   const TimedCall& self = of(object);
   Py_INCREF(object);
   if (self.free != nullptr)
@@ -105,7 +105,7 @@ PyObject* wrap_timed(PyObject* function, ChildSheet& sheet, const TimedCells& ce
   auto* self = PyObject_New(TimedCall, reinterpret_cast<PyTypeObject*>(type));
   if (self == nullptr)
     return nullptr;
-  self->call = call;
+  self->call = call_timed;
   self->function = Py_NewRef(function);
   self->free = Py_XNewRef(free);
   self->sheet = &sheet;
