@@ -112,6 +112,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     counters: bool = False,
     gpu: str = "auto",
     gpu_links: str = "time",
+    gpu_graphs: str = "auto",
     ranges: bool = True,
     emit: str | None = None,
     keep_argv: bool = False,
@@ -124,8 +125,8 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     Args:
         path: the recording to write, which must not exist. None: a name with date and PID.
         operators: the source of operators: "observer", "autograd" (autograd profiler), "both" or "off".
-        cpu_time: "outermost" (or True): also record the CPU time of outermost operators, with what they call;
-            "off" for none. Only CPU time of the calling thread counts. A reading costs 0.4 us.
+        cpu_time: "outermost" (or True): also record the CPU time of outermost operators, with what they call,
+            on the calling thread. A reading costs 0.4 us.
         detail: "bench": also record what `perfprobe bench` needs to repeat calls: CPU time and page faults of
             all operators, how long ago operands were last touched, and values in later calls.
         buffer_bytes: memory for events that are not yet written to the disk, at least 4 MiB.
@@ -135,11 +136,12 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         native: also sample the instruction address of all threads, if the kernel permits it.
         counters: also count cycles, misses, page faults and others, as far as the kernel permits it.
         gpu: the source of kernels and copies: "auto" (CUPTI if there is a driver), "cupti" or "off". CUPTI
-            still slows launches of this process after the block, so times taken then are too long.
+            also slows launches after the block.
         gpu_links: how a kernel is linked to its operator: by "time", or "exact" (costs more an operator).
+        gpu_graphs: of CUDA graphs, record the kernels: "nodes"; launches: "launch"; by size: "auto".
         ranges: also record the ranges that the program and its libraries set through NVTX and ITT.
         emit: "nvtx" or "itt": set every operator, step and phase as a range for another tool.
-        keep_argv: record the program's arguments unchanged; otherwise *** replaces what looks like a secret.
+        keep_argv: record the program's arguments without replacing by *** what looks like a secret.
         benchmark: record only when steps begin and end, and how long they wait for data.
         warmup: how many steps at the beginning a benchmark leaves out.
         every_step_line: with a benchmark, print a line on standard error after every so many steps.

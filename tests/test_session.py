@@ -35,7 +35,14 @@ def test_a_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     recording = storage.read(path)
     assert recording.complete
     options = {"operators": "observer", "cpu_time": "outermost", "buffer_bytes": 8 << 20, "memory": False}
-    gpu = {"gpu": "auto", "gpu_links": "time", "ranges": True, "emit": None, "keep_argv": False}
+    gpu = {
+        "gpu": "auto",
+        "gpu_links": "time",
+        "gpu_graphs": "auto",
+        "ranges": True,
+        "emit": None,
+        "keep_argv": False,
+    }
     windows = {"steps": None, "repeat": 1, "duration": None, "exit_after": False, "wait": False}
     gpu |= {"native": False, "counters": False}
     long = {"baseline": 0, "keep": "all", "rotate": 0}

@@ -11,6 +11,7 @@
 
 #include "bindings/gpu_dicts.h"
 #include "bindings/recorder_door.h"
+#include "gpu/bounded_call.h"
 #include "gpu/cupti_faults.h"
 #include "gpu/gpu_recording.h"
 
@@ -57,6 +58,7 @@ py::dict describe(const GpuFigures& figures) {
   named["context"] = figures.had_context;
   named["broken"] = figures.is_broken;
   named["unresumed"] = figures.unresumed;
+  named["unfinished"] = figures.is_unfinished;
   return named;
 }
 
@@ -68,6 +70,12 @@ py::dict faults_of(uint32_t version) {
       remedies[py::str(fault.name)] = fault.remedy;
   }
   return remedies;
+}
+
+// Whether the work that this process launched has ended within the limit.
+bool await_gpus(int64_t limit_ns) {
+  auto& driver = *new CudaDriver;  // never deleted: a thread that waits for ever may be left in it
+  return driver.open(nullptr) || ends_within([&driver] { driver.await_work(); }, limit_ns);
 }
 
 py::list known_faults() {
@@ -85,14 +93,21 @@ py::list known_faults() {
   return all;
 }
 
+// The values of `--gpu-graphs`.
+GraphDetail detail_of(const std::string& graphs) {
+  if (graphs == "nodes")
+    return GraphDetail::nodes;
+  return graphs == "launch" ? GraphDetail::launches : GraphDetail::by_size;
+}
+
 // The Python object. The recording itself is never destroyed.
 class PyGpuSession {
  public:
   PyGpuSession(const py::capsule& recorder, int cuda_major, std::vector<std::string> site_packages,
-               bool with_ids)
+               bool with_ids, const std::string& graphs)
       : process_(::getpid()) {
-    recording_ =
-        new GpuRecording(recorder_in(recorder), {cuda_major, std::move(site_packages)}, with_ids);
+    recording_ = new GpuRecording(recorder_in(recorder), {cuda_major, std::move(site_packages)},
+                                  with_ids, detail_of(graphs));
   }
 
   py::object start() {
@@ -135,6 +150,7 @@ class PyGpuSession {
     named["driver"] = number(recording_->driver().version());
     named["devices"] = devices;
     named["lacks"] = recording_->session().missing();
+    named["clock_refusal"] = recording_->session().clock_refusal();
     return named;
   }
 
@@ -154,9 +170,12 @@ class PyGpuSession {
 void bind_gpu(py::module_& module) {
   module.def("is_gpu_driver_assumed", &is_driver_assumed);
   module.def("cupti_faults", &known_faults);
+  module.def("await_gpus", &await_gpus, py::arg("limit_ns"),
+             py::call_guard<py::gil_scoped_release>());
   py::class_<PyGpuSession>(module, "GpuSession")
-      .def(py::init<py::capsule, int, std::vector<std::string>, bool>(), py::arg("recorder"),
-           py::arg("cuda_major"), py::arg("site_packages"), py::arg("with_ids"))
+      .def(py::init<py::capsule, int, std::vector<std::string>, bool, std::string>(),
+           py::arg("recorder"), py::arg("cuda_major"), py::arg("site_packages"),
+           py::arg("with_ids"), py::arg("graphs"))
       .def("start", &PyGpuSession::start)
       .def("external_ids", &PyGpuSession::external_ids)
       .def("stop", &PyGpuSession::stop)

@@ -16,6 +16,7 @@ namespace {
 using GetNumber = int (*)(int*);
 
 constexpr int kRounds = 8;
+constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
 constexpr int kCallsOfRound = 32;
 
 GetNumber find_runtime_version() {
@@ -90,19 +91,51 @@ GpuDevice CudaDriver::describe(int ordinal) const {
   return device;
 }
 
-bool CudaDriver::has_context() const {
+// Returns whether the device has a primary context, which torch uses. handle: its CUdevice.
+bool CudaDriver::is_used(int ordinal, int& handle) const {
   const auto get_device = find<int (*)(int*, int)>("cuDeviceGet");
   const auto get_state = find<int (*)(int, unsigned*, int*)>("cuDevicePrimaryCtxGetState");
-  if (get_device == nullptr || get_state == nullptr)
+  unsigned flags = 0;
+  int active = 0;
+  return get_device != nullptr && get_state != nullptr && get_device(&handle, ordinal) == 0 &&
+         get_state(handle, &flags, &active) == 0 && active != 0;
+}
+
+bool CudaDriver::has_context() const {
+  if (find<void*>("cuDeviceGet") == nullptr || find<void*>("cuDevicePrimaryCtxGetState") == nullptr)
     return true;
   for (int i = 0; i < static_cast<int>(devices_.size()); ++i) {
-    int handle = 0;
-    unsigned flags = 0;
-    int active = 0;
-    if (get_device(&handle, i) == 0 && get_state(handle, &flags, &active) == 0 && active != 0)
+    if (int handle = 0; is_used(i, handle))
       return true;
   }
   return false;
+}
+
+void CudaDriver::await_work() const {
+  // Otherwise waiting would break a graph capture of another thread.
+  const auto exchange_mode = find<GetNumber>("cuThreadExchangeStreamCaptureMode");
+  if (int mode = kRelaxedCapture; exchange_mode != nullptr)
+    static_cast<void>(exchange_mode(&mode));
+  for (int i = 0; i < static_cast<int>(devices_.size()); ++i) {
+    if (int handle = 0; is_used(i, handle))
+      await_work_of(handle);
+  }
+}
+
+void CudaDriver::await_work_of(int handle) const {
+  using Context = void*;
+  const auto retain = find<int (*)(Context*, int)>("cuDevicePrimaryCtxRetain");
+  const auto release = find<int (*)(int)>("cuDevicePrimaryCtxRelease_v2");
+  const auto set_current = find<int (*)(Context)>("cuCtxSetCurrent");
+  const auto synchronize = find<int (*)()>("cuCtxSynchronize");
+  Context context = nullptr;
+  if (retain == nullptr || release == nullptr || set_current == nullptr || synchronize == nullptr ||
+      retain(&context, handle) != 0)
+    return;
+  if (set_current(context) == 0)
+    static_cast<void>(synchronize());
+  static_cast<void>(set_current(nullptr));
+  static_cast<void>(release(handle));
 }
 
 void CudaDriver::make_traced_call() const {

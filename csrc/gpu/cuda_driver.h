@@ -36,6 +36,9 @@ class CudaDriver {
   [[nodiscard]] const std::vector<GpuDevice>& devices() const { return devices_; }
   // Whether this process uses any device; true if the driver cannot tell.
   [[nodiscard]] bool has_context() const;
+  // Waits until all work on the devices that this process uses has ended; for ever if it never
+  // ends. Does nothing if the driver cannot tell which these are.
+  void await_work() const;
   // Makes one runtime call, if the runtime is loaded, and one driver call. Neither has an effect.
   void make_traced_call() const;
   // Returns how long one such call takes, the best of a few rounds; -1 if there is none.
@@ -45,6 +48,8 @@ class CudaDriver {
   template <class Function>
   Function find(const char* name) const;
   [[nodiscard]] GpuDevice describe(int ordinal) const;
+  [[nodiscard]] bool is_used(int ordinal, int& handle) const;
+  void await_work_of(int handle) const;
 
   void* library_ = nullptr;
   int version_ = -1;

@@ -13,7 +13,9 @@ struct Meaning {
 };
 
 // CUptiResult in cupti_result.h.
-constexpr std::array<Meaning, 11> kMeanings{{
+constexpr std::array<Meaning, 13> kMeanings{{
+    {14, "a tool in this process uses CUPTI's newer interface, which excludes this one",
+     "run without that tool, or leave the GPU to it with --gpu off"},
     {15, "the NVIDIA driver is older than this CUPTI, or did not start",
      "install a driver that is as new as the CUDA of this torch"},
     {33, "this virtual GPU does not allow tracing", "allow tracing in the vGPU's settings"},
@@ -23,15 +25,22 @@ constexpr std::array<Meaning, 11> kMeanings{{
     {38, "this GPU or driver does not support this way of tracing",
      "use a newer driver, or a torch built for its CUDA"},
     {kOtherClient, "another tool uses CUPTI already",
-     "run without that tool, or leave the GPU to it with --gpu off"},
+     "run without that tool, record before it starts, or leave the GPU to it with --gpu off"},
     {40, "this virtual GPU allows tracing only for administrators",
      "allow tracing in the vGPU's settings"},
     {41, "confidential computing does not allow tracing", "trace on a GPU without it"},
+    {42, "NVIDIA does not allow tracing on its mining processors (CMP)", "use another GPU"},
     {43, "a part of a GPU (MIG) does not allow tracing here", "use a whole GPU"},
     {45, "the Windows Subsystem for Linux does not allow tracing here",
      "allow developers the performance counters in NVIDIA's control panel"},
     {999, "CUPTI cannot work with this driver", "see what `nvidia-smi` says"},
 }};
+
+// Kineto gives no name, and CUPTI then says "CUPTI for <not provided>".
+std::string in_words(std::string_view client) {
+  const bool is_nameless = client.find("<not provided>") != std::string_view::npos;
+  return is_nameless ? "one that gives no name, such as torch.profiler" : std::string(client);
+}
 
 }  // namespace
 
@@ -71,7 +80,7 @@ CuptiFault explain(uint32_t code, std::string_view call, std::string_view other_
       continue;
     std::string reason = meaning.reason;
     if (code == kOtherClient && !other_client.empty())
-      reason += ": " + std::string(other_client);
+      reason += ": " + in_words(other_client);
     return {reason + number, meaning.remedy};
   }
   return {"CUPTI refuses" + number, ""};

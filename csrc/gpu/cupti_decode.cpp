@@ -89,6 +89,21 @@ KernelRow decode_kernel(const CuptiRecord& record, int32_t name, int32_t launch)
           .graph_node = number_or_none(record, field::graph_node)};
 }
 
+KernelRow decode_graph(const CuptiRecord& record, int32_t name) {
+  namespace field = cupti::graph_trace;
+  const auto [start_ns, end_ns] = times(record, field::start, field::end);
+  return {.start_ns = start_ns,
+          .end_ns = end_ns,
+          .device = number(record, field::device),
+          .context = number(record, field::context),
+          .stream = number(record, field::stream),
+          .name = name,
+          .launch = -1,
+          .correlation = number_or_none(record, field::correlation),
+          .graph = number_or_none(record, field::graph),
+          .graph_node = -1};
+}
+
 CopyRow decode_copy(const CuptiRecord& record) {
   namespace field = cupti::memcpy;
   CopyRow row = decode_move(record);

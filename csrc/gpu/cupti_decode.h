@@ -9,6 +9,8 @@ namespace perfprobe {
 
 LaunchRow decode_launch(const CuptiRecord& record);
 KernelRow decode_kernel(const CuptiRecord& record, int32_t name, int32_t launch);
+// A whole graph, as a kernel without a node.
+KernelRow decode_graph(const CuptiRecord& record, int32_t name);
 CopyRow decode_copy(const CuptiRecord& record);
 CopyRow decode_peer_copy(const CuptiRecord& record);
 CopyRow decode_fill(const CuptiRecord& record);

@@ -53,6 +53,18 @@ inline constexpr KnownFault kWaitFault{"device_waits",
                                        "the losses say that such waits are missing",
                                        "use CUDA 13.0 Update 1 or newer"};
 
+// NVIDIA's notes of 13.0 Update 1: cuptiActivityDisable(CONCURRENT_KERNEL) may wait for ever, and
+// cuptiActivityFlushAll may crash.
+inline constexpr KnownFault kFetchFault{
+    "fetching",
+    130000,
+    130001,
+    "fetching records while the program runs may crash, and "
+    "ceasing to record kernels may wait for ever",
+    "records are fetched at the end, or as CUPTI delivers them; "
+    "kernels are recorded between windows of steps too",
+    "use CUDA 13.0 Update 1 or newer"};
+
 // Reported in pytorch/kineto#1534.
 inline constexpr KnownFault kRefusalFault{"refusals",
                                           0,
@@ -61,6 +73,7 @@ inline constexpr KnownFault kRefusalFault{"refusals",
                                           "twice as many buffers are allowed",
                                           "use a torch built for CUDA 12.9 or newer"};
 
-inline constexpr std::array kKnownFaults{kClockFault, kGraphFault, kWaitFault, kRefusalFault};
+inline constexpr std::array kKnownFaults{kClockFault, kGraphFault, kWaitFault, kFetchFault,
+                                         kRefusalFault};
 
 }  // namespace perfprobe

@@ -21,9 +21,11 @@ inline constexpr uint32_t kOverhead = 17;
 inline constexpr uint32_t kMemcpy2 = 22;  // between two devices
 inline constexpr uint32_t kSynchronization = 38;
 inline constexpr uint32_t kExternalCorrelation = 39;
+inline constexpr uint32_t kGraphTrace = 51;  // a whole graph
 inline constexpr uint32_t kKinds[] = {
     kMemcpy,           kMemset,   kKernel,  kDriver,          kRuntime,
-    kConcurrentKernel, kOverhead, kMemcpy2, kSynchronization, kExternalCorrelation};
+    kConcurrentKernel, kOverhead, kMemcpy2, kSynchronization, kExternalCorrelation,
+    kGraphTrace};
 
 inline constexpr uint32_t kSuccess = 0;           // CUptiResult
 inline constexpr uint32_t kMaxLimitReached = 12;  // the end of a buffer
@@ -123,6 +125,16 @@ inline constexpr Field<uint32_t> overhead_kind{4};
 inline constexpr Field<uint64_t> start{24};
 inline constexpr Field<uint64_t> end{32};
 }  // namespace overhead
+
+namespace graph_trace {
+inline constexpr Field<uint32_t> correlation{4};
+inline constexpr Field<uint64_t> start{8};
+inline constexpr Field<uint64_t> end{16};
+inline constexpr Field<uint32_t> device{24};
+inline constexpr Field<uint32_t> graph{28};
+inline constexpr Field<uint32_t> context{32};
+inline constexpr Field<uint32_t> stream{36};
+}  // namespace graph_trace
 
 namespace external {
 inline constexpr Field<uint32_t> external_kind{4};

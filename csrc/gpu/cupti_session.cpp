@@ -79,6 +79,7 @@ struct GivenClock {
 };
 GivenClock given_clock;
 int sessions = 0;
+bool is_left = false;  // a session was left as it was: see `leave`
 
 // CUPTI may call this until the process ends. It uses nothing but its own code, which stays loaded
 // (csrc/CMakeLists.txt: nodelete).
@@ -151,6 +152,8 @@ std::optional<CuptiFault> CuptiSession::open(bool with_ids) {
     missing_.emplace_back("calls of the CUDA driver, as Triton makes them: this CUPTI is too old");
   if (kWaitFault.is_in(version_))
     missing_.emplace_back("waits for the whole GPU (cudaDeviceSynchronize): a fault of this CUPTI");
+  if (!may_fetch())
+    missing_.emplace_back("work of GPUs, if the program is killed: a fault of this CUPTI");
   number_ = ++sessions;
   return std::nullopt;
 }
@@ -161,6 +164,10 @@ std::optional<CuptiFault> CuptiSession::subscribe() {
   const Code code = api_.subscribe(&subscriber_, on_callback, nullptr);
   if (code == 0)
     return std::nullopt;
+  if (is_left)
+    return CuptiFault{
+        "an earlier recording of this process left CUPTI behind work that did not end",
+        "record in a new process"};
   return explain(code, "cuptiSubscribe", code == kOtherClient ? other_client() : "");
 }
 
@@ -183,28 +190,28 @@ std::optional<CuptiFault> CuptiSession::prepare() {
       api_.set_thread_id_type != nullptr && api_.set_thread_id_type(kSystemThreadIds) == 0;
   if (!has_threads)
     missing_.emplace_back("the threads of calls (cuptiSetThreadIdType)");
-  if (std::optional<CuptiFault> fault = give_clock(); fault)
-    return fault;
+  give_clock();
   promise_zeroed_buffers(1);  // CUPTI need not clear them inside a launch
   const Code code = api_.register_callbacks(on_request, on_complete);
   return code == 0 ? std::nullopt : std::optional(explain(code, "cuptiActivityRegisterCallbacks"));
 }
 
 // Always sets the clock, because that of an earlier client may still be set. Not a second time,
-// though, if that spoils times and ours is still set.
-std::optional<CuptiFault> CuptiSession::give_clock() {
+// though, if that spoils times and ours is still set. If it is refused, times in CUPTI's own clock
+// are converted, as all that are not in ours.
+void CuptiSession::give_clock() {
   const bool is_there = given_clock.to == api_.register_timestamp;
   if (is_there && (!given_clock.is_told || has_our_clock()))
-    return std::nullopt;
+    return;
   if (const Code code = api_.register_timestamp(our_clock); code != 0)
-    return explain(code, "cuptiActivityRegisterTimestampCallback");
-  given_clock = {api_.register_timestamp, has_our_clock()};
-  return std::nullopt;
+    clock_refusal_ = explain(code, "cuptiActivityRegisterTimestampCallback").reason;
+  else
+    given_clock = {api_.register_timestamp, has_our_clock()};
 }
 
 // It is not known whether versions before the known ones have the fault.
 void CuptiSession::take_clock_back() {
-  if (version_ < kClockFault.fixed)
+  if (version_ < kClockFault.fixed || !clock_refusal_.empty())
     return;
   static_cast<void>(api_.register_timestamp(default_clock));
   given_clock = {};
@@ -266,8 +273,10 @@ void CuptiSession::enable_driver_calls(uint8_t enabled) {
 
 // Not flushed: records of work that still runs come with a later flush.
 void CuptiSession::pause() {
-  for (const uint32_t kind : enabled_)
-    static_cast<void>(api_.disable(kind));
+  for (const uint32_t kind : enabled_) {
+    if (kind != cupti::kConcurrentKernel || may_fetch())
+      static_cast<void>(api_.disable(kind));
+  }
   enable_driver_calls(0);
   is_paused_ = true;
 }
@@ -279,6 +288,24 @@ bool CuptiSession::resume() {
   choose_calls();
   is_paused_ = false;
   return is_all;
+}
+
+void CuptiSession::pause_calls() {
+  for (const uint32_t kind : {cupti::kRuntime, cupti::kSynchronization})
+    static_cast<void>(api_.disable(kind));
+  enable_driver_calls(0);
+}
+
+void CuptiSession::resume_calls() {
+  static_cast<void>(api_.enable(cupti::kRuntime));
+  choose_calls();
+}
+
+void CuptiSession::record_whole_graphs() {
+  if (const Code code = api_.enable(cupti::kGraphTrace); code == 0)
+    enabled_.push_back(cupti::kGraphTrace);
+  else
+    missing_.push_back("CUDA graphs as a whole: " + explain(code, "cuptiActivityEnable").reason);
 }
 
 void CuptiSession::flush() {
@@ -317,6 +344,11 @@ bool CuptiSession::has_canary(uint8_t* buffer, size_t valid_bytes) const {
       return true;
   }
   return false;
+}
+
+void CuptiSession::leave() {
+  flush();
+  is_left = true;
 }
 
 void CuptiSession::close() {

@@ -10,6 +10,7 @@
 
 #include "core/clock.h"
 #include "core/watching.h"
+#include "gpu/bounded_call.h"
 #include "gpu/cupti_records.h"
 
 namespace perfprobe {
@@ -19,6 +20,7 @@ constexpr int64_t kFlushNs = 250'000'000;
 constexpr int64_t kCanaryNs = 2'000'000'000;
 constexpr int64_t kLastBuffersNs = 200'000'000;
 constexpr int64_t kLookNs = 5'000'000;
+constexpr int64_t kWorkNs = 2'000'000'000;
 
 std::atomic<GpuRecording*> following{nullptr};
 
@@ -66,6 +68,8 @@ std::optional<CuptiFault> GpuRecording::start() {
   }
   recorder_.join_forks(thread_);
   has_begun_ = true;
+  if (graphs_ == GraphDetail::launches)
+    session_.record_whole_graphs();
   follow_windows();
   return std::nullopt;
 }
@@ -112,7 +116,8 @@ std::optional<CuptiFault> GpuRecording::keep_buffers() {
   std::string origin = is_driver_assumed() ? "synthetic" : "recorded";
   for (const GpuDevice& device : driver_.devices())
     origin += ", " + device.name;
-  origin += ", driver " + std::to_string(driver_.version()) + ", " + library_.path;
+  const std::string name = library_.path.substr(library_.path.rfind('/') + 1);
+  origin += ", driver " + std::to_string(driver_.version()) + ", " + name;
   try {
     fixture_.emplace(path, origin, session_.version(), api_.next_record, api_.callback_name);
   } catch (const std::system_error& error) {
@@ -139,17 +144,32 @@ void GpuRecording::stop() {
     return;
   leave_windows();
   figures_.had_context = driver_.has_context();
+  figures_.is_unfinished = !await_work();
   session_.flush();
   drain();  // makes room for the last buffers
-  is_ending_ = true;
-  session_.flush_last([this] { driver_.make_traced_call(); });
-  await_records();
-  session_.close();
+  if (figures_.is_unfinished) {
+    session_.leave();
+    drain();
+  } else {
+    is_ending_ = true;
+    session_.flush_last([this] { driver_.make_traced_call(); });
+    await_records();
+    session_.close();
+  }
   figures_.dropped_records = session_.dropped_records();
   keep_clocks();
   if (fixture_)
     fixture_->close(static_cast<uint64_t>(figures_.dropped_records));
   figures_.stopped_ns = monotonic_ns();
+}
+
+// A kernel may never end: one of NCCL spins for ever if another rank has died.
+bool GpuRecording::await_work() {
+  session_.pause_calls();
+  const bool has_ended = ends_within([this] { driver_.await_work(); }, kWorkNs);
+  if (has_ended)
+    session_.resume_calls();
+  return has_ended;
 }
 
 // Records may arrive a moment after the call that requested them. If the program used no GPU, there
@@ -194,13 +214,31 @@ void GpuRecording::run() {
   while (!thread_.leaving()) {
     cupti_buffers().wait(due_ns);
     if (monotonic_ns() >= due_ns) {
-      session_.flush();
-      ++figures_.flushes;
+      fetch();
       due_ns = monotonic_ns() + kFlushNs;
     }
     drain();
+    choose_graphs();
     figures_.cpu_ns = before_ns + thread_cpu_ns();
   }
+}
+
+void GpuRecording::fetch() {
+  if (!session_.may_fetch())
+    return;
+  session_.flush();
+  ++figures_.flushes;
+}
+
+void GpuRecording::choose_graphs() {
+  const bool is_large = rows_->figures().most_nodes > kLargeGraph;
+  if (graphs_ != GraphDetail::by_size || has_chosen_graphs_ || !is_large)
+    return;
+  const std::lock_guard lock(windows_mutex_);
+  if (session_.is_paused())
+    return;
+  has_chosen_graphs_ = true;
+  session_.record_whole_graphs();
 }
 
 // An error here must not end the program. The recording ends, and `figures` says so. Buffers are

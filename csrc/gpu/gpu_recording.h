@@ -31,23 +31,31 @@ struct GpuFigures {
   int64_t started_ns = 0;
   int64_t stopped_ns = 0;
   bool is_canary_seen = false;
-  bool had_context = false;  // a GPU was in use at the end
-  bool is_broken = false;    // out of memory
-  int64_t unresumed = 0;     // windows of steps in which CUPTI did not record all again
+  bool had_context = false;    // a GPU was in use at the end
+  bool is_broken = false;      // out of memory
+  int64_t unresumed = 0;       // windows of steps in which CUPTI did not record all again
+  bool is_unfinished = false;  // work on a GPU had not ended 2 s after the program's end
 };
+
+// What is recorded of CUDA graphs: their kernels, or each launch as a whole. `by_size` begins with
+// kernels, and changes once a launch has more than kLargeGraph of them: each costs as much as a
+// kernel that is launched alone.
+enum class GraphDetail { nodes, launches, by_size };
+inline constexpr int64_t kLargeGraph = 2000;
 
 // Never destroyed: its thread may be waiting for a lock when Python ends.
 class GpuRecording {
  public:
-  GpuRecording(Recorder& recorder, LibraryHints hints, bool with_ids)
-      : recorder_(recorder), hints_(std::move(hints)), with_ids_(with_ids) {}
+  GpuRecording(Recorder& recorder, LibraryHints hints, bool with_ids,
+               GraphDetail graphs = GraphDetail::nodes)
+      : recorder_(recorder), hints_(std::move(hints)), with_ids_(with_ids), graphs_(graphs) {}
   GpuRecording(const GpuRecording&) = delete;
   GpuRecording& operator=(const GpuRecording&) = delete;
 
   // Starts recording, or returns why not. Initialises CUDA: see CudaDriver.
   std::optional<CuptiFault> start();
-  // Call it after the program has waited for its GPUs. Does nothing if `start` failed. Takes at
-  // most 2.2 s if no more records come.
+  // Waits until the GPUs have done what the program launched, at most 2 s. Does nothing if `start`
+  // failed. Takes at most 2.2 s more if no more records come.
   void stop();
 
   [[nodiscard]] const VendorLibrary& library() const { return library_; }
@@ -68,6 +76,9 @@ class GpuRecording {
   void see_window();
   void leave_windows();
   void run();
+  void fetch();
+  void choose_graphs();
+  bool await_work();
   void drain();
   void await_records();
   [[nodiscard]] BufferFigures own_buffers() const;
@@ -75,6 +86,8 @@ class GpuRecording {
   Recorder& recorder_;
   const LibraryHints hints_;
   const bool with_ids_;
+  const GraphDetail graphs_;
+  bool has_chosen_graphs_ = false;
   VendorLibrary library_;
   CudaDriver driver_;
   CuptiApi api_{};

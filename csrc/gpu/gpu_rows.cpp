@@ -1,5 +1,7 @@
 #include "gpu/gpu_rows.h"
 
+#include <algorithm>
+
 #include "core/intern_table.h"
 #include "gpu/api_names.h"
 #include "gpu/cupti_decode.h"
@@ -8,6 +10,8 @@
 
 namespace perfprobe {
 namespace {
+
+constexpr const char* kGraphName = "CUDA graph";
 
 Hash128 hash_of(const LaunchRow& launch) {
   const auto pair = [](int64_t high, int64_t low) {
@@ -43,6 +47,8 @@ class GpuRows::Decoder {
 
   void add(uint32_t kind, const CuptiRecord& record);
   void add_kernel(const CuptiRecord& record);
+  void add_graph(const CuptiRecord& record);
+  void see_node(const KernelRow& row);
   void add_copy(const CopyRow& row);
   void add_fill(const CopyRow& row);
   void add_api_call(const CuptiRecord& record, uint32_t domain);
@@ -85,6 +91,8 @@ class GpuRows::Decoder {
   InternTable launch_ids_;
   int32_t launch_rows_ = 0;
   GpuRowFigures figures_;
+  int64_t graph_launch_ = -1;  // the correlation of the last node
+  int64_t nodes_ = 0;          // seen of that launch
 
   RowTable<LaunchRow> launches_;
   RowTable<KernelRow> kernels_;
@@ -116,6 +124,8 @@ void GpuRows::Decoder::add(uint32_t kind, const CuptiRecord& record) {
     case cupti::kKernel:
     case cupti::kConcurrentKernel:
       return add_kernel(record);
+    case cupti::kGraphTrace:
+      return add_graph(record);
     case cupti::kMemcpy:
       return add_copy(decode_copy(record));
     case cupti::kMemcpy2:
@@ -140,9 +150,25 @@ void GpuRows::Decoder::add_kernel(const CuptiRecord& record) {
   const int32_t launch = find_launch(decode_launch(record));
   const KernelRow row = decode_kernel(record, name, launch);
   totals_.add_kernel(put_timed(kernels_, row));
+  see_node(row);
   figures_.unread_names += name == kNone ? 1 : 0;
   figures_.dropped += name == kernel_names_.other() ? 1 : 0;
   figures_.dropped += launch == kNone ? 1 : 0;
+}
+
+// The kernels of a launch come together.
+void GpuRows::Decoder::see_node(const KernelRow& row) {
+  if (row.graph < 0)
+    return;
+  nodes_ = row.correlation == graph_launch_ ? nodes_ + 1 : 1;
+  graph_launch_ = row.correlation;
+  figures_.most_nodes = std::max(figures_.most_nodes, nodes_);
+}
+
+void GpuRows::Decoder::add_graph(const CuptiRecord& record) {
+  const int32_t name = kernel_names_.find(kGraphName);
+  totals_.add_kernel(put_timed(kernels_, decode_graph(record, name)));
+  ++figures_.whole_graphs;
 }
 
 int32_t GpuRows::Decoder::find_launch(const LaunchRow& launch) {

@@ -111,13 +111,12 @@ class GpuCollector(Collector):
         self._watch.start()
 
     def stop(self) -> None:
-        """Waits for the GPUs, fetches the last records, and writes losses."""
+        """Waits a while for the GPUs, fetches the last records, and writes losses."""
         self._watch.stop()
         if self._profilers is not None:
             self._profilers.stop()
         self._unhook()
         if self._session is not None:
-            self._facts.guarded(self.name, lambda: wait_for_gpus(self._torch))
             figures = self._session.stop()
             self._facts.extend(self.name, **figures, counters=self.counters())
             self._say_what_is_missing(figures)
@@ -190,12 +189,13 @@ class GpuCollector(Collector):
         packages = os.path.dirname(os.path.dirname(os.path.abspath(self._torch.__file__)))
         recorder = self._facts.recorder.capsule()
         exact = self._options.gpu_links == "exact"
-        session = native.core().GpuSession(recorder, int(major), [packages], exact)
+        graphs = self._options.gpu_graphs
+        session = native.core().GpuSession(recorder, int(major), [packages], exact, graphs)
         refusal = session.start()
         facts = {name: value for name, value in session.facts().items() if value not in ("", 0, [])}
         self._facts.extend(self.name, **facts)
         if refusal is not None:
-            self._report_missing(*refusal, is_expected=not facts.get("devices"))
+            self._report_refusal(*refusal, is_expected=not facts.get("devices"))
             return
         self._session = session
         if exact:
@@ -232,6 +232,13 @@ class GpuCollector(Collector):
             names = [cuda.get_device_name(device) for device in range(cuda.device_count())]
             self._facts.extend(self.name, devices=[{"name": name} for name in names])
 
+    def _report_refusal(self, reason: str, remedy: str, *, is_expected: bool) -> None:
+        from perfprobe.collect.profiler_watch import MONITOR, monitor_runs  # only if there is a GPU
+
+        if monitor_runs():
+            reason, remedy = f"{reason}; {MONITOR} is running", f"do not start {MONITOR}, or use --gpu off"
+        self._report_missing(reason, remedy, is_expected=is_expected)
+
     def _report_missing(self, reason: str, remedy: str, *, is_expected: bool = False) -> None:
         """Says that nothing is recorded. is_expected: only say so if the GPU was asked for."""
         self._said = True
@@ -250,24 +257,26 @@ class GpuCollector(Collector):
         for name, reason in _CLOCK_LOSSES.items():
             if figures[name]:
                 self._facts.loss(self.name, reason, figures[name], remedy)
-        if figures["broken"]:
+        self._say_what_is_changed(figures)
+        if figures["unfinished"]:
+            reason = "work that still ran on the GPU 2 s after the program had ended"
+            self._facts.tell(f"not recorded: {reason}")
+            self._facts.loss(self.name, reason, 1, "end the program after torch.cuda.synchronize()")
+        elif figures["broken"]:
             self._facts.loss(self.name, "the recording of the GPU ended early: out of memory")
         elif figures["context"] and not figures["canary"]:
             reason = "incomplete: another client of CUPTI took over, or no records came for 2 s"
             self._facts.tell(f"the recording of the GPU is {reason}")
             self._facts.loss(self.name, reason, 1, "run without the other profiler")
 
-
-def wait_for_gpus(torch: Any) -> None:
-    """Waits until all that the program has launched has run."""
-    cuda = torch.cuda
-    if not cuda.is_initialized():
-        return
-    # Only devices that the program has used: this would make a context on others.
-    is_used = getattr(torch._C, "_cuda_hasPrimaryContext", None)
-    for device in range(cuda.device_count()):
-        if is_used is None or is_used(device):
-            cuda.synchronize(device)
+    def _say_what_is_changed(self, figures: dict[str, Any]) -> None:
+        if figures["whole_graphs"] and self._options.gpu_graphs == "auto":
+            reason = "kernels of large CUDA graphs: after the first, each launch is recorded as a whole"
+            self._facts.loss(self.name, reason, figures["whole_graphs"], "--gpu-graphs nodes records each")
+        refusal = self._facts.known(self.name).get("clock_refusal")
+        if refusal:
+            reason = f"all GPU times are converted from CUPTI's own clock: {refusal}"
+            self._facts.loss(self.name, reason, 1, "use another version of CUDA")
 
 
 def _moved(total: tuple[int, int, int]) -> dict[str, int]:

@@ -87,6 +87,13 @@ class Options(Chosen):
         values=("time", "exact"),
         called="way to link kernels",
     )
+    gpu_graphs: str = option(
+        "auto",
+        "record each kernel of a CUDA graph, or its launches as a whole, which costs less; auto (default) "
+        "changes to launches after one of more than 2,000 kernels",
+        values=("auto", "launch", "nodes"),
+        called="detail of CUDA graphs",
+    )
     ranges: bool = option(True, "record ranges set through NVTX and ITT (default: %(default)s)")
     emit: str | None = option(
         None,

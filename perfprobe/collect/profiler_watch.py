@@ -1,16 +1,24 @@
-"""Notices that the program starts torch's profiler for the GPU, which then gets no GPU records."""
+"""Notices that the program starts a profiler of torch for the GPU, which then gets no GPU records."""
 
 from __future__ import annotations
 
+import sys
+
+from perfprobe.collect.imports import ImportWatch
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
 
     from perfprobe.collect.base import Facts
 
+# Opt-in, and not part of torch's public interface: it uses CUPTI's newer functions, which exclude ours.
+MONITOR = "torch.profiler._cupti_monitor"
+
 
 class ProfilerWatch:
-    """Wraps the function with which `torch.profiler` prepares a session, without changing what it does."""
+    """Wraps the functions with which torch's profilers start, without changing what they do."""
 
     def __init__(self, facts: Facts, torch: Any) -> None:
         self._facts = facts
@@ -19,10 +27,12 @@ class ProfilerWatch:
         self._original = getattr(self._module, "_prepare_profiler", None)
         self._hook: Any = None
         self._until = _until(str(getattr(torch, "__version__", "")))
-        self._said = False
+        self._said: set[str] = set()
+        self._monitor_watch = ImportWatch(MONITOR, self._watch_monitor)
 
     def start(self) -> None:
-        """Starts watching; does nothing if this torch has no such function."""
+        """Starts watching, as far as this torch has these functions."""
+        self._monitor_watch.start()
         original = self._original
         if original is None:
             return
@@ -35,19 +45,40 @@ class ProfilerWatch:
 
     def stop(self) -> None:
         """Stops watching, unless someone else has wrapped the function since."""
+        self._monitor_watch.stop()
         if self._hook is not None and self._module._prepare_profiler is self._hook:
             self._module._prepare_profiler = self._original
 
-    def _notice(self, activities: Any) -> None:
-        if self._said or self._gpu not in activities:
+    def _watch_monitor(self, monitor: ModuleType) -> None:
+        original = getattr(monitor, "start_collection", None)
+        if original is None:
             return
-        self._said = True
-        reason = (
-            "the program's own torch.profiler gets no GPU records: it was started while perfprobe holds "
-            f"CUPTI, and gets {self._until}"
-        )
+
+        def start_collection(*given: Any, **named: Any) -> Any:
+            self._say(f"{MONITOR} gets no GPU records: it was started while perfprobe holds CUPTI")
+            return original(*given, **named)
+
+        monitor.start_collection = start_collection  # type: ignore[attr-defined]
+
+    def _notice(self, activities: Any) -> None:
+        if self._gpu in activities:
+            self._say(
+                "the program's own torch.profiler gets no GPU records: it was started while perfprobe holds "
+                f"CUPTI, and gets {self._until}"
+            )
+
+    def _say(self, reason: str) -> None:
+        if reason in self._said:
+            return
+        self._said.add(reason)
         self._facts.tell(f"{reason}; --gpu off leaves CUPTI to it")
         self._facts.loss("gpu", reason, 1, "--gpu off leaves CUPTI to it")
+
+
+def monitor_runs() -> bool:
+    """Returns whether torch's monitor holds CUPTI."""
+    get_monitor = getattr(sys.modules.get(MONITOR), "get_monitor", None)
+    return callable(get_monitor) and get_monitor() is not None
 
 
 def _until(version: str) -> str:

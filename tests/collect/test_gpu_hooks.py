@@ -16,7 +16,7 @@ from perfprobe import native
 from perfprobe.collect.base import Facts
 from perfprobe.collect.gpu import _CLOCK_LOSSES, _LOSSES, GpuCollector
 from perfprobe.collect.options import Options
-from perfprobe.collect.profiler_watch import ProfilerWatch
+from perfprobe.collect.profiler_watch import MONITOR, ProfilerWatch
 
 
 class Recorder:
@@ -44,8 +44,10 @@ class Session:
     figures: dict[str, Any]  # of its stop, if they are not 0
     faults: dict[str, str]
 
-    def __init__(self, recorder: object, major: int, packages: list[str], with_ids: bool) -> None:
-        self.major, self.packages, self.with_ids = major, packages, with_ids
+    def __init__(
+        self, recorder: object, major: int, packages: list[str], with_ids: bool, graphs: str
+    ) -> None:
+        self.major, self.packages, self.with_ids, self.graphs = major, packages, with_ids, graphs
         self.stopped = False
         Session.made.append(self)
 
@@ -68,7 +70,7 @@ class Session:
 
     def stop(self) -> dict[str, Any]:
         self.stopped = True
-        names = (*_LOSSES, *_CLOCK_LOSSES, "broken")
+        names = (*_LOSSES, *_CLOCK_LOSSES, "broken", "unfinished", "whole_graphs")
         return {**dict.fromkeys(names, 0), "canary": True, "context": True, **Session.figures}
 
 
@@ -79,16 +81,12 @@ class Torch:
         self, cuda: str | None = "13.0", hip: str | None = None, *, initialised: bool = False
     ) -> None:
         self.initialised, self.has_driver = initialised, True
-        self.synchronised: list[int] = []
         cuda_module = SimpleNamespace(
             is_initialized=lambda: self.initialised,
             device_count=lambda: 3,
             get_device_name=lambda device: f"GPU {device}",
-            synchronize=self.synchronised.append,
         )
-        self.internals: Any = SimpleNamespace(
-            _cuda_init=self.initialise, _cuda_hasPrimaryContext=lambda device: device != 1
-        )
+        self.internals: Any = SimpleNamespace(_cuda_init=self.initialise)
         activity = SimpleNamespace(CPU=1, CUDA=2)
         self.profiler: Any = SimpleNamespace(_prepare_profiler=lambda *given, **named: (given, named))
         self.module = ModuleType("torch")
@@ -142,7 +140,6 @@ def test_recording_starts_just_before_cuda(monkeypatch: pytest.MonkeyPatch) -> N
     assert torch.internals._cuda_init == original
     trial.collector.stop()
     assert session.stopped
-    assert torch.synchronised == [0, 2]
     assert (trial.recorder.losses, trial.said) == ([], [])
 
 
@@ -263,6 +260,52 @@ def test_errors_of_cupti_are_losses(
     assert (source, count) == ("gpu", 3)
     assert reason in said
     assert remedy in mended
+
+
+@pytest.mark.parametrize(
+    ("figures", "options", "reason"),
+    [
+        ({"whole_graphs": 3}, {}, "kernels of large CUDA graphs"),
+        ({"whole_graphs": 3}, {"gpu_graphs": "launch"}, None),  # as was asked for
+        ({"unfinished": True, "canary": False}, {}, "work that still ran on the GPU 2 s after"),
+    ],
+)
+def test_work_that_is_not_recorded_one_by_one_is_a_loss(
+    figures: dict[str, Any], options: dict[str, Any], reason: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = Trial(monkeypatch, Torch(initialised=True), **options)
+    Session.figures = figures
+    trial.collector.start()
+    trial.collector.stop()
+    said = [said for _, said, _, _ in trial.recorder.losses]
+    assert [reason in text for text in said if reason] == ([True] if reason else [])
+    assert len(said) == (reason is not None)
+
+
+def test_torchs_own_monitor_of_the_gpu_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = ModuleType(MONITOR)
+    vars(monitor)["get_monitor"] = object
+    monkeypatch.setitem(sys.modules, MONITOR, monitor)
+    trial = Trial(monkeypatch, Torch(initialised=True))
+    Session.refusal = ("a tool in this process uses CUPTI's newer interface", "run without that tool")
+    trial.collector.start()
+    (line,) = trial.said
+    assert f"{MONITOR} is running" in line
+    assert f"do not start {MONITOR}" in line
+
+
+def test_torchs_own_monitor_that_starts_later_is_a_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = ModuleType(MONITOR)
+    vars(monitor).update(
+        start_collection=lambda folder: folder, __spec__=SimpleNamespace(_initializing=False)
+    )
+    monkeypatch.setitem(sys.modules, MONITOR, monitor)
+    torch = Torch()
+    trial = Trial(monkeypatch, torch)
+    ProfilerWatch(trial.facts, torch.module).start()
+    assert monitor.start_collection("out") == "out"
+    assert MONITOR in trial.said[0]
+    assert len(trial.recorder.losses) == 1
 
 
 def test_unknown_clock_faults_ask_for_a_bug_report(

@@ -107,3 +107,52 @@ def test_graphs_of_a_second_block_have_no_line_instead_of_a_wrong_one(tmp_path: 
         assert list(gpu_losses(recording).values()) == (
             [] if number == 1 else [(6, "record once in a process, or use CUDA 13.1 Update 1 or newer")]
         )
+
+
+def alone(program: str, folder: Path, standin: Path, *words: str) -> tuple[int, Recording]:
+    """Exit status and recording of a program."""
+    (folder / "main.py").write_text(OPERATORS + textwrap.dedent(program))
+    given = [
+        sys.executable,
+        "-m",
+        "perfprobe",
+        "-q",
+        "--gpu",
+        "cupti",
+        "-o",
+        "run.perfprobe",
+        *words,
+        "main.py",
+    ]
+    environ = {**os.environ, **environment(standin)}
+    done = subprocess.run(given, cwd=folder, env=environ, timeout=LIMIT_S, check=False)
+    return done.returncode, storage.read(folder / "run.perfprobe")
+
+
+def test_a_kernel_that_never_ends_does_not_keep_the_program(tmp_path: Path, standin: Path) -> None:
+    """As NCCL's kernels if another rank has died. Plain Python does not wait for them."""
+    program = """
+        work(torch.ones(2), "k", 1000)
+        wait()
+        gpu.standin_launch(b"spin", 10**12, 7)
+        sys.exit(3)
+    """
+    status, recording = alone(program, tmp_path, standin)
+    assert status == 3
+    assert [recording[Strings][name] for name in recording[Kernels].name] == ["k"]
+    assert list(gpu_losses(recording)) == ["work that still ran on the GPU 2 s after the program had ended"]
+
+
+def test_each_launch_of_a_graph_can_be_one_row(tmp_path: Path, standin: Path) -> None:
+    program = """
+        for _ in range(3):
+            gpu.standin_launch_graph(b"node", 5, 1000, 7)
+        wait()
+    """
+    _, recording = alone(program, tmp_path, standin, "--gpu-graphs", "launch")
+    kernels = recording[Kernels]
+    assert [recording[Strings][name] for name in kernels.name] == ["CUDA graph"] * 3
+    assert (kernels.end_ns - kernels.start_ns).tolist() == [5000] * 3
+    assert kernels.graph.tolist() == [1] * 3
+    assert kernels.launch.tolist() == [-1] * 3
+    assert gpu_losses(recording) == {}

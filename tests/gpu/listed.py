@@ -78,7 +78,6 @@ CHECKS: tuple[Check, ...] = (
         ("wholes", "ceilings", 9, _TIMES),
         ("wholes", "report", 16, _TORCH),
         ("wholes", "doctor", 14, "a GPU to be found"),
-        ("strain", "launch_bound", 50, "what launching costs, with Kineto beside it"),
     ),
     *_group(
         "B",
@@ -91,6 +90,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     *_group(
         "C",
+        ("strain", "launch_bound", 50, "what launching costs, with Kineto beside it"),
         ("strain", "storm", 50, ""),
         ("strain", "crowd", 12, ""),
         ("strain", "whole_step", 70, "autograd's kernels, pinned memory and torch.compile"),

@@ -101,6 +101,7 @@ def record(
 ) -> Seen:
     """Runs the program under `python -m perfprobe --gpu cupti`. options: further options of perfprobe."""
     path, truth = room.folder / f"{name}.perfprobe", room.folder / f"{name}.json"
+    path.unlink(missing_ok=True)  # a check may record a program twice
     words = [sys.executable, "-u", "-m", "perfprobe", "--gpu", "cupti", "-o", path, *options]
     ended = process.run([*words, source(name), name, truth, *arguments], limit_s, room.folder, environment)
     print(ended.output, flush=True)

@@ -167,7 +167,8 @@ def test_every_listed_check_exists(each: Check) -> None:
 @pytest.mark.parametrize("group", listed.GROUPS)
 def test_a_group_ends_in_less_than_ten_minutes(group: str) -> None:
     usual_s = sum(each.usual_s for each in CHECKS if each.group == group)
-    assert listed.BUILD_S + usual_s + check.RESERVE_S <= listed.GROUP_S < 600
+    margin_s = 60 if group == "A" else 0  # the first group meets a cold disk
+    assert listed.BUILD_S + usual_s + check.RESERVE_S + margin_s <= listed.GROUP_S < 600
     assert all(each.limit_s >= 1.5 * each.usual_s for each in CHECKS)
 
 

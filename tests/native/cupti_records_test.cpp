@@ -142,6 +142,13 @@ SAME(CUpti_ActivityAPI, correlationId, api::correlation);
 SAME(CUpti_ActivityAPI, returnValue, api::result);
 
 SAME(CUpti_ActivityExternalCorrelation, kind, kind);
+SAME(CUpti_ActivityGraphTrace2, correlationId, graph_trace::correlation);
+SAME(CUpti_ActivityGraphTrace2, start, graph_trace::start);
+SAME(CUpti_ActivityGraphTrace2, end, graph_trace::end);
+SAME(CUpti_ActivityGraphTrace2, deviceId, graph_trace::device);
+SAME(CUpti_ActivityGraphTrace2, graphId, graph_trace::graph);
+SAME(CUpti_ActivityGraphTrace2, contextId, graph_trace::context);
+SAME(CUpti_ActivityGraphTrace2, streamId, graph_trace::stream);
 SAME(CUpti_ActivityExternalCorrelation, externalKind, external::external_kind);
 SAME(CUpti_ActivityExternalCorrelation, externalId, external::id);
 SAME(CUpti_ActivityExternalCorrelation, correlationId, external::correlation);

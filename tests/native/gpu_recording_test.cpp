@@ -198,6 +198,9 @@ void refusals_have_a_reason_in_words() {
   refused("STANDIN_FAIL", "cuptiActivityEnable10=35",
           "administrators (cuptiActivityEnable 10: 35)");
   refused("STANDIN_FAIL", "cuptiActivityEnable5=43", "(MIG)");
+  refused("STANDIN_FAIL", "cuptiActivityEnable10=14", "newer interface");
+  refused("STANDIN_FAIL", "cuptiActivityEnable10=42", "mining processors");
+  refused("STANDIN_CLIENT", "CUPTI for <not provided>", "such as torch.profiler (");
   refused("STANDIN_FAIL", "cuptiActivityRegisterCallbacks=1", "RegisterCallbacks: 1");
   refused("STANDIN_FAIL", "cuptiGetVersion=999", "cannot work with this driver");
   refused("STANDIN_FAIL", "cuInit=100", "cuInit: 100");
@@ -214,6 +217,42 @@ void a_kind_that_is_refused_is_left_out() {
   CHECK_EQUAL(result.refusal, "");
   CHECK_EQUAL(result.totals.kernels.calls, 3);
   CHECK_EQUAL(result.totals.copies[1].calls, 0);
+}
+
+void our_own_wait_at_the_end_is_no_wait_of_the_program() {
+  const Result result = record([](Recorder&) { launch("kernel", 50'000'000, 1); });
+  CHECK_EQUAL(result.totals.kernels.calls, 1);
+  CHECK_EQUAL(result.totals.kernels.ns, 50'000'000);
+  CHECK_EQUAL(result.totals.waits[4].calls, 0);
+  CHECK(!result.figures.is_unfinished);
+  // The kernel, its launch, and the canary with its call.
+  CHECK_EQUAL(result.figures.rows.records, 4);
+}
+
+perfprobe::GpuFigures record_graphs(perfprobe::GraphDetail graphs, uint32_t nodes) {
+  Recorder& recorder = make_recorder();
+  auto& recording = *new perfprobe::GpuRecording(recorder, {}, false, graphs);
+  CHECK(!recording.start());
+  for (int i = 0; i < 3; ++i) {
+    launch_graph("node", nodes, kKernelNs, 7);
+    synchronize(7);
+    if (i == 0 && nodes > perfprobe::kLargeGraph)
+      ::usleep(600'000);  // longer than the time between two fetches
+  }
+  recording.stop();
+  CHECK_EQUAL(recording.totals().kernels.ns, 3 * int64_t{nodes} * int64_t{kKernelNs});
+  check_left_clean();
+  return recording.figures();
+}
+
+void graphs_are_recorded_by_node_or_as_a_whole() {
+  using perfprobe::GraphDetail;
+  CHECK_EQUAL(record_graphs(GraphDetail::nodes, 2500).rows.whole_graphs, 0);
+  CHECK_EQUAL(record_graphs(GraphDetail::launches, 4).rows.whole_graphs, 3);
+  CHECK_EQUAL(record_graphs(GraphDetail::by_size, 4).rows.whole_graphs, 0);
+  const perfprobe::GpuFigures large = record_graphs(GraphDetail::by_size, 2500);
+  CHECK_EQUAL(large.rows.whole_graphs, 2);  // the first one showed how large they are
+  CHECK_EQUAL(large.rows.most_nodes, 2500);
 }
 
 void a_file_that_is_not_cupti_is_refused() {
@@ -251,6 +290,8 @@ int main() {
   nothing_is_recorded_outside_of_windows();
   refusals_have_a_reason_in_words();
   a_kind_that_is_refused_is_left_out();
+  our_own_wait_at_the_end_is_no_wait_of_the_program();
+  graphs_are_recorded_by_node_or_as_a_whole();
   a_file_that_is_not_cupti_is_refused();
   the_library_in_the_process_takes_precedence();
   return perfprobe::test::report();

@@ -12,7 +12,6 @@ from functools import partial
 from time import monotonic_ns, thread_time_ns, time_ns
 
 from perfprobe import native
-from perfprobe.collect.gpu import wait_for_gpus
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 EDGE_NS = 2_000  # an operator that ends so close to its session's end was cut off: stopping takes longer
 _LOG_LEVEL = "KINETO_LOG_LEVEL"
 _QUIET = "99"
+_WAIT_NS = 2_000_000_000
 
 
 def refusal(*, gpu_client: bool) -> EnvironmentLack | None:
@@ -165,7 +165,7 @@ class Kineto:
         """Ends the session; returns its raw results."""
         last_unix_ns = time_ns() if self.reads_gpu else None
         if self.reads_gpu and not _is_capturing(self._torch):  # waiting would break the capture
-            wait_for_gpus(self._torch)  # what still runs when a session ends is lost
+            self._await_gpus()
         start, stop = self._start, clocks()
         hook, first_hook = sys.getprofile(), self._begun[1]
         self._begun.clear()
@@ -178,6 +178,11 @@ class Kineto:
         if self._stacks and not with_stacks:
             _give_back(hook)
         return Raw(results, start, stop, with_stacks=with_stacks, last_unix_ns=last_unix_ns)
+
+    def _await_gpus(self) -> None:
+        """What still runs when a session ends is lost. A kernel may never end."""
+        if self._torch.cuda.is_initialized():
+            native.core().await_gpus(_WAIT_NS)
 
     def _config(self) -> Any:
         profiler = self._profiler

@@ -101,6 +101,11 @@ REASONS: dict[str, str] = {
     "the recording of the GPU ended early": "Kernels and copies after that moment are missing.",
     "kernels and copies of CUDA graphs without operator and line": "They are counted and "
     "timed, but it is not known what launched them.",
+    "kernels of large CUDA graphs": "Recording each kernel of a graph costs as much as a kernel launched "
+    "alone. A launch is one row, from its first kernel's start to its last one's end.",
+    "all GPU times are converted": "Times are accurate to a few microseconds.",
+    "work that still ran on the GPU 2 s after": "A kernel may never end, for example if another rank has "
+    "died. perfprobe does not wait for it, as plain Python does not.",
     "the program's own torch.profiler gets no GPU records": "Only one tool at a time can use CUPTI. This "
     "recording includes the GPU.",
     "native samples": "Some native code was not sampled, so sums of *native* may be too small.",

@@ -36,6 +36,7 @@ struct CallName {
 
 constexpr CallName kNames[] = {
     {1, 2, "cuDriverGetVersion"},
+    {1, 17, "cuCtxSynchronize"},
     {1, 307, "cuLaunchKernel"},
     {2, 17, "cudaGetDevice_v3020"},
     {2, 41, "cudaMemcpyAsync_v3020"},
@@ -116,8 +117,10 @@ EXPORT uint32_t cuptiActivityRegisterTimestampCallback(uint64_t (*clock)()) {
   if (clock == nullptr)
     return kInvalidParameter;
   const std::lock_guard lock(state().mutex);
-  state().set_clock(clock);
-  return refusal("cuptiActivityRegisterTimestampCallback");
+  const uint32_t code = refusal("cuptiActivityRegisterTimestampCallback");
+  if (code == 0)
+    state().set_clock(clock);
+  return code;
 }
 
 EXPORT uint32_t cuptiActivityRegisterCallbacks(standin::OnRequest request,

@@ -24,6 +24,7 @@ using standin::state;
 constexpr uint32_t kDriverDomain = 1;
 constexpr uint32_t kRuntimeDomain = 2;
 constexpr uint32_t kStreamWait = 3;
+constexpr uint32_t kContextWait = 4;
 
 uint32_t thread_number() {
   return state().are_threads_known ? static_cast<uint32_t>(::syscall(SYS_gettid))
@@ -90,6 +91,11 @@ EXPORT void standin_launch_graph(const char* name, uint32_t count, uint64_t dura
     const bool is_wrong = standin::spoils_graph_ids() && state().sessions > 1;
     if (const uint32_t before = std::exchange(state().graph_correlation, correlation); is_wrong)
       correlation = before;
+    if (state().kinds.contains(standin::kGraph)) {
+      state().add(standin::graph_record(state().span(stream, count * duration_ns),
+                                        {stream, correlation}, 1));
+      return uint64_t{0};
+    }
     for (uint64_t node = 1; node <= count; ++node) {
       const standin::Times times = state().span(stream, duration_ns);
       state().add(
@@ -193,6 +199,36 @@ EXPORT int cuDeviceGetName(char* name, int bytes, int /*device*/) {
 EXPORT int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
   *value = attribute == 75 ? 9 : 0;  // compute capability 9.0
   return attribute == 75 || attribute == 76 ? 0 : 1;
+}
+
+EXPORT int cuDevicePrimaryCtxGetState(int /*device*/, unsigned* flags, int* active) {
+  *flags = 0;
+  *active = 1;
+  return 0;
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void** context, int /*device*/) {
+  *context = &state();
+  return 0;
+}
+
+EXPORT int cuDevicePrimaryCtxRelease_v2(int /*device*/) {
+  return 0;
+}
+
+EXPORT int cuCtxSetCurrent(void* /*context*/) {
+  return 0;
+}
+
+// A call as others: whoever makes it must see that it is not recorded as the program's.
+EXPORT int cuCtxSynchronize() {
+  call(kDriverDomain, 17, [](uint32_t correlation) {
+    const uint64_t start_ns = state().now();
+    const uint64_t end_ns = std::max(start_ns, state().last_end());
+    state().add(standin::wait_record(kContextWait, {start_ns, end_ns}, {0, correlation}));
+    return end_ns;
+  });
+  return 0;
 }
 
 EXPORT int cuDriverGetVersion(int* version) {

@@ -8,9 +8,10 @@
 namespace standin {
 namespace {
 
-const std::array<Layout, 5> kLayouts{{
+const std::array<Layout, 6> kLayouts{{
     {"12.4", 22, 208, 88, 40},
     {"12.9", 27, 208, 96, 56},
+    {"13.0 GA", 130000, 216, 96, 56},
     {"13.0", 130001, 216, 96, 56},
     {"13.1", 130101, 224, 96, 56},
     {"13.2", 130200, 224, 96, 56},
@@ -42,7 +43,9 @@ class Maker {
 };
 
 size_t times_offset(uint32_t kind) {
-  return kind == kRuntime || kind == kDriver || kind == kSynchronization ? 8 : 16;
+  const bool is_early =
+      kind == kRuntime || kind == kDriver || kind == kSynchronization || kind == kGraph;
+  return is_early ? 8 : 16;
 }
 
 }  // namespace
@@ -78,6 +81,8 @@ uint32_t stride(uint32_t kind) {
       return layout().synchronization;
     case kExternalId:
       return 24;
+    case kGraph:
+      return 56;
     default:
       return 0;
   }
@@ -100,6 +105,17 @@ Record kernel_record(const char* name, Times times, Place place, GraphPlace grap
       .put(104, name)
       .put(144, graph.node)
       .put(156, graph.graph)
+      .done();
+}
+
+Record graph_record(Times times, Place place, uint32_t graph) {
+  return Maker(kGraph, times.end_ns)
+      .put(4, place.correlation)
+      .put_times(8, times)
+      .put(24, kDevice)
+      .put(28, graph)
+      .put(32, kContext)
+      .put(36, place.stream)
       .done();
 }
 

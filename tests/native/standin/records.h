@@ -16,6 +16,7 @@ constexpr uint32_t kOverhead = 17;
 constexpr uint32_t kPeerMemcpy = 22;
 constexpr uint32_t kSynchronization = 38;
 constexpr uint32_t kExternalId = 39;
+constexpr uint32_t kGraph = 51;
 
 struct Layout {
   std::string name;
@@ -51,6 +52,7 @@ struct GraphPlace {
 };
 
 Record kernel_record(const char* name, Times times, Place place, GraphPlace graph);
+Record graph_record(Times times, Place place, uint32_t graph);
 Record copy_record(uint32_t copy_kind, uint32_t source, uint32_t destination, bool is_async,
                    uint64_t bytes, Times times, Place place);
 Record fill_record(uint64_t bytes, Times times, Place place);

@@ -2,8 +2,9 @@
 // makes records of what `standin_*` is asked to pretend. All of it is synthetic.
 //
 // What it shall do wrong is told by the environment:
-//   STANDIN_LAYOUT=12.4     the version it plays (12.4, 12.9, 13.0, 13.1, 13.2), by its records and
-//                           by what is wrong in it: see `spoils_clock` and others in state.h
+//   STANDIN_LAYOUT=12.4     the version it plays (12.4, 12.9, 13.0 GA, 13.0, 13.1, 13.2), by its
+//                           records and by what is wrong in it: see `spoils_clock` and others in
+//                           state.h
 //   STANDIN_FAIL=f=c,...    the function f returns the code c; `cuptiActivityEnable10` is of a kind
 //   STANDIN_CLIENT=name     another client has subscribed: 39, and this name
 //   STANDIN_BUFFER=n        uses no more than n bytes of a buffer

@@ -129,6 +129,13 @@ uint64_t State::stream_end(uint32_t stream) const {
   return found == stream_ends_.end() ? 0 : found->second;
 }
 
+uint64_t State::last_end() const {
+  uint64_t last_ns = 0;
+  for (const auto& [stream, end_ns] : stream_ends_)
+    last_ns = std::max(last_ns, end_ns);
+  return last_ns;
+}
+
 void State::flush(bool is_forced) {
   const uint64_t now_ns = now();
   const bool is_late = setting("STANDIN_LATE", 0) > 0 || setting("STANDIN_KEEP", 0) > 0;

@@ -59,6 +59,7 @@ class State {
   // A time span on the device, after all work of this stream.
   Times span(uint32_t stream, uint64_t duration_ns);
   [[nodiscard]] uint64_t stream_end(uint32_t stream) const;
+  [[nodiscard]] uint64_t last_end() const;  // of all streams
   // Earlier times become meaningless with another clock.
   void set_clock(uint64_t (*other)());
   // As in CUPTI, a kernel's name keeps its address.
