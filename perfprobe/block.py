@@ -125,18 +125,16 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     Args:
         path: the recording to write, which must not exist. None: a name with date and PID.
         operators: the source of operators: "observer", "autograd" (autograd profiler), "both" or "off".
-        cpu_time: "outermost" (or True): also record the CPU time of outermost operators, with what they call,
-            on the calling thread. A reading costs 0.4 us.
+        cpu_time: "outermost" (or True): also record the CPU time of outermost operators, with what they call;
+            "off" for none. Only CPU time of the calling thread counts. A reading costs 0.4 us.
         detail: "bench": also record what `perfprobe bench` needs to repeat calls: CPU time and page faults of
             all operators, how long ago operands were last touched, and values in later calls.
         buffer_bytes: memory for events that are not yet written to the disk, at least 4 MiB.
         memory: also record the memory of tensors: what is allocated, freed and held, by operator and line.
-        python: the source of Python functions: "both" (the sampler for times, cProfile for counts),
-            "cprofile", "sample" or "off".
+        python: the source of Python functions: "sample" (times), "cprofile" (counts), "both" or "off".
         native: also sample the instruction address of all threads, if the kernel permits it.
         counters: also count cycles, misses, page faults and others, as far as the kernel permits it.
-        gpu: the source of kernels and copies: "auto" (CUPTI if there is a driver), "cupti" or "off". CUPTI
-            also slows launches after the block.
+        gpu: the source of kernels and copies: "auto" or "cupti", which slows launches ever after; or "off".
         gpu_links: how a kernel is linked to its operator: by "time", or "exact" (costs more an operator).
         gpu_graphs: of CUDA graphs, record the kernels: "nodes"; launches: "launch"; by size: "auto".
         ranges: also record the ranges that the program and its libraries set through NVTX and ITT.
