@@ -1,6 +1,7 @@
 // Binds the GPU recording.
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -38,6 +39,12 @@ py::dict describe(const GpuDevice& device) {
   return named;
 }
 
+py::object describe(const std::optional<CuptiFault>& fault) {
+  if (!fault)
+    return py::none();
+  return py::make_tuple(fault->reason, fault->remedy);
+}
+
 py::dict describe(const GpuFigures& figures) {
   py::dict named;
   describe(figures.rows, named);
@@ -57,6 +64,11 @@ py::dict describe(const GpuFigures& figures) {
   named["context"] = figures.had_context;
   named["broken"] = figures.is_broken;
   named["unresumed"] = figures.unresumed;
+  named["states"] = figures.states.readings;
+  named["refused_states"] = figures.states.refused;
+  named["slow_states"] = figures.states.slow;
+  named["longest_states_ns"] = figures.states.longest_ns;
+  named["state_lack"] = describe(figures.states.lack);
   return named;
 }
 
@@ -101,9 +113,7 @@ class PyGpuSession {
       const py::gil_scoped_release release;
       fault = recording_->start();
     }
-    if (!fault)
-      return py::none();
-    return py::make_tuple(fault->reason, fault->remedy);
+    return describe(fault);
   }
 
   // Receives the ids of operators. The recording behind it is never destroyed.

@@ -91,18 +91,34 @@ GpuDevice CudaDriver::describe(int ordinal) const {
 }
 
 bool CudaDriver::has_context() const {
+  for (int i = 0; i < static_cast<int>(devices_.size()); ++i) {
+    if (has_context(i))
+      return true;
+  }
+  return false;
+}
+
+bool CudaDriver::has_context(int ordinal) const {
   const auto get_device = find<int (*)(int*, int)>("cuDeviceGet");
   const auto get_state = find<int (*)(int, unsigned*, int*)>("cuDevicePrimaryCtxGetState");
   if (get_device == nullptr || get_state == nullptr)
     return true;
-  for (int i = 0; i < static_cast<int>(devices_.size()); ++i) {
-    int handle = 0;
-    unsigned flags = 0;
-    int active = 0;
-    if (get_device(&handle, i) == 0 && get_state(handle, &flags, &active) == 0 && active != 0)
-      return true;
-  }
-  return false;
+  int handle = 0;
+  unsigned flags = 0;
+  int active = 0;
+  return get_device(&handle, ordinal) == 0 && get_state(handle, &flags, &active) == 0 &&
+         active != 0;
+}
+
+std::string CudaDriver::bus_id(int ordinal) const {
+  const auto get_device = find<int (*)(int*, int)>("cuDeviceGet");
+  const auto get_bus_id = find<int (*)(char*, int, int)>("cuDeviceGetPCIBusId");
+  int handle = 0;
+  std::array<char, 64> id{};
+  if (get_device == nullptr || get_bus_id == nullptr || get_device(&handle, ordinal) != 0 ||
+      get_bus_id(id.data(), static_cast<int>(id.size()) - 1, handle) != 0)
+    return "";
+  return id.data();
 }
 
 void CudaDriver::make_traced_call() const {

@@ -36,6 +36,10 @@ class CudaDriver {
   [[nodiscard]] const std::vector<GpuDevice>& devices() const { return devices_; }
   // Whether this process uses any device; true if the driver cannot tell.
   [[nodiscard]] bool has_context() const;
+  // Likewise of one device, by its number.
+  [[nodiscard]] bool has_context(int ordinal) const;
+  // Its address on the PCI bus: 0000:3b:00.0; "" if not known.
+  [[nodiscard]] std::string bus_id(int ordinal) const;
   // Makes one runtime call, if the runtime is loaded, and one driver call. Neither has an effect.
   void make_traced_call() const;
   // Returns how long one such call takes, the best of a few rounds; -1 if there is none.

@@ -174,6 +174,7 @@ GpuFigures GpuRecording::figures() const {
   GpuFigures figures = figures_;
   if (rows_ != nullptr)
     figures.rows = rows_->figures();
+  figures.states = states_.figures();
   figures.buffers = own_buffers();
   return figures;
 }
@@ -192,13 +193,15 @@ void GpuRecording::run() {
   const int64_t before_ns = figures_.cpu_ns;
   int64_t due_ns = monotonic_ns() + kFlushNs;
   while (!thread_.leaving()) {
-    cupti_buffers().wait(due_ns);
+    cupti_buffers().wait(std::min(due_ns, states_.due_ns()));
     if (monotonic_ns() >= due_ns) {
       session_.flush();
       ++figures_.flushes;
       due_ns = monotonic_ns() + kFlushNs;
     }
     drain();
+    if (const int64_t now_ns = monotonic_ns(); now_ns >= states_.due_ns())
+      states_.read(now_ns);
     figures_.cpu_ns = before_ns + thread_cpu_ns();
   }
 }

@@ -16,6 +16,7 @@
 #include "gpu/cupti_fixture.h"
 #include "gpu/cupti_session.h"
 #include "gpu/gpu_rows.h"
+#include "gpu/gpu_states.h"
 #include "gpu/gpu_totals.h"
 #include "gpu/vendor_library.h"
 
@@ -23,6 +24,7 @@ namespace perfprobe {
 
 struct GpuFigures {
   GpuRowFigures rows;
+  GpuStateFigures states;
   BufferFigures buffers;        // of this recording, except the largest number in use
   int64_t dropped_records = 0;  // by CUPTI, out of memory
   int64_t flushes = 0;
@@ -40,7 +42,10 @@ struct GpuFigures {
 class GpuRecording {
  public:
   GpuRecording(Recorder& recorder, LibraryHints hints, bool with_ids)
-      : recorder_(recorder), hints_(std::move(hints)), with_ids_(with_ids) {}
+      : recorder_(recorder),
+        hints_(std::move(hints)),
+        with_ids_(with_ids),
+        states_(recorder, driver_) {}
   GpuRecording(const GpuRecording&) = delete;
   GpuRecording& operator=(const GpuRecording&) = delete;
 
@@ -82,6 +87,7 @@ class GpuRecording {
   CuptiSession session_{api_};
   GpuTotals totals_;
   std::unique_ptr<GpuRows> rows_;
+  GpuStates states_;
   std::optional<CuptiFixtureWriter> fixture_;
   GpuFigures figures_;
   BufferFigures buffers_before_;

@@ -36,6 +36,7 @@ COPIES = (
     "host_to_host",
     "peer_to_peer",
 )
+_STATES = "clocks, power and temperature of GPUs"
 # Figures of the session that are losses if they are not 0: reason and remedy.
 _LOSSES = {
     "dropped_records": ("GPU records dropped: CUPTI was out of memory", ""),
@@ -55,6 +56,8 @@ _LOSSES = {
         "windows of steps in which CUPTI refused kinds of records that it had allowed before",
         "report this with the version of CUPTI",
     ),
+    "refused_states": (f"{_STATES}: readings that NVML refused", ""),
+    "slow_states": (f"{_STATES}: readings of over 50 ms, each followed by a pause of 10 s", ""),
 }
 # Likewise for clocks. The remedy is that of the known fault of this version of CUPTI.
 _CLOCK_LOSSES = {
@@ -121,6 +124,9 @@ class GpuCollector(Collector):
             figures = self._session.stop()
             self._facts.extend(self.name, **figures, counters=self.counters())
             self._say_what_is_missing(figures)
+            if figures["state_lack"] is not None:
+                reason, remedy = figures["state_lack"]
+                self._facts.loss(self.name, f"{_STATES} were not read: {reason}", 1, remedy)
         elif self._is_profilers:
             self._facts.guarded(self.name, self._name_devices)
         elif not self._said:

@@ -130,6 +130,8 @@ REASONS: dict[str, str] = {
     "lines of Triton's kernels": "Only the file is right; the line is always 1.",
     "lines within functions": "A trace has only the first line of each function, or the line at which "
     "recording began, which is shown for all its lines.",
+    "clocks, power and temperature of GPUs": "It is not known, or not for all of the time, whether a GPU was "
+    "throttled. Its work is recorded.",
     "GPU memory": "The memory of GPUs is missing from the report. The loss says why.",
     "memory of the CPU and of other GPUs": "The trace has it, but reports show the GPU with most memory.",
     "threads beyond the first": "The trace has more threads than are read: their operators are missing.",
