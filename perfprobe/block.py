@@ -79,10 +79,10 @@ class Profile:
                 given.
             view: print only this section: "summary", "benchmark", "operators", "efficiency", "steps",
                 "phases", "slow-steps", "start-up", "memory", "gpu-memory", "lines", "modules", "gpus",
-                "gpu-use", "idle", "overlap", "kernels", "copies", "waits", "cuda-calls", "launches",
-                "sequences", "critical-path", "functions", "between", "ranges", "ranks", "workers",
-                "threads", "native", "counters", "sources", "environment", "losses" or "children"; or a
-                table in the form of another profiler: "paddle.perf", "paddle.overview", "paddle.model",
+                "gpu-use", "gpu-state", "idle", "overlap", "kernels", "copies", "waits", "cuda-calls",
+                "launches", "sequences", "critical-path", "functions", "between", "ranges", "ranks",
+                "workers", "threads", "native", "counters", "sources", "environment", "losses" or "children";
+                or a table in the form of another profiler: "paddle.perf", "paddle.overview", "paddle.model",
                 "paddle.operator", "paddle.userdefined", "paddle.device", "paddle.memory", "tb.overview",
                 "tb.operator", "tb.module" or "tb.memory".
             brief: 40 lines of Markdown.
@@ -112,7 +112,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     counters: bool = False,
     gpu: str = "auto",
     gpu_links: str = "time",
-    gpu_graphs: str = "auto",
+    gpu_graphs: str = "nodes",
     ranges: bool = True,
     emit: str | None = None,
     keep_argv: bool = False,
@@ -136,7 +136,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
         counters: also count cycles, misses, page faults and others, as far as the kernel permits it.
         gpu: the source of kernels and copies: "auto" or "cupti", which slows launches ever after; or "off".
         gpu_links: how a kernel is linked to its operator: by "time", or "exact" (costs more an operator).
-        gpu_graphs: of CUDA graphs, record the kernels: "nodes"; launches: "launch"; by size: "auto".
+        gpu_graphs: what to record of CUDA graphs: their "nodes", or each "launch" as a whole.
         ranges: also record the ranges that the program and its libraries set through NVTX and ITT.
         emit: "nvtx" or "itt": set every operator, step and phase as a range for another tool.
         keep_argv: record the program's arguments without replacing by *** what looks like a secret.

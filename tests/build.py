@@ -24,6 +24,7 @@ from perfprobe.tables.gpu import (
     KinetoLaunches,
     Launches,
 )
+from perfprobe.tables.gpu_states import GpuStates
 from perfprobe.tables.memory import MemoryEvent, MemoryRows
 from perfprobe.tables.native_code import NativeFunctions, NativeSamples
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
@@ -44,6 +45,7 @@ GPU_TABLES: dict[str, type[Table]] = {
     "gpu_overheads": GpuOverheads,
     "external_ids": ExternalIds,
     "ranges": Ranges,
+    "gpu_states": GpuStates,
 }
 
 _NO_TIMES = dict.fromkeys(ThreadTimes.dtypes, -1)
@@ -282,6 +284,12 @@ class Program:
         """A wait for stream 7."""
         given = {"kind": kind, "context": 1, "stream": 7, "correlation": correlation}
         return self.row("gpu_waits", start_ns, end_ns, *{**given, **fields}.values(), anew=True)
+
+    def gpu_state(self, time_ns: int, device: int = 0, **fields: int) -> None:
+        """A reading of a GPU at work: 1500 MHz, 300 W, 60 degrees, not throttled. -1: not read."""
+        given = {"sm_clock_mhz": 1500, "memory_clock_mhz": 2600, "power_mw": 300_000, "temperature_c": 60}
+        given |= {"throttle": 0, "utilization_percent": 80, "used_bytes": 1 << 30, **fields}
+        self.row("gpu_states", time_ns, device, *given.values(), anew=True)
 
     def named_range(self, name: str, start_ns: int, end_ns: int, domain: str = "", **fields: int) -> int:
         """A nested NVTX range of thread 0."""

@@ -38,7 +38,7 @@ def test_a_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     gpu = {
         "gpu": "auto",
         "gpu_links": "time",
-        "gpu_graphs": "auto",
+        "gpu_graphs": "nodes",
         "ranges": True,
         "emit": None,
         "keep_argv": False,

@@ -1,6 +1,7 @@
 // Binds the GPU recording.
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <utility>
@@ -39,6 +40,12 @@ py::dict describe(const GpuDevice& device) {
   return named;
 }
 
+py::object describe(const std::optional<CuptiFault>& fault) {
+  if (!fault)
+    return py::none();
+  return py::make_tuple(fault->reason, fault->remedy);
+}
+
 py::dict describe(const GpuFigures& figures) {
   py::dict named;
   describe(figures.rows, named);
@@ -51,7 +58,6 @@ py::dict describe(const GpuFigures& figures) {
   named["most_buffers"] = figures.buffers.most_used;
   named["flushes"] = figures.flushes;
   named["cpu_ns"] = figures.cpu_ns;
-  named["call_cost_ns"] = number(figures.call_cost_ns);
   named["started_ns"] = figures.started_ns;
   named["stopped_ns"] = figures.stopped_ns;
   named["canary"] = figures.is_canary_seen;
@@ -59,6 +65,11 @@ py::dict describe(const GpuFigures& figures) {
   named["broken"] = figures.is_broken;
   named["unresumed"] = figures.unresumed;
   named["unfinished"] = figures.is_unfinished;
+  named["states"] = figures.states.readings;
+  named["refused_states"] = figures.states.refused;
+  named["slow_states"] = figures.states.slow;
+  named["longest_states_ns"] = figures.states.longest_ns;
+  named["state_lack"] = describe(figures.states.lack);
   return named;
 }
 
@@ -95,9 +106,7 @@ py::list known_faults() {
 
 // The values of `--gpu-graphs`.
 GraphDetail detail_of(const std::string& graphs) {
-  if (graphs == "nodes")
-    return GraphDetail::nodes;
-  return graphs == "launch" ? GraphDetail::launches : GraphDetail::by_size;
+  return graphs == "launch" ? GraphDetail::launches : GraphDetail::nodes;
 }
 
 // The Python object. The recording itself is never destroyed.
@@ -116,9 +125,7 @@ class PyGpuSession {
       const py::gil_scoped_release release;
       fault = recording_->start();
     }
-    if (!fault)
-      return py::none();
-    return py::make_tuple(fault->reason, fault->remedy);
+    return describe(fault);
   }
 
   // Receives the ids of operators. The recording behind it is never destroyed.

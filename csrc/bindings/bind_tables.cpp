@@ -62,9 +62,9 @@ py::dict native_tables() {
       listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
              OperatorRecord, MemoryRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow,
              SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
-             ExternalIdRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow, LiveStep,
-             OperatorWindow, NativeFunctionRow, NativeSampleRow, CounterRow, MemoryTrafficRow,
-             StepSum, OperatorSum, SampleSum, DeviceMemory>();
+             ExternalIdRow, GpuStateRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow,
+             LiveStep, OperatorWindow, NativeFunctionRow, NativeSampleRow, CounterRow,
+             MemoryTrafficRow, StepSum, OperatorSum, SampleSum, DeviceMemory>();
   add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
   add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;

@@ -17,7 +17,7 @@ inline void describe(const GpuRowFigures& figures, pybind11::dict& named) {
   named["malformed"] = figures.malformed;
   named["beyond_limits"] = figures.dropped;
   named["unread_names"] = figures.unread_names;
-  named["whole_graphs"] = figures.whole_graphs;
+  named["most_nodes"] = figures.most_nodes;
 }
 
 // Each total as (calls, bytes, ns).

@@ -1,13 +1,10 @@
 #include "gpu/cuda_driver.h"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <dlfcn.h>
-#include <limits>
 #include <utility>
 
-#include "core/clock.h"
 #include "gpu/vendor_library.h"
 
 namespace perfprobe {
@@ -15,9 +12,7 @@ namespace {
 
 using GetNumber = int (*)(int*);
 
-constexpr int kRounds = 8;
 constexpr int kRelaxedCapture = 2;  // CU_STREAM_CAPTURE_MODE_RELAXED
-constexpr int kCallsOfRound = 32;
 
 GetNumber find_runtime_version() {
   void* runtime = find_mapped("libcudart.so");
@@ -102,13 +97,29 @@ bool CudaDriver::is_used(int ordinal, int& handle) const {
 }
 
 bool CudaDriver::has_context() const {
-  if (find<void*>("cuDeviceGet") == nullptr || find<void*>("cuDevicePrimaryCtxGetState") == nullptr)
-    return true;
   for (int i = 0; i < static_cast<int>(devices_.size()); ++i) {
-    if (int handle = 0; is_used(i, handle))
+    if (has_context(i))
       return true;
   }
   return false;
+}
+
+bool CudaDriver::has_context(int ordinal) const {
+  if (find<void*>("cuDeviceGet") == nullptr || find<void*>("cuDevicePrimaryCtxGetState") == nullptr)
+    return true;
+  int handle = 0;
+  return is_used(ordinal, handle);
+}
+
+std::string CudaDriver::bus_id(int ordinal) const {
+  const auto get_device = find<int (*)(int*, int)>("cuDeviceGet");
+  const auto get_bus_id = find<int (*)(char*, int, int)>("cuDeviceGetPCIBusId");
+  int handle = 0;
+  std::array<char, 64> id{};
+  if (get_device == nullptr || get_bus_id == nullptr || get_device(&handle, ordinal) != 0 ||
+      get_bus_id(id.data(), static_cast<int>(id.size()) - 1, handle) != 0)
+    return "";
+  return id.data();
 }
 
 void CudaDriver::await_work() const {
@@ -144,22 +155,6 @@ void CudaDriver::make_traced_call() const {
     if (call != nullptr)
       call(&version);
   }
-}
-
-int64_t CudaDriver::traced_call_ns() const {
-  const GetNumber of_runtime = find_runtime_version();
-  const GetNumber call = of_runtime != nullptr ? of_runtime : find<GetNumber>("cuDriverGetVersion");
-  if (call == nullptr)
-    return -1;
-  int64_t least_ns = std::numeric_limits<int64_t>::max();
-  for (int round = 0; round < kRounds; ++round) {
-    int version = 0;
-    const int64_t start_ns = monotonic_ns();
-    for (int i = 0; i < kCallsOfRound; ++i)
-      call(&version);
-    least_ns = std::min(least_ns, monotonic_ns() - start_ns);
-  }
-  return least_ns / kCallsOfRound;
 }
 
 }  // namespace perfprobe

@@ -39,10 +39,12 @@ class CudaDriver {
   // Waits until all work on the devices that this process uses has ended; for ever if it never
   // ends. Does nothing if the driver cannot tell which these are.
   void await_work() const;
+  // Likewise of one device, by its number.
+  [[nodiscard]] bool has_context(int ordinal) const;
+  // Its address on the PCI bus: 0000:3b:00.0; "" if not known.
+  [[nodiscard]] std::string bus_id(int ordinal) const;
   // Makes one runtime call, if the runtime is loaded, and one driver call. Neither has an effect.
   void make_traced_call() const;
-  // Returns how long one such call takes, the best of a few rounds; -1 if there is none.
-  [[nodiscard]] int64_t traced_call_ns() const;
 
  private:
   template <class Function>

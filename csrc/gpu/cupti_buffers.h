@@ -27,7 +27,7 @@ class CuptiBuffers {
  public:
   static constexpr size_t kBytes = size_t{4} << 20;  // what CUPTI recommends: 1 to 10 MB
   static constexpr size_t kSpare = 4;                // free buffers kept ready
-  static constexpr size_t kMost = 128;
+  static constexpr size_t kMost = 512;
 
   struct Full {
     uint8_t* memory = nullptr;

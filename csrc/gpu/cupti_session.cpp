@@ -23,7 +23,7 @@ constexpr uint32_t kCanaryKind = 4;  // CUSTOM1: operators have CUSTOM2
 constexpr uint64_t kCanary = 0x7065726670726f62;
 constexpr size_t kOtherNameBytes = 256;
 
-constexpr size_t kMostBuffers = 64;  // each thread that calls CUDA has one
+constexpr size_t kMostBuffers = 256;  // each thread that calls CUDA has one
 // More than the calls of any version. Unknown numbers return errors.
 constexpr uint32_t kCalls = 1200;
 

@@ -45,14 +45,11 @@ std::optional<CuptiFault> GpuRecording::start() {
   if (const std::string missing = load_cupti(library_.handle, api_); !missing.empty())
     return CuptiFault{library_.path + " has no " + missing, "name another in PERFPROBE_CUPTI"};
   external_ids_ = {cupti::kExternalKind, api_.push_external_id, api_.pop_external_id};
-  const int64_t plain_ns = driver_.traced_call_ns();
   rows_ = std::make_unique<GpuRows>(recorder_, api_.next_record, api_.callback_name, totals_);
   figures_.started_ns = monotonic_ns();
   rows_->begin_session(figures_.started_ns);
   if (auto fault = session_.open(with_ids_); fault)
     return fault;
-  if (plain_ns >= 0)
-    figures_.call_cost_ns = std::max(driver_.traced_call_ns() - plain_ns, int64_t{0});
   session_.flush();
   discard_buffers();
   buffers_before_ = cupti_buffers().figures();
@@ -194,6 +191,7 @@ GpuFigures GpuRecording::figures() const {
   GpuFigures figures = figures_;
   if (rows_ != nullptr)
     figures.rows = rows_->figures();
+  figures.states = states_.figures();
   figures.buffers = own_buffers();
   return figures;
 }
@@ -212,13 +210,14 @@ void GpuRecording::run() {
   const int64_t before_ns = figures_.cpu_ns;
   int64_t due_ns = monotonic_ns() + kFlushNs;
   while (!thread_.leaving()) {
-    cupti_buffers().wait(due_ns);
+    cupti_buffers().wait(std::min(due_ns, states_.due_ns()));
     if (monotonic_ns() >= due_ns) {
       fetch();
       due_ns = monotonic_ns() + kFlushNs;
     }
     drain();
-    choose_graphs();
+    if (const int64_t now_ns = monotonic_ns(); now_ns >= states_.due_ns())
+      states_.read(now_ns);
     figures_.cpu_ns = before_ns + thread_cpu_ns();
   }
 }
@@ -228,17 +227,6 @@ void GpuRecording::fetch() {
     return;
   session_.flush();
   ++figures_.flushes;
-}
-
-void GpuRecording::choose_graphs() {
-  const bool is_large = rows_->figures().most_nodes > kLargeGraph;
-  if (graphs_ != GraphDetail::by_size || has_chosen_graphs_ || !is_large)
-    return;
-  const std::lock_guard lock(windows_mutex_);
-  if (session_.is_paused())
-    return;
-  has_chosen_graphs_ = true;
-  session_.record_whole_graphs();
 }
 
 // An error here must not end the program. The recording ends, and `figures` says so. Buffers are

@@ -16,6 +16,7 @@
 #include "gpu/cupti_fixture.h"
 #include "gpu/cupti_session.h"
 #include "gpu/gpu_rows.h"
+#include "gpu/gpu_states.h"
 #include "gpu/gpu_totals.h"
 #include "gpu/vendor_library.h"
 
@@ -23,11 +24,11 @@ namespace perfprobe {
 
 struct GpuFigures {
   GpuRowFigures rows;
+  GpuStateFigures states;
   BufferFigures buffers;        // of this recording, except the largest number in use
   int64_t dropped_records = 0;  // by CUPTI, out of memory
   int64_t flushes = 0;
-  int64_t cpu_ns = 0;         // of the decoding thread
-  int64_t call_cost_ns = -1;  // added to a CUDA call by recording it; a kernel's record costs more
+  int64_t cpu_ns = 0;  // of the decoding thread
   int64_t started_ns = 0;
   int64_t stopped_ns = 0;
   bool is_canary_seen = false;
@@ -37,18 +38,21 @@ struct GpuFigures {
   bool is_unfinished = false;  // work on a GPU had not ended 2 s after the program's end
 };
 
-// What is recorded of CUDA graphs: their kernels, or each launch as a whole. `by_size` begins with
-// kernels, and changes once a launch has more than kLargeGraph of them: each costs as much as a
-// kernel that is launched alone.
-enum class GraphDetail { nodes, launches, by_size };
-inline constexpr int64_t kLargeGraph = 2000;
+// What is recorded of CUDA graphs: their kernels, each of which costs as much as one that is
+// launched alone, or each launch as a whole. It cannot be changed while the program runs: CUPTI
+// 13.0.1 then crashes at the next launch of a graph.
+enum class GraphDetail { nodes, launches };
 
 // Never destroyed: its thread may be waiting for a lock when Python ends.
 class GpuRecording {
  public:
   GpuRecording(Recorder& recorder, LibraryHints hints, bool with_ids,
                GraphDetail graphs = GraphDetail::nodes)
-      : recorder_(recorder), hints_(std::move(hints)), with_ids_(with_ids), graphs_(graphs) {}
+      : recorder_(recorder),
+        hints_(std::move(hints)),
+        with_ids_(with_ids),
+        graphs_(graphs),
+        states_(recorder, driver_) {}
   GpuRecording(const GpuRecording&) = delete;
   GpuRecording& operator=(const GpuRecording&) = delete;
 
@@ -77,7 +81,6 @@ class GpuRecording {
   void leave_windows();
   void run();
   void fetch();
-  void choose_graphs();
   bool await_work();
   void drain();
   void await_records();
@@ -87,7 +90,6 @@ class GpuRecording {
   const LibraryHints hints_;
   const bool with_ids_;
   const GraphDetail graphs_;
-  bool has_chosen_graphs_ = false;
   VendorLibrary library_;
   CudaDriver driver_;
   CuptiApi api_{};
@@ -95,6 +97,7 @@ class GpuRecording {
   CuptiSession session_{api_};
   GpuTotals totals_;
   std::unique_ptr<GpuRows> rows_;
+  GpuStates states_;
   std::optional<CuptiFixtureWriter> fixture_;
   GpuFigures figures_;
   BufferFigures buffers_before_;

@@ -117,4 +117,26 @@ struct ExternalIdRow {
   }
 };
 
+// throttle: bits of nvmlClocksEventReasons in nvml.h.
+struct GpuStateRow {
+  int64_t time_ns = -1, device = -1;
+  int64_t sm_clock_mhz = -1, memory_clock_mhz = -1, power_mw = -1, temperature_c = -1;
+  int64_t throttle = -1, utilization_percent = -1, used_bytes = -1;
+
+  bool operator==(const GpuStateRow&) const = default;
+
+  static constexpr std::string_view kTable = "gpu_states";
+  static constexpr auto columns() {
+    return std::array{column<&GpuStateRow::time_ns>("time_ns"),
+                      column<&GpuStateRow::device>("device"),
+                      column<&GpuStateRow::sm_clock_mhz>("sm_clock_mhz"),
+                      column<&GpuStateRow::memory_clock_mhz>("memory_clock_mhz"),
+                      column<&GpuStateRow::power_mw>("power_mw"),
+                      column<&GpuStateRow::temperature_c>("temperature_c"),
+                      column<&GpuStateRow::throttle>("throttle"),
+                      column<&GpuStateRow::utilization_percent>("utilization_percent"),
+                      column<&GpuStateRow::used_bytes>("used_bytes")};
+  }
+};
+
 }  // namespace perfprobe

@@ -168,7 +168,6 @@ void GpuRows::Decoder::see_node(const KernelRow& row) {
 void GpuRows::Decoder::add_graph(const CuptiRecord& record) {
   const int32_t name = kernel_names_.find(kGraphName);
   totals_.add_kernel(put_timed(kernels_, decode_graph(record, name)));
-  ++figures_.whole_graphs;
 }
 
 int32_t GpuRows::Decoder::find_launch(const LaunchRow& launch) {

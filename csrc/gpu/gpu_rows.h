@@ -26,7 +26,6 @@ struct GpuRowFigures {
   int64_t dropped = 0;        // rows with names, launches or threads beyond the limits
   int64_t unread_names = 0;   // kernels whose name could not be read
   int64_t most_nodes = 0;     // kernels of one launch of a graph, at most
-  int64_t whole_graphs = 0;   // launches of graphs that are one row each
 };
 
 class GpuRows {

@@ -14,6 +14,7 @@ from perfprobe.analyse.counts import CountWatch
 from perfprobe.analyse.critical.watch import CriticalWatch
 from perfprobe.analyse.device_memory import device_memory
 from perfprobe.analyse.gpu import gpu_findings
+from perfprobe.analyse.gpu_states import device_states
 from perfprobe.analyse.gpu_use import gpu_use
 from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, same_signatures
@@ -46,6 +47,7 @@ from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.gpu_use import GpuUse, StepMarks
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.kept import KeptPart
@@ -175,6 +177,7 @@ PASSES: dict[type, Pass] = {
     ),
     MemoryUse: Pass(lambda trace, asked, times: MemoryWatch(trace, times), needs=(StepTimes,), watches=True),
     DeviceMemory: Pass(lambda trace, asked, times: device_memory(trace, times), needs=(StepTimes,)),
+    DeviceStates: Pass(lambda trace, asked: device_states(trace)),
     CounterFindings: Pass(lambda trace, asked: CountWatch(trace), watches=True),
     NativeSplit: Pass(lambda trace, asked: NativeWatch(trace), watches=True),
     Benchmark: Pass(lambda trace, asked: benchmark(trace)),

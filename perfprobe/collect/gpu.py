@@ -36,6 +36,7 @@ COPIES = (
     "host_to_host",
     "peer_to_peer",
 )
+_STATES = "clocks, power and temperature of GPUs"
 # Figures of the session that are losses if they are not 0: reason and remedy.
 _LOSSES = {
     "dropped_records": ("GPU records dropped: CUPTI was out of memory", ""),
@@ -55,6 +56,8 @@ _LOSSES = {
         "windows of steps in which CUPTI refused kinds of records that it had allowed before",
         "report this with the version of CUPTI",
     ),
+    "refused_states": (f"{_STATES}: readings that NVML refused", ""),
+    "slow_states": (f"{_STATES}: readings of over 50 ms, each followed by a pause of 10 s", ""),
 }
 # Likewise for clocks. The remedy is that of the known fault of this version of CUPTI.
 _CLOCK_LOSSES = {
@@ -120,6 +123,9 @@ class GpuCollector(Collector):
             figures = self._session.stop()
             self._facts.extend(self.name, **figures, counters=self.counters())
             self._say_what_is_missing(figures)
+            if figures["state_lack"] is not None:
+                reason, remedy = figures["state_lack"]
+                self._facts.loss(self.name, f"{_STATES} were not read: {reason}", 1, remedy)
         elif self._is_profilers:
             self._facts.guarded(self.name, self._name_devices)
         elif not self._said:
@@ -257,7 +263,7 @@ class GpuCollector(Collector):
         for name, reason in _CLOCK_LOSSES.items():
             if figures[name]:
                 self._facts.loss(self.name, reason, figures[name], remedy)
-        self._say_what_is_changed(figures)
+        self._say_if_times_are_converted()
         if figures["unfinished"]:
             reason = "work that still ran on the GPU 2 s after the program had ended"
             self._facts.tell(f"not recorded: {reason}")
@@ -269,10 +275,7 @@ class GpuCollector(Collector):
             self._facts.tell(f"the recording of the GPU is {reason}")
             self._facts.loss(self.name, reason, 1, "run without the other profiler")
 
-    def _say_what_is_changed(self, figures: dict[str, Any]) -> None:
-        if figures["whole_graphs"] and self._options.gpu_graphs == "auto":
-            reason = "kernels of large CUDA graphs: after the first, each launch is recorded as a whole"
-            self._facts.loss(self.name, reason, figures["whole_graphs"], "--gpu-graphs nodes records each")
+    def _say_if_times_are_converted(self) -> None:
         refusal = self._facts.known(self.name).get("clock_refusal")
         if refusal:
             reason = f"all GPU times are converted from CUPTI's own clock: {refusal}"

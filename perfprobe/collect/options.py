@@ -88,10 +88,9 @@ class Options(Chosen):
         called="way to link kernels",
     )
     gpu_graphs: str = option(
-        "auto",
-        "record each kernel of a CUDA graph, or its launches as a whole, which costs less; auto (default) "
-        "changes to launches after one of more than 2,000 kernels",
-        values=("auto", "launch", "nodes"),
+        "nodes",
+        "record each kernel of a CUDA graph (default), or each launch as a whole, which costs less",
+        values=("nodes", "launch"),
         called="detail of CUDA graphs",
     )
     ranges: bool = option(True, "record ranges set through NVTX and ITT (default: %(default)s)")

@@ -59,6 +59,21 @@ def size(size_bytes: float | None) -> str:
     return f"{_three_digits(value)} {_SIZES[-1]}"
 
 
+def clock(clock_mhz: int | None) -> str:
+    """Formats a clock in MHz: "1,980 MHz"."""
+    return f"{clock_mhz:,} MHz" if _is_number(clock_mhz) else ABSENT
+
+
+def power(power_mw: float | None) -> str:
+    """Formats milliwatts as whole watts: "698 W"."""
+    return f"{power_mw / 1000:,.0f} W" if _is_number(power_mw) else ABSENT
+
+
+def temperature(temperature_c: int | None) -> str:
+    """Formats degrees Celsius: "81 C"."""
+    return f"{temperature_c} C" if _is_number(temperature_c) else ABSENT
+
+
 def amount(number: float | None) -> str:
     """Formats a number with three digits and a prefix of powers of 1000: "1.07 G"; integers as "7"."""
     if not _is_number(number):

@@ -29,6 +29,7 @@ SECTION_VIEWS: Mapping[str, str] = {
     "gpu-memory": f"memory of GPUs: `perfprobe run --memory`, or {_TRACE}",
     "gpus": _GPU,
     "gpu-use": "operators, and a CUDA GPU (--operators off and --gpu off record none)",
+    "gpu-state": "a CUDA GPU in use for more than a second, and NVML of its driver (--gpu off records none)",
     "idle": _GPU,
     "overlap": "two kinds of work on a CUDA GPU: kernels that compute, kernels that communicate, copies",
     "kernels": _GPU,

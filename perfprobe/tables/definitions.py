@@ -37,6 +37,7 @@ from perfprobe.tables.gpu import (
     KinetoLaunches,
     Launches,
 )
+from perfprobe.tables.gpu_states import GpuStates
 from perfprobe.tables.kept import OperatorSums, SampleSums, StepSums
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.memory import MemoryBlocks, MemoryRows
@@ -59,6 +60,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Strings, Frames, Modules, Stacks, Signatures, SignatureValues, OperandReuse, Threads),
     *(Losses, Progress, AutogradWindows, OperatorWindows, Functions, Calls, Samples),
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
+    GpuStates,
     *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps),
     *(NativeFunctions, NativeSamples, Counters, MemoryTraffic),
     *(StepSums, OperatorSums, SampleSums, DeviceReadings),

@@ -117,7 +117,7 @@ def test_options_set_what_is_recorded() -> None:
         "counters": False,
         "gpu": "auto",
         "gpu_links": "time",
-        "gpu_graphs": "auto",
+        "gpu_graphs": "nodes",
         "ranges": True,
         "emit": None,
         "keep_argv": False,

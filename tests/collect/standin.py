@@ -58,8 +58,11 @@ def build(folder: Path) -> Path:
     return library
 
 
-def environment(library: Path, **settings: str) -> dict[str, str]:
-    """Variables that make perfprobe and the program use it. settings: STANDIN_... variables in lower case."""
+def environment(library: Path, nvml: str | None = None, **settings: str) -> dict[str, str]:
+    """Variables that make perfprobe and the program use it.
+
+    nvml: another library than this one for NVML. settings: STANDIN_... variables in lower case.
+    """
     named = {f"STANDIN_{name.upper()}": value for name, value in settings.items()}
     own = {"PERFPROBE_CUPTI": str(library), "PERFPROBE_ASSUME_DRIVER": "1", "STANDIN": str(library)}
-    return {**own, **named}
+    return {**own, "PERFPROBE_NVML": nvml or str(library), **named}

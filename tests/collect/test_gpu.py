@@ -108,7 +108,6 @@ def test_all_gpu_work_of_the_program_is_recorded(seen: Run) -> None:
     }
     assert seen.losses == {}
     assert seen.recording.fact("gpu", "canary") is True
-    assert 0 < seen.recording.fact("gpu", "call_cost_ns") < 1_000_000
     assert seen.recording.fact("gpu", "faults").keys() == {"clock", "graph_ids"}
     assert seen.recording.fact("gpu", "devices")[0]["name"] == "Stand-in"
 

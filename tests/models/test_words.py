@@ -39,6 +39,7 @@ _OF_FILE = {
     "devices": ("gpus",),
     "device_memory": ("gpu-memory",),
     "use": ("gpu-use",),
+    "states": ("gpu-state",),
     "calls": ("cuda-calls",),
     "critical": ("critical-path",),
     "cells": ("kernels", "copies"),

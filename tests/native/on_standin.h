@@ -35,6 +35,7 @@ inline const auto take_over = find<decltype(standin_take_over)>("standin_take_ov
 inline const auto kinds = find<decltype(standin_kinds)>("standin_kinds");
 inline const auto is_subscribed = find<decltype(standin_is_subscribed)>("standin_is_subscribed");
 inline const auto is_traced = find<decltype(standin_is_traced)>("standin_is_traced");
+inline const auto state_readings = find<decltype(standin_state_readings)>("standin_state_readings");
 inline const auto has_default_clock =
     find<decltype(standin_has_default_clock)>("standin_has_default_clock");
 inline const auto are_zeros_promised =
@@ -103,6 +104,7 @@ inline void check_left_clean() {
 
 inline void use_standin() {
   setenv("PERFPROBE_CUPTI", STANDIN, 1);
+  setenv("PERFPROBE_NVML", STANDIN, 1);
   setenv("PERFPROBE_ASSUME_DRIVER", "1", 1);
 }
 

@@ -53,6 +53,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     "gpu-memory": gpu_columns.MEMORY,
     "gpus": other_columns.GPUS,
     "gpu-use": other_columns.GPU_USE,
+    "gpu-state": gpu_columns.STATE,
     "idle": gpu_columns.IDLE,
     "overlap": gpu_columns.OVERLAP,
     "kernels": other_columns.KERNELS,

@@ -20,6 +20,33 @@ MEMORY: dict[str, str] = {
     "model": "Name of the device.",
 }
 
+STATE: dict[str, str] = {
+    "GPU": "Number of the device.",
+    "readings": "How often it was read.",
+    "in use": "How many of these readings while it was in use: NVML saw a kernel of any process, or work of "
+    "the program ran in the second before. All other figures are of these readings.",
+    "throttled": "Share of readings in which power, temperature or the hardware kept the clocks down.",
+    "power cap": "Share of readings with this reason: the board is at its limit of power.",
+    "thermal": "Share of readings with this reason: the GPU or its memory is too hot.",
+    "hardware": "Share of readings with this reason: the hardware has slowed itself down, for power or "
+    "temperature.",
+    "power brake": "Share of readings with this reason: the power supply told the board to slow down.",
+    "sync boost": "Share of readings with this reason: the clocks are held equal to those of other GPUs. Not "
+    "throttling.",
+    "clocks set": "Share of readings with this reason: somebody has set the clocks (`nvidia-smi -ac`). Not "
+    "throttling.",
+    "SM clock": "Clock of the multiprocessors: median.",
+    "lowest": "Lowest clock of the multiprocessors.",
+    "highest": "Highest clock of the multiprocessors.",
+    "maximum": "Highest clock of the multiprocessors that the driver allows.",
+    "memory clock": "Clock of the memory: median.",
+    "power": "Power of the board: mean.",
+    "most power": "Highest power of the board.",
+    "hottest": "Highest temperature of the GPU, in degrees Celsius.",
+    "memory used": "Most memory in use on the device, by any process.",
+    "model": "Name of the device.",
+}
+
 IDLE: dict[str, str] = {
     "GPU": "Number of the device.",
     "of idle": "Share of the idle time of the device.",

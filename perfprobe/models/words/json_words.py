@@ -33,6 +33,7 @@ JSON_TABLES: dict[str, str] = {
     "devices": "The section *gpus*.",
     "gpu_use": "The section *gpu-use*: each GPU.",
     "gpu_parts": "The section *gpu-use*: what the GPUs did in a step.",
+    "gpu_state": "The section *gpu-state*: each GPU that was read.",
     "gpu_idle": "The section *idle*: by cause and line.",
     "stream_idle": "The section *idle*: by stream.",
     "gpu_overlap": "The section *overlap*.",

@@ -101,8 +101,6 @@ REASONS: dict[str, str] = {
     "the recording of the GPU ended early": "Kernels and copies after that moment are missing.",
     "kernels and copies of CUDA graphs without operator and line": "They are counted and "
     "timed, but it is not known what launched them.",
-    "kernels of large CUDA graphs": "Recording each kernel of a graph costs as much as a kernel launched "
-    "alone. A launch is one row, from its first kernel's start to its last one's end.",
     "all GPU times are converted": "Times are accurate to a few microseconds.",
     "work that still ran on the GPU 2 s after": "A kernel may never end, for example if another rank has "
     "died. perfprobe does not wait for it, as plain Python does not.",
@@ -135,6 +133,8 @@ REASONS: dict[str, str] = {
     "lines of Triton's kernels": "Only the file is right; the line is always 1.",
     "lines within functions": "A trace has only the first line of each function, or the line at which "
     "recording began, which is shown for all its lines.",
+    "clocks, power and temperature of GPUs": "It is not known, or not for all of the time, whether a GPU was "
+    "throttled. Its work is recorded.",
     "GPU memory": "The memory of GPUs is missing from the report. The loss says why.",
     "memory of the CPU and of other GPUs": "The trace has it, but reports show the GPU with most memory.",
     "threads beyond the first": "The trace has more threads than are read: their operators are missing.",

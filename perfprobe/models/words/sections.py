@@ -72,6 +72,11 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "gpu",
         "How well steps used each GPU, by the TensorBoard plugin's definitions, and idle time.",
     ),
+    "gpu-state": (
+        ("GPU state",),
+        "gpu",
+        "Clocks, power and temperature of each GPU, read once a second, and how often it was throttled.",
+    ),
     "idle": (
         ("GPU idle",),
         "gpu",
@@ -205,7 +210,7 @@ FIRST_SCREEN: dict[str, str] = {
     "MEMORY": "The most memory that tensors held at once, by category (`--memory`); for a GPU as a share of "
     "its capacity. If memory grows: by how much in a step, and at which line.",
     "GPU": "How busy the busiest GPU was between its first and last work, what follows from that, and the "
-    "line with most of its idle time.",
+    "line with most of its idle time. If a GPU was throttled: how often and why.",
     "CUT": "The recording is incomplete, and why.",
     "TRUST": "What recording added to the program's CPU time, measured or estimated, and how many losses.",
     "NEXT": "The command to run next.",

@@ -23,6 +23,7 @@ from perfprobe.report.section.gpu.kernels import kernel_tables, kernels
 from perfprobe.report.section.gpu.launches import launch_tables, launches
 from perfprobe.report.section.gpu.overlap import overlap, overlap_tables
 from perfprobe.report.section.gpu.sequences import sequence_tables, sequences
+from perfprobe.report.section.gpu.states import state_tables, states
 from perfprobe.report.section.gpu.use import use, use_tables
 from perfprobe.report.section.gpu.waits import wait_tables, waits
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
@@ -49,6 +50,7 @@ from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import HotLines, HotModules, Hotspots, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.kept import KeptRun
@@ -82,6 +84,7 @@ SECTIONS = (
     Section("gpu-memory", (DeviceMemory,), device_memory, device_memory_tables),
     Section("gpus", (GpuFindings,), devices, device_tables),
     Section("gpu-use", (GpuUse,), use, use_tables),
+    Section("gpu-state", (DeviceStates,), states, state_tables),
     Section("idle", (IdleTimes,), idle, idle_tables),
     Section("overlap", (IdleTimes,), overlap, overlap_tables),
     Section("kernels", (GpuFindings,), kernels, kernel_tables),

@@ -1,6 +1,7 @@
 // The driver, runtime and device that the stand-in simulates.
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <pthread.h>
@@ -196,15 +197,30 @@ EXPORT int cuDeviceGetName(char* name, int bytes, int /*device*/) {
   return 0;
 }
 
-EXPORT int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
-  *value = attribute == 75 ? 9 : 0;  // compute capability 9.0
-  return attribute == 75 || attribute == 76 ? 0 : 1;
+EXPORT int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* is_active) {
+  *flags = 0;
+  *is_active = (standin::setting("STANDIN_CONTEXTS", ~uint64_t{0}) >> device & 1) != 0 ? 1 : 0;
+  return 0;
 }
 
-EXPORT int cuDevicePrimaryCtxGetState(int /*device*/, unsigned* flags, int* active) {
-  *flags = 0;
-  *active = 1;
+EXPORT int cuDeviceGetPCIBusId(char* id, int bytes, int device) {
+  const char* buses = std::getenv("STANDIN_BUSES");
+  unsigned long bus = static_cast<unsigned long>(device) + 1;
+  for (int i = 0; buses != nullptr && i <= device; ++i) {
+    char* end = nullptr;
+    bus = std::strtoul(buses, &end, 10);
+    buses = *end == ',' ? end + 1 : end;
+  }
+  std::snprintf(id, static_cast<size_t>(bytes), "0000:%02lx:00.0", bus);
   return 0;
+}
+
+EXPORT int cuDeviceGetAttribute(int* value, int attribute, int /*device*/) {
+  constexpr int kClockKhz = 13;
+  *value = attribute == 75 ? 9 : 0;  // compute capability 9.0
+  if (attribute == kClockKhz)
+    *value = 1'980'000;
+  return attribute == 75 || attribute == 76 || attribute == kClockKhz ? 0 : 1;
 }
 
 EXPORT int cuDevicePrimaryCtxRetain(void** context, int /*device*/) {

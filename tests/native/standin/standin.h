@@ -1,5 +1,5 @@
-// A libcupti without a GPU, for tests: it has the functions that perfprobe uses, with its ABI, and
-// makes records of what `standin_*` is asked to pretend. All of it is synthetic.
+// A libcupti, driver and NVML without a GPU, for tests: it has the functions that perfprobe uses,
+// with its ABI, and makes records of what `standin_*` is asked to pretend. All of it is synthetic.
 //
 // What it shall do wrong is told by the environment:
 //   STANDIN_LAYOUT=12.4     the version it plays (12.4, 12.9, 13.0 GA, 13.0, 13.1, 13.2), by its
@@ -17,6 +17,10 @@
 //   STANDIN_SCRIBBLE=n      writes n bytes behind what it says is valid of a buffer
 //   STANDIN_SLOW_FLUSH=ms   a flush takes as long
 //   STANDIN_DEVICES=n       how many the driver shows (1)
+//   STANDIN_BUSES=7,3       their places on the PCI bus, in the driver's order (1,2,3...)
+//   STANDIN_CONTEXTS=bits   which of them the process uses (all)
+//   STANDIN_UTILIZATION=n   what NVML says of each (90)
+//   STANDIN_SLOW_NVML=ms    a reading of NVML takes as long
 #pragma once
 
 #include <cstdint>
@@ -45,6 +49,9 @@ uint32_t standin_is_subscribed();
 // Whether this call would be recorded; below, whether the client promises zeroed buffers.
 uint32_t standin_is_traced(uint32_t domain, uint32_t callback);
 uint32_t standin_are_zeros_promised();
+// What NVML says of the device there: bits of nvmlClocksEventReasons; and how often it was read.
+void standin_throttle(uint32_t bus, uint64_t reasons);
+uint64_t standin_state_readings(uint32_t bus);
 // Whether times are those of CUPTI's own clock.
 uint32_t standin_has_default_clock();
 }

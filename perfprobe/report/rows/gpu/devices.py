@@ -76,7 +76,7 @@ def device_rows(findings: Findings) -> list[DeviceRow]:
     """All GPUs, the busiest first."""
     recording = findings.trace.recording
     return [
-        DeviceRow(name=_device_name(recording, value["device"]), **figures_of(value))
+        DeviceRow(name=device_name(recording, value["device"]), **figures_of(value))
         for value in values(findings[GpuFindings].devices)
     ]
 
@@ -94,7 +94,8 @@ def step_rows(gpu: GpuFindings) -> list[StepRow]:
     return rows
 
 
-def _device_name(recording: Recording, device: int) -> str | None:
+def device_name(recording: Recording, device: int) -> str | None:
+    """The driver's name of a GPU, shortened; None if it is not known."""
     known = recording.fact("gpu", "devices")
     entry = known[device] if isinstance(known, list) and 0 <= device < len(known) else None
     name = entry.get("name") if isinstance(entry, dict) else entry

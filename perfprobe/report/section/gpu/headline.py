@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfprobe.report.rows.gpu.devices import device_rows
+from perfprobe.report.rows.gpu.launch_cost import launch_cost
 from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.gpu.kernels import hottest_kernel
 from perfprobe.report.section.gpu.verdict import Use, verdict
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
-from perfprobe.tables.recording import Recording
 
 _LOST = "records of its work are lost, so the bottleneck is unknown"
+_LARGE_GRAPH = 1000
 _LOSSES = ("dropped_records", "refused_buffers", "lent_buffers")
 
 
@@ -35,18 +36,20 @@ def headline(findings: Findings) -> Iterator[Block]:
     parts = f" ({use.parts()})" if use.parts() else ""
     said = f"{name} was busy for {least}{share} of wall, {used} of the time from its first to its last work"
     judged = _LOST if lost else verdict(gpu, use, wall_ns)
-    cost = "" if use.hardly_idle else _recording_cost(recording, gpu)
+    cost = "" if use.hardly_idle else _recording_cost(findings)
     yield Paragraph(f"{said}{parts}: {judged}.{cost}", "bold")
     yield from hottest_kernel(findings)
 
 
-def _recording_cost(recording: Recording, gpu: GpuFindings) -> str:
-    """The cost that recording added to calls of CUDA, which may make a GPU wait; "" if not known."""
-    call_ns, calls = recording.number("gpu", "call_cost_ns"), int(gpu.calls.calls.sum())
-    if call_ns is None or call_ns <= 0 or calls == 0:
+def _recording_cost(findings: Findings) -> str:
+    """What recording added to calls of CUDA, which may make a GPU wait; "" if not known."""
+    cost = launch_cost(findings)
+    if cost is None:
         return ""
-    whole_ns = int(call_ns * calls)
-    return (
-        f" Recording made each of {units.count(calls)} calls of CUDA at least {units.duration(int(call_ns))} "
-        f"longer, {units.duration(whole_ns)} in all."
+    nodes = findings.trace.recording.number("gpu", "most_nodes") or 0
+    large = (
+        f" Graphs launch up to {units.count(int(nodes))} kernels: --gpu-graphs launch records them at less cost."
+        if nodes > _LARGE_GRAPH
+        else ""
     )
+    return f" Recording made its {units.count(cost.calls)} calls of CUDA slower ({cost.text()}).{large}"

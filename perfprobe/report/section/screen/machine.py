@@ -10,11 +10,14 @@ from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_t
 from perfprobe.report.rows.bottleneck import cores_allowed
 from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.rows.gpu.idle import most_idle_line
+from perfprobe.report.rows.gpu.launch_cost import launch_cost
+from perfprobe.report.rows.gpu.states import state_rows
 from perfprobe.report.rows.losses import loss_rows
 from perfprobe.report.rows.own_cost import own_cost
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.teams import problem_rows
 from perfprobe.report.section.gpu.idle import cause_text
+from perfprobe.report.section.gpu.states import is_throttled, throttled_text
 from perfprobe.report.section.gpu.verdict import Use, verdict
 from perfprobe.report.section.screen.places import first_line, whole_percent
 from perfprobe.report.section.teams import problem_text
@@ -25,6 +28,7 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepKind, StepTimes
@@ -96,12 +100,27 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     several = f" (the busiest of {len(rows)})" if len(rows) > 1 else ""
     busy = f"busy {whole_percent(use.busy)} from first to last work{several}"
     yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=busiest.busy_ns, share=use.busy)
+    yield from _throttled_line(findings)
     lost = any((findings.trace.recording.number("gpu", name) or 0) > 0 for name in _LOST)
     judged = verdict(gpu, use, wall_ns).removeprefix("there ")  # a line of its own says what it is about
     judged = judged.replace("that is only", "first to last work is only")
     yield said("", "records of its work are lost: bottleneck unknown" if lost else judged)
     if 1 - use.busy >= _NOTEWORTHY and busiest.device is not None and IdleTimes in findings:
         yield from _idle_line(findings, busiest.device)
+
+
+def _throttled_line(findings: Findings) -> Iterator[ScreenRow]:
+    """The GPU that was throttled most, its clock, and why: it makes all times on this GPU longer."""
+    rows = state_rows(findings) if DeviceStates in findings else []
+    row = max(filter(is_throttled, rows), key=lambda each: each.throttled_share or 0, default=None)
+    if row is None:
+        return
+    which = f"GPU {row.device} " if len(rows) > 1 else ""
+    clocks = f"; {units.clock(row.sm_clock_mhz)} of {units.clock(row.maximum_clock_mhz)}"
+    known = row.sm_clock_mhz is not None and row.maximum_clock_mhz is not None
+    facts: dict[str, Any] = {"share": row.throttled_share, "style": "yellow"}
+    text = throttled_text(row, whole_percent(row.throttled_share or 0))
+    yield said("", f"{which}{text}", *([clocks] if known else []), **facts)
 
 
 def _idle_line(findings: Findings, device: int) -> Iterator[ScreenRow]:
@@ -133,6 +152,9 @@ def trust_line(findings: Findings) -> ScreenRow:
     lost = f"losses: {len(rows):,} ({named})" if rows else "losses none"
     more = (": --view losses",) if rows else ()
     cost = _cost(findings)
+    of_launches = launch_cost(findings)
+    if of_launches is not None and of_launches.most >= _NOTEWORTHY:
+        cost = f"{cost}, {of_launches.text()}" if cost else of_launches.text()
     return said("TRUST", f"{cost}; {lost}" if cost else lost, *more, style="yellow" if rows else "")
 
 

@@ -33,6 +33,7 @@ from perfprobe.tables.children import Children
 from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.live_steps import Baseline
 from perfprobe.tables.measurements import Measurements
@@ -48,7 +49,7 @@ from perfprobe.tables.workers import Feeding
 LINES = 12
 ALL = 24
 ROWS = 10
-_OF_MACHINE = (GpuFindings, IdleTimes, Processors, Teams)
+_OF_MACHINE = (GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
 _OF_STEPS = (StepTimes, Baseline, Hotspots, Calling)
 KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
 STEP_KINDS = (StepHotspots,)  # computed only if there are steps, because all operators are read once more

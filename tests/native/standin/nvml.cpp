@@ -1,0 +1,97 @@
+// The stand-in's NVML: what a device says of itself depends on its place on the PCI bus.
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <thread>
+
+#include "standin.h"
+#include "state.h"
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace {
+
+struct Board {
+  unsigned bus = 0;
+  std::atomic<uint64_t> throttle{1};  // nothing but idle
+  std::atomic<uint64_t> readings{0};
+};
+
+struct Utilization {
+  unsigned gpu, memory;
+};
+
+struct Memory {
+  unsigned long long total, free, used;
+};
+
+constexpr unsigned kBuses = 256;
+
+Board& board(unsigned bus) {
+  static auto& boards = *new std::array<Board, kBuses>;
+  boards[bus % kBuses].bus = bus;
+  return boards[bus % kBuses];
+}
+
+// Gives out a value, unless a setting refuses it: NOT_SUPPORTED is 3.
+template <class Value>
+int give(const char* function, Value value, Value* to) {
+  if (const uint32_t code = standin::failure(function); code != 0)
+    return static_cast<int>(code);
+  *to = value;
+  return 0;
+}
+
+}  // namespace
+
+EXPORT void standin_throttle(uint32_t bus, uint64_t reasons) {
+  board(bus).throttle = reasons;
+}
+
+EXPORT uint64_t standin_state_readings(uint32_t bus) {
+  return board(bus).readings;
+}
+
+EXPORT int nvmlInit_v2() {
+  return static_cast<int>(standin::failure("nvmlInit_v2"));
+}
+
+// 0000:3b:00.0
+EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char* bus_id, Board** device) {
+  const auto bus = static_cast<unsigned>(std::strtoul(bus_id + 5, nullptr, 16));
+  return give("nvmlDeviceGetHandleByPciBusId_v2", &board(bus), device);
+}
+
+EXPORT int nvmlDeviceGetClockInfo(Board* device, int domain, unsigned* mhz) {
+  if (domain == 1)
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(standin::setting("STANDIN_SLOW_NVML", 0)));
+  return give("nvmlDeviceGetClockInfo", (domain == 1 ? 1000 : 2000) + device->bus, mhz);
+}
+
+EXPORT int nvmlDeviceGetPowerUsage(Board* device, unsigned* power_mw) {
+  return give("nvmlDeviceGetPowerUsage", 300'000 + device->bus, power_mw);
+}
+
+EXPORT int nvmlDeviceGetTemperature(Board* device, int /*sensor*/, unsigned* degrees) {
+  return give("nvmlDeviceGetTemperature", 40 + device->bus, degrees);
+}
+
+EXPORT int nvmlDeviceGetCurrentClocksEventReasons(Board* device, unsigned long long* reasons) {
+  const unsigned long long now = device->throttle;
+  return give("nvmlDeviceGetCurrentClocksEventReasons", now, reasons);
+}
+
+EXPORT int nvmlDeviceGetUtilizationRates(Board* /*device*/, Utilization* utilization) {
+  const auto percent = static_cast<unsigned>(standin::setting("STANDIN_UTILIZATION", 90));
+  return give("nvmlDeviceGetUtilizationRates", {percent, 0}, utilization);
+}
+
+// The last question of a reading.
+EXPORT int nvmlDeviceGetMemoryInfo(Board* device, Memory* memory) {
+  ++device->readings;
+  const auto used = static_cast<unsigned long long>(device->bus) << 20;
+  return give("nvmlDeviceGetMemoryInfo", {1ULL << 40, (1ULL << 40) - used, used}, memory);
+}
