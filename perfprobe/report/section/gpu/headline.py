@@ -48,7 +48,7 @@ def _recording_cost(findings: Findings) -> str:
         return ""
     nodes = findings.trace.recording.number("gpu", "most_nodes") or 0
     large = (
-        f" Graphs launch up to {units.count(int(nodes))} kernels: --gpu-graphs launch records them at less cost."
+        f" Graphs launch up to {units.count(int(nodes))} kernels: --gpu-graphs launch costs less."
         if nodes > _LARGE_GRAPH
         else ""
     )
