@@ -285,12 +285,6 @@ class Program:
         given = {"kind": kind, "context": 1, "stream": 7, "correlation": correlation}
         return self.row("gpu_waits", start_ns, end_ns, *{**given, **fields}.values(), anew=True)
 
-    def gpu_state(self, time_ns: int, device: int = 0, **fields: int) -> None:
-        """A reading of a GPU at work: 1500 MHz, 300 W, 60 degrees, not throttled. -1: not read."""
-        given = {"sm_clock_mhz": 1500, "memory_clock_mhz": 2600, "power_mw": 300_000, "temperature_c": 60}
-        given |= {"throttle": 0, "utilization_percent": 80, "used_bytes": 1 << 30, **fields}
-        self.row("gpu_states", time_ns, device, *given.values(), anew=True)
-
     def named_range(self, name: str, start_ns: int, end_ns: int, domain: str = "", **fields: int) -> int:
         """A nested NVTX range of thread 0."""
         given = {"thread": 0, "name": self.string(name), "domain": self.string(domain) if domain else -1}

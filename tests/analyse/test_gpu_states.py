@@ -10,6 +10,7 @@ from perfprobe.analyse.gpu_states import device_states
 from perfprobe.merge import link
 from perfprobe.report.rows.row import values
 from perfprobe.tables.gpu_states import ThrottleReason
+from tests.analyse.gpu_readings import add_reading
 from tests.build import Program
 
 S = 1_000_000_000
@@ -23,10 +24,10 @@ def states(program: Program, folder: Path) -> list[dict[str, int]]:
 def test_figures_are_of_the_readings_in_use(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
-    program.gpu_state(1 * S, sm_clock_mhz=345, utilization_percent=0, power_mw=70_000, temperature_c=99)
+    add_reading(program, 1 * S, sm_clock_mhz=345, utilization_percent=0, power_mw=70_000, temperature_c=99)
     for second, clock in ((2, 1500), (3, 1980), (4, 1200), (5, 1700)):
-        program.gpu_state(
-            second * S, sm_clock_mhz=clock, power_mw=100_000 * second, temperature_c=50 + second
+        add_reading(
+            program, second * S, sm_clock_mhz=clock, power_mw=100_000 * second, temperature_c=50 + second
         )
     (row,) = states(program, tmp_path)
     assert (row["readings"], row["in_use"], row["judged"], row["throttled"]) == (5, 4, 4, 0)
@@ -47,7 +48,7 @@ def test_the_programs_own_work_is_use_too(utilization: int, tmp_path: Path) -> N
     program.kernel("k", S * 3 // 2, S * 5 // 2, 1)
     program.kernel("of another", 0, 9 * S, 2, device=1)
     for second in range(1, 6):
-        program.gpu_state(second * S, utilization_percent=utilization, sm_clock_mhz=second)
+        add_reading(program, second * S, utilization_percent=utilization, sm_clock_mhz=second)
     (row,) = states(program, tmp_path)
     assert (row["in_use"], row["least_sm_clock_mhz"], row["most_sm_clock_mhz"]) == (2, 2, 3)
     assert row["utilization_percent"] == utilization
@@ -70,7 +71,7 @@ def test_reasons_are_counted_by_their_bits(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     for second, mask in enumerate([*masks, -1, -7]):
-        program.gpu_state(second * S, throttle=mask)
+        add_reading(program, second * S, throttle=mask)
     (row,) = states(program, tmp_path)
     assert (row["in_use"], row["judged"]) == (len(masks) + 2, len(masks))
     for name in ("throttled", "power_cap", "thermal_slowdown", "hardware_slowdown", "power_brake",
@@ -83,8 +84,8 @@ def test_what_was_not_read_is_no_figure(tmp_path: Path) -> None:
     program = Program()
     program.thread(1)
     names = ("sm_clock_mhz", "memory_clock_mhz", "power_mw", "temperature_c", "throttle", "used_bytes")
-    program.gpu_state(S, device=1, utilization_percent=100, **dict.fromkeys(names, -1))
-    program.gpu_state(2 * S, device=3, power_mw=(1 << 63) - 1)  # a damaged file
+    add_reading(program, S, device=1, utilization_percent=100, **dict.fromkeys(names, -1))
+    add_reading(program, 2 * S, device=3, power_mw=(1 << 63) - 1)  # a damaged file
     first, second = states(program, tmp_path)
     assert (first["device"], first["in_use"], first["judged"]) == (1, 1, 0)
     figures = set(first) - {"device", "readings", "in_use", "judged", "utilization_percent"}

@@ -21,7 +21,6 @@ pytest.importorskip("torch", reason="the programs are torch's")
 NATIVE = Path(__file__).parent.parent / "native"
 # Works until the device there on the bus has been read so often.
 WORK = """
-gpu.standin_throttle.argtypes = [ctypes.c_uint32, ctypes.c_uint64]
 gpu.standin_state_readings.restype = ctypes.c_uint64
 
 def work_until_read(bus, times):
@@ -45,8 +44,8 @@ def states(recording: Recording, device: int) -> list[tuple[int, ...]]:
 @pytest.fixture(scope="module")
 def throttled(standin: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two devices in reverse order of the bus, of which the first is throttled, and an unused one."""
-    program = f"{WORK}gpu.standin_throttle(9, 0x4)\nwork_until_read(9, 6)\nprint('done')\n"
-    settings = {"devices": "3", "buses": "9,3,4", "contexts": "3"}
+    program = f"{WORK}work_until_read(9, 6)\nprint('done')\n"
+    settings = {"devices": "3", "buses": "9,3,4", "contexts": "3", "throttle_9": "4"}
     return run(program, tmp_path_factory.mktemp("throttled"), standin, **settings)
 
 

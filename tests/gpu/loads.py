@@ -189,6 +189,14 @@ def after_profiler(path: str) -> dict[str, Any]:
     return {"empty": 50, "seen_by_torch": by_torch, "can_name": can_name}
 
 
+def steady(seconds: str = "9") -> dict[str, Any]:
+    """A GPU that works without a pause."""
+    kernels, until_s = started(), time.monotonic() + float(seconds)
+    while time.monotonic() < until_s:
+        kernels.spin(10 * MS, 10)
+    return {}
+
+
 def cpu_only() -> dict[str, Any]:
     """No GPU is used. Prints the driver's state: 3 if nobody has initialised it."""
     torch.ones(64, 64).mm(torch.ones(64, 64))
@@ -210,6 +218,7 @@ PROGRAMS: dict[str, Callable[..., dict[str, Any]]] = {
         whole_step,
         ends,
         after_profiler,
+        steady,
         cpu_only,
     )
 }

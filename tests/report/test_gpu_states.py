@@ -8,6 +8,7 @@ import pytest
 
 from perfprobe.results import Results
 from perfprobe.support.view import View
+from tests.analyse.gpu_readings import add_reading
 from tests.build import Program, op
 from tests.report.test_ranges import section
 
@@ -25,7 +26,7 @@ def program(*throttle: int, **fields: int) -> Program:
     made.api_call("cudaLaunchKernel", 1, 2, 1)
     made.kernel("gemm", 0, wall_ns, 1)
     for second, mask in enumerate(throttle):
-        made.gpu_state((second + 1) * S, **{"throttle": mask, **fields})
+        add_reading(made, (second + 1) * S, **{"throttle": mask, **fields})
     return made
 
 
@@ -86,7 +87,7 @@ def test_the_first_screen_is_silent_otherwise(throttle: list[int], tmp_path: Pat
 def test_the_first_screen_names_the_gpu_if_there_are_several(tmp_path: Path) -> None:
     made = program(*[0] * 6)
     for second in range(6):
-        made.gpu_state((second + 1) * S, device=1, throttle=0x20)
+        add_reading(made, (second + 1) * S, device=1, throttle=0x20)
     (line,) = throttled_lines(Results(made.recording(tmp_path).path))
     assert line == "GPU 1 throttled in 100 % of readings: thermal slowdown"
 

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
+#include <string>
 #include <thread>
 
 #include "standin.h"
@@ -15,7 +16,6 @@ namespace {
 
 struct Board {
   unsigned bus = 0;
-  std::atomic<uint64_t> throttle{1};  // nothing but idle
   std::atomic<uint64_t> readings{0};
 };
 
@@ -45,10 +45,6 @@ int give(const char* function, Value value, Value* to) {
 }
 
 }  // namespace
-
-EXPORT void standin_throttle(uint32_t bus, uint64_t reasons) {
-  board(bus).throttle = reasons;
-}
 
 EXPORT uint64_t standin_state_readings(uint32_t bus) {
   return board(bus).readings;
@@ -80,7 +76,9 @@ EXPORT int nvmlDeviceGetTemperature(Board* device, int /*sensor*/, unsigned* deg
 }
 
 EXPORT int nvmlDeviceGetCurrentClocksEventReasons(Board* device, unsigned long long* reasons) {
-  const unsigned long long now = device->throttle;
+  constexpr uint64_t kIdle = 1;
+  const std::string name = "STANDIN_THROTTLE_" + std::to_string(device->bus);
+  const unsigned long long now = standin::setting(name.c_str(), kIdle);
   return give("nvmlDeviceGetCurrentClocksEventReasons", now, reasons);
 }
 

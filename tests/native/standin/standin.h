@@ -20,6 +20,7 @@
 //   STANDIN_BUSES=7,3       their places on the PCI bus, in the driver's order (1,2,3...)
 //   STANDIN_CONTEXTS=bits   which of them the process uses (all)
 //   STANDIN_UTILIZATION=n   what NVML says of each (90)
+//   STANDIN_THROTTLE_7=bits nvmlClocksEventReasons of the one there (1, idle)
 //   STANDIN_SLOW_NVML=ms    a reading of NVML takes as long
 #pragma once
 
@@ -49,8 +50,7 @@ uint32_t standin_is_subscribed();
 // Whether this call would be recorded; below, whether the client promises zeroed buffers.
 uint32_t standin_is_traced(uint32_t domain, uint32_t callback);
 uint32_t standin_are_zeros_promised();
-// What NVML says of the device there: bits of nvmlClocksEventReasons; and how often it was read.
-void standin_throttle(uint32_t bus, uint64_t reasons);
+// How often NVML was asked about the device there.
 uint64_t standin_state_readings(uint32_t bus);
 // Whether times are those of CUPTI's own clock.
 uint32_t standin_has_default_clock();
