@@ -71,7 +71,13 @@ class Session:
     def stop(self) -> dict[str, Any]:
         self.stopped = True
         names = (*_LOSSES, *_CLOCK_LOSSES, "broken", "unfinished")
-        return {**dict.fromkeys(names, 0), "state_lack": None, "canary": True, "context": True, **Session.figures}
+        return {
+            **dict.fromkeys(names, 0),
+            "state_lack": None,
+            "canary": True,
+            "context": True,
+            **Session.figures,
+        }
 
 
 class Torch:
