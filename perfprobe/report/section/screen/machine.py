@@ -166,9 +166,9 @@ def _cost(findings: Findings) -> str:
         return ""
     cost = own_cost(findings, totals)
     if cost.share is not None:
-        return f"recording +{whole_percent(cost.share)} CPU (estimate)"
+        return f"recording at least +{whole_percent(cost.share)} CPU"
     if cost.running_ns is not None:
-        return f"recording {units.duration(cost.running_ns)} CPU (estimate)"
+        return f"recording at least {units.duration(cost.running_ns)} CPU"
     return "recording cost not measured"
 
 
