@@ -334,7 +334,7 @@ def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:
     atexit.register(family.leave)
     path = family.path_of_detail()
     if path is None:
-        follow_children(family, _child_setup)
+        follow_children(family, _child_setup, tell)
     else:
         program = {**settings["program"], "parent_pid": family.parent}
         options = Options(**settings["options"])
