@@ -50,7 +50,8 @@ try:
     from perfprobe.session import record_child
     record_child({settings!r}, loaded)
 except Exception as error:
-    sys.stderr.write("perfprobe: this child process is not recorded: %s\\n" % error)
+    why = "".join(letter if letter.isprintable() else " " for letter in str(error))
+    sys.stderr.write("perfprobe: this child process is not recorded: %s\\n" % why)
 finally:
     sys.path[:] = before
 """
