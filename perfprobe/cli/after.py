@@ -17,6 +17,7 @@ from time import process_time_ns
 from perfprobe import native
 from perfprobe.support import files, starter
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.scarcity import REPORT_BYTES, require_address_space
 from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
@@ -46,7 +47,8 @@ class ReportChild:
         self._stderr = stderr
         self._wanted = {"view": vars(view), "json_file": json_file, "callgraph": callgraph, "table": table}
         self._command = starter.command(__name__)
-        self._environment = starter.environment()
+        # A report multiplies no matrices, and each thread of OpenBLAS takes 40 MB of address space.
+        self._environment = {**starter.environment(), "OPENBLAS_NUM_THREADS": "1"}
         self._handed_text = native.core().handed_text
 
     def print(self, path: str) -> None:
@@ -98,6 +100,7 @@ def main() -> int:
 def _report(
     recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
 ) -> int:
+    require_address_space(REPORT_BYTES, "the report cannot be made")
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.progress import reading
     from perfprobe.cli.report import collect_garbage_seldom, write

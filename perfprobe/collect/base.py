@@ -10,6 +10,7 @@ import sys
 from json import dumps
 from os import fstat, write
 
+from perfprobe.support.scarcity import scarcity
 from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
@@ -86,9 +87,9 @@ class Facts:
         try:
             step()
         except Exception as error:
-            reason = fault(error)
-            self.tell(f"{source}: {reason}")
-            self.loss(source, reason)
+            reason, remedy = scarcity(error) or (fault(error), "")
+            self.tell(f"{source}: {reason}; {remedy}" if remedy else f"{source}: {reason}")
+            self.loss(source, reason, 1, remedy)
             return False
         return True
 
