@@ -48,6 +48,9 @@ class Recorder:
 def tell_of_process_starts(told: Callable[[str, tuple[Any, ...]], object] | None) -> None:
     """From now on call `told(event, arguments)` before each subprocess, os.system and os.posix_spawn."""
 
+def handed_text(text: bytes) -> int:
+    """A descriptor from which a new process reads the text: a file in memory that has no name."""
+
 class ChildSheet:
     """A row of sums for each child process, in a file that all of them map; cells have names."""
 

@@ -11,7 +11,7 @@ from perfprobe.collect.options import BUFFER_BYTES, Options
 from perfprobe.results import Results
 from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
-from perfprobe.support.text import encodable
+from perfprobe.support.text import encodable, harmless, printable
 from perfprobe.support.view import View
 
 TYPE_CHECKING = False
@@ -96,7 +96,7 @@ class Profile:
                 "there is nothing to report yet", self.path, "call report() after the with block"
             )
         text = host.apart(lambda: Results(self.path).text(chosen))
-        sys.stdout.write(encodable(text, getattr(sys.stdout, "encoding", None)))
+        sys.stdout.write(encodable(harmless(text), getattr(sys.stdout, "encoding", None)))
 
 
 def profile(  # noqa: PLR0913 (each is an option of its own)
@@ -159,4 +159,4 @@ def _options(arguments: dict[str, Any], other: str) -> dict[str, Any]:
 def _tell(line: str) -> None:
     # In a notebook sys.stderr is the cell's output, unlike descriptor 2.
     if sys.stderr is not None:
-        sys.stderr.write(f"perfprobe: {line}\n")
+        sys.stderr.write(f"perfprobe: {printable(line)}\n")

@@ -50,7 +50,8 @@ try:
     from perfprobe.session import record_child
     record_child({settings!r}, loaded)
 except Exception as error:
-    sys.stderr.write("perfprobe: this child process is not recorded: %s\\n" % error)
+    why = "".join(letter if letter.isprintable() else " " for letter in str(error))
+    sys.stderr.write("perfprobe: this child process is not recorded: %s\\n" % why)
 finally:
     sys.path[:] = before
 """
@@ -334,7 +335,7 @@ def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:
     atexit.register(family.leave)
     path = family.path_of_detail()
     if path is None:
-        follow_children(family, _child_setup)
+        follow_children(family, _child_setup, tell)
     else:
         program = {**settings["program"], "parent_pid": family.parent}
         options = Options(**settings["options"])

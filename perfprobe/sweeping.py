@@ -11,7 +11,7 @@ import time
 
 from perfprobe.bench import program_sweep
 from perfprobe.results import Results
-from perfprobe.support.errors import InputError, UsageError
+from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
 from perfprobe.support.text import printable
 from perfprobe.support.view import View
 from perfprobe.tables.sweep import Sweep, SweepRun, SweepSetting
@@ -19,7 +19,7 @@ from perfprobe.tables.sweep import Sweep, SweepRun, SweepSetting
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import IO, Any
 
     from perfprobe.tables.sweep import SweepRow
 
@@ -74,13 +74,7 @@ def _run(
     program = [word.replace(program_sweep.WORKERS, str(setting.workers)) for word in words]
     said = os.path.join(folder, "said")
     with open(said, "wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "perfprobe", "run", *_RECORDED, "-o", path, *program],
-            env={**os.environ, **setting.variables},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-        )
+        process = _started([*_RECORDED, "-o", path, *program], setting, output)
         try:
             status = process.wait()
         except BaseException:
@@ -92,6 +86,20 @@ def _run(
     run = _measured(path, at, round_)
     os.unlink(path)
     return run
+
+
+def _started(words: Sequence[str], setting: SweepSetting, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "perfprobe", "run", *words],
+            env={**os.environ, **setting.variables},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+    except OSError as error:  # arguments that just fitted beside the words of this command
+        where = f"{error.strerror}, with {len(words)} arguments"
+        raise EnvironmentLack("the program cannot be started", where, "give it fewer") from error
 
 
 def _last_words(path: str) -> str:

@@ -1,10 +1,24 @@
+#include <string_view>
+
 #include <pybind11/pybind11.h>
 
+#include "core/handed_text.h"
 #include "python/process_starts.h"
 
 namespace py = pybind11;
 
 namespace perfprobe {
+namespace {
+
+int handed(const py::bytes& text) {
+  const int descriptor = handed_text(std::string_view(text));
+  if (descriptor >= 0)
+    return descriptor;
+  PyErr_SetFromErrno(PyExc_OSError);
+  throw py::error_already_set();
+}
+
+}  // namespace
 
 void bind_processes(py::module_& module) {
   module.def(
@@ -14,6 +28,7 @@ void bind_processes(py::module_& module) {
           throw py::error_already_set();
       },
       py::arg("told"));
+  module.def("handed_text", handed, py::arg("text"));
 }
 
 }  // namespace perfprobe

@@ -193,8 +193,6 @@ PyRecorder* make_recorder(const std::string& path, size_t buffer_bytes, int64_t 
     return new PyRecorder(path, buffer_bytes, flush_ns);
   } catch (const std::system_error& error) {
     errno = error.code().value();
-  } catch (const std::bad_alloc&) {
-    errno = ENOMEM;
   }
   PyErr_SetFromErrnoWithFilename(PyExc_OSError, path.c_str());
   throw py::error_already_set();
@@ -257,9 +255,19 @@ void bind_definitions(py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nod
           py::arg("os_thread"), py::arg("forward_id"), py::arg("name"));
 }
 
+// An OSError with the errno and our text.
+void translate(std::exception_ptr thrown) {
+  try {
+    std::rethrow_exception(std::move(thrown));
+  } catch (const ThreadRefused& refused) {
+    PyErr_SetObject(PyExc_OSError, py::make_tuple(refused.error, refused.what()).ptr());
+  }
+}
+
 }  // namespace
 
 void bind_recorder(py::module_& module) {
+  py::register_local_exception_translator(&translate);
   module.attr("FORMAT_VERSION") = kFormatVersion;
   module.def("monotonic_ns", &monotonic_ns);
   module.def("report_calls", &report_calls);

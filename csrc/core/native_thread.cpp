@@ -1,11 +1,41 @@
 #include "core/native_thread.h"
 
+#include <cerrno>
+#include <cstring>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
 
 namespace perfprobe {
+namespace {
+
+// pthread_create returns EAGAIN for both. Its default size is the one of the stack.
+bool has_room_for_stack() {
+  pthread_attr_t attributes;
+  size_t bytes = 0;
+  if (pthread_getattr_default_np(&attributes) != 0)
+    return true;
+  pthread_attr_getstacksize(&attributes, &bytes);
+  pthread_attr_destroy(&attributes);
+  void* memory = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return false;
+  ::munmap(memory, bytes);
+  return true;
+}
+
+std::string reason_of(int error) {
+  if (error == ENOMEM)
+    return "out of address space";
+  return error == EAGAIN ? "no more threads are allowed" : std::strerror(error);
+}
+
+}  // namespace
+
+ThreadRefused::ThreadRefused(const std::string& thread, int error)
+    : std::runtime_error(thread + " could not be started: " + reason_of(error)), error(error) {}
 
 NativeThread::NativeThread(std::function<void()> body, std::function<void()> wake)
     : body_(std::move(body)), wake_(std::move(wake)) {}
@@ -48,7 +78,7 @@ int NativeThread::create() {
   runs_ = error == 0;
   if (runs_)
     pthread_setname_np(thread_, kOwnThreadName);  // instead of the name inherited from the program
-  return error;
+  return error == EAGAIN && !has_room_for_stack() ? ENOMEM : error;
 }
 
 void* NativeThread::run(void* self) {

@@ -7,11 +7,21 @@
 #include <mutex>
 #include <pthread.h>
 #include <signal.h>
+#include <stdexcept>
+#include <string>
 #include <sys/types.h>
 
 namespace perfprobe {
 
 inline constexpr const char* kOwnThreadName = "perfprobe-own";
+
+// A thread of ours could not be started; says which, and what ran out.
+class ThreadRefused : public std::runtime_error {
+ public:
+  // error: from `NativeThread::start`.
+  ThreadRefused(const std::string& thread, int error);
+  const int error;
+};
 
 class NativeThread {
  public:
@@ -20,7 +30,8 @@ class NativeThread {
   NativeThread(const NativeThread&) = delete;
   NativeThread& operator=(const NativeThread&) = delete;
 
-  // Returns 0, or the errno if no thread can be started.
+  // Returns 0, or the errno if no thread can be started: ENOMEM if there is no room for its stack,
+  // EAGAIN if no more threads are allowed.
   int start();
   // Stop the thread before a fork and start it again after. The process must look single-threaded
   // (Python 3.12 warns of a fork with threads), and no lock may be held by a thread that the child

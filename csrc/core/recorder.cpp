@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <system_error>
+#include <unistd.h>
 #include <utility>
 
 #include "core/clock.h"
@@ -16,8 +16,11 @@ namespace perfprobe {
 Recorder::Recorder(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
     : pool_(buffer_bytes), file_(path), flush_ns_(flush_ns) {
   const int error = writer_.start();
-  if (error != 0)
-    throw std::system_error(error, std::generic_category(), "cannot start the writer thread");
+  if (error == 0)
+    return;
+  file_.close();
+  ::unlink(path.c_str());
+  throw ThreadRefused("the writer thread", error);
 }
 
 // Under the lock: otherwise the writer could miss this between its check and its wait.

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <exception>
 #include <sys/syscall.h>
-#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -93,7 +92,7 @@ void Sampler::start() {
   main.sample.end_ns = tick_ns_;
   const int error = thread_.start();
   if (error != 0)
-    throw std::system_error(error, std::generic_category(), "cannot start the sampler's thread");
+    throw ThreadRefused("the sampler's thread", error);
   recorder_.join_forks(thread_);
 }
 

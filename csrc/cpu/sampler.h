@@ -52,7 +52,7 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Starts. Time from now on counts for the main thread. Throws std::system_error.
+  // Starts. Time from now on counts for the main thread. Throws ThreadRefused.
   void start();
   // Writes the rest. `start` and `stop` must be called without the GIL.
   void stop();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <string>
 #include <system_error>
@@ -61,7 +60,7 @@ std::optional<CuptiFault> GpuRecording::start() {
   if (const int error = thread_.start(); error != 0) {
     session_.flush_last([] {});
     session_.close();
-    return CuptiFault{std::string("no thread can be started: ") + std::strerror(error), ""};
+    return CuptiFault{ThreadRefused("its thread", error).what(), ""};
   }
   recorder_.join_forks(thread_);
   has_begun_ = true;

@@ -248,7 +248,7 @@ def main() -> int:
 
     def tell(line: str) -> None:
         if sys.argv[2] == "say":
-            sys.stderr.write(f"perfprobe: {line}\n")
+            sys.stderr.write(f"perfprobe: {printable(line)}\n")
             sys.stderr.flush()
 
     said: dict[str, str] = {}

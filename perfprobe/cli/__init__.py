@@ -31,6 +31,7 @@ COMMANDS = {
     "completion": ("perfprobe.cli.completion", "print a shell completion script"),
 }
 
+_WITH_NUMPY = ("report", "export", "graph", "bench", "threads", "machine")
 _FAULT = 1
 _INTERRUPTED = 130
 
@@ -51,7 +52,15 @@ def _prepared(words: Sequence[str] | None) -> Any:
     leave_launcher()
     given = list(sys.argv[1:] if words is None else words)
     name = given.pop(0) if given and given[0] in COMMANDS else "run"
-    return guarded(lambda: module(name).prepare(given))
+    return guarded(lambda: _prepare(name, given))
+
+
+def _prepare(name: str, words: list[str]) -> Any:
+    if name in _WITH_NUMPY:
+        from perfprobe.support.scarcity import REPORT_BYTES, require_address_space
+
+        require_address_space(REPORT_BYTES, f"`perfprobe {name}` needs numpy")
+    return module(name).prepare(words)
 
 
 def module(name: str) -> Any:
@@ -62,7 +71,8 @@ def module(name: str) -> Any:
 def guarded(step: Callable[[], Any]) -> Any:
     """The result of `step`. If it fails, one line on standard error, and the exit code."""
     from perfprobe.collect.base import Stderr, fault
-    from perfprobe.support.errors import PerfprobeError
+    from perfprobe.support.errors import EnvironmentLack, PerfprobeError
+    from perfprobe.support.scarcity import scarcity
 
     stderr = Stderr()
     try:
@@ -73,5 +83,9 @@ def guarded(step: Callable[[], Any]) -> Any:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:
+        scarce = scarcity(error)
+        if scarce is not None:
+            stderr.tell(f"perfprobe ran out of resources: {'; '.join(scarce)}")
+            return EnvironmentLack.exit_code
         stderr.tell(f"internal error in perfprobe: {fault(error)}")
         return _FAULT

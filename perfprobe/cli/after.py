@@ -11,11 +11,13 @@ import os
 import sys
 from itertools import chain
 from json import dumps
-from os import WIFSIGNALED, WTERMSIG, posix_spawn, waitpid
+from os import WIFSIGNALED, WTERMSIG, close, posix_spawn, waitpid
 from time import process_time_ns
 
+from perfprobe import native
 from perfprobe.support import files, starter
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.scarcity import REPORT_BYTES, require_address_space
 from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
 
 # The streams of the other process, in the form that posix_spawn takes.
 _SIGINT = signal.SIGINT
-_NOTHING_TO_READ = (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)
 _ON_STANDARD_ERROR = (os.POSIX_SPAWN_DUP2, 2, 1)
 _NOWHERE = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream in (1, 2)]
 
@@ -46,7 +47,9 @@ class ReportChild:
         self._stderr = stderr
         self._wanted = {"view": vars(view), "json_file": json_file, "callgraph": callgraph, "table": table}
         self._command = starter.command(__name__)
-        self._environment = starter.environment()
+        # A report multiplies no matrices, and each thread of OpenBLAS takes 40 MB of address space.
+        self._environment = {**starter.environment(), "OPENBLAS_NUM_THREADS": "1"}
+        self._handed_text = native.core().handed_text
 
     def print(self, path: str) -> None:
         """Print the report on the recording at `path`, and the path."""
@@ -58,13 +61,15 @@ class ReportChild:
         self._stderr.tell(f"the recording is {printable(path)}")
 
     def _run(self, report: dict[str, object]) -> None:
-        words = [*self._command, dumps(report)]
-        streams: list[tuple[Any, ...]] = [_NOTHING_TO_READ]
-        if self._stderr.usable():
-            streams.append(_ON_STANDARD_ERROR)
-        else:
-            streams += _NOWHERE
-        process = posix_spawn(words[0], words, self._environment, file_actions=streams, setsigmask=[_SIGINT])
+        words, request = self._command, self._handed_text(dumps(report).encode())
+        streams: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, request, 0)]
+        streams += [_ON_STANDARD_ERROR] if self._stderr.usable() else _NOWHERE
+        try:
+            process = posix_spawn(
+                words[0], words, self._environment, file_actions=streams, setsigmask=[_SIGINT]
+            )
+        finally:
+            close(request)
         status = _wait(process)
         if status is not None and WIFSIGNALED(status):
             self._stderr.tell(f"the report was cut short: its process ended by signal {WTERMSIG(status)}")
@@ -78,7 +83,7 @@ def _wait(process: int) -> int | None:
 
 
 def main() -> int:
-    """The other process. Its standard output is the program's standard error.
+    """The other process. Its standard output is the program's standard error, its input what to report.
 
     Ctrl-C sends SIGINT to both processes. It ends this one silently, because the other one prints the
     message. SIGINT is blocked (see `_run`) until the interpreter has started, whose own handler would raise.
@@ -88,13 +93,14 @@ def main() -> int:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     from perfprobe.cli import guarded
 
-    status: int = guarded(lambda: _report(**json.loads(sys.argv[1])))
+    status: int = guarded(lambda: _report(**json.load(sys.stdin)))
     return status
 
 
 def _report(
     recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
 ) -> int:
+    require_address_space(REPORT_BYTES, "the report cannot be made")
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.progress import reading
     from perfprobe.cli.report import collect_garbage_seldom, write

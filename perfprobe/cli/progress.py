@@ -6,6 +6,8 @@ import os
 import time
 from contextlib import contextmanager, suppress
 
+from perfprobe.support.text import printable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +60,7 @@ class Bar:
         if self._bar is None:
             self._start()
         end_s = None if left_s is None else time.monotonic() + left_s
-        self._bar.update(self._task, completed=done, total=whole, what=what, end_s=end_s)
+        self._bar.update(self._task, completed=done, total=whole, what=printable(what), end_s=end_s)
 
     def _start(self) -> None:
         from rich.console import Console

@@ -10,7 +10,7 @@ from itertools import chain
 
 from perfprobe.cli.options import Parser, add_options, colored, view, width, writable
 from perfprobe.support.errors import EnvironmentLack, UsageError
-from perfprobe.support.text import encodable, printable
+from perfprobe.support.text import encodable, harmless, printable
 from perfprobe.support.view import View
 
 TYPE_CHECKING = False
@@ -214,7 +214,7 @@ def write_all(texts: Iterable[str]) -> int:
         return _cannot_write("it is closed")
     try:
         for text in texts:
-            sys.stdout.write(encodable(text, sys.stdout.encoding))
+            sys.stdout.write(encodable(harmless(text), sys.stdout.encoding))
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()

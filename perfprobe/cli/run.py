@@ -21,6 +21,7 @@ from perfprobe.collect.runner import Ending, run, run_missing
 from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import picture
+from perfprobe.support.scarcity import scarcity
 from perfprobe.support.text import printable
 from perfprobe.support.view import View
 
@@ -118,7 +119,8 @@ class Finish:
             self._stderr.tell(f"interrupted; the recording is {printable(path)}")
         except Exception as error:
             where = f"the recording is {printable(path)}"
-            self._stderr.tell(f"the report was not printed ({fault(error)}); {where}")
+            why = "; ".join(scarcity(error) or (fault(error),))
+            self._stderr.tell(f"the report was not printed ({why}); {where}")
         finally:
             setrecursionlimit(limit)
 

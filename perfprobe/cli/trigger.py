@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
+import struct
 
 from perfprobe.cli.options import Parser, rows, steps
 from perfprobe.cli.report import write
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 10.0
 _STEPS = 20
+_ANSWER = re.compile(r"ok ([0-9]+) ([0-9]+)\n?")
+_PEER = struct.Struct("iII")  # struct ucred: process, user, group
 _DESCRIPTION = """\
 Make a program record its next steps. It must have been started by the same user
 with `perfprobe run --wait`; until then it records no operators. The recording
@@ -50,19 +54,22 @@ def parser() -> Parser:
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Send the request. The function that is returned prints the program's answer."""
     given = parser().parse_args(words)
-    answer = _asked(given.pid, given.steps).split()
-    if answer[:1] != ["ok"] or len(answer) != 3:
-        raise InputError("the program refuses", " ".join(answer[1:]) or "no answer")
-    first, end = answer[1:]
-    return lambda: write(f"Process {given.pid} records the steps {first}:{end}.\n") or 0
+    answer = _asked(given.pid, given.steps)
+    found = _ANSWER.fullmatch(answer)
+    if found is None:
+        raise InputError("the program refuses", answer.removeprefix("refused: ").strip() or "no answer")
+    return lambda: write(f"Process {given.pid} records the steps {found[1]}:{found[2]}.\n") or 0
 
 
 def _asked(pid: int, count: int) -> str:
     path = found_socket_of(pid)
+    if path is None:
+        raise _missing(pid)
     with socket.socket(socket.AF_UNIX) as client:
         client.settimeout(_PATIENCE_S)
         try:
             client.connect(path)
+            _check_peer(client, path)
             client.sendall(f"record {count}\n".encode())
             return client.recv(256).decode(errors="replace")
         except (FileNotFoundError, PermissionError, ConnectionRefusedError) as error:
@@ -72,6 +79,14 @@ def _asked(pid: int, count: int) -> str:
             raise EnvironmentLack(
                 "the process cannot be asked", where, "ask as the user who runs it"
             ) from error
+
+
+def _check_peer(client: socket.socket, path: str) -> None:
+    """Raises EnvironmentLack if a process of another user listens: it could answer anything."""
+    found = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+    _, user, _ = _PEER.unpack(found)
+    if user != os.geteuid():
+        raise EnvironmentLack("the process is not asked", f"user {user} listens at {path}", "remove it")
 
 
 def _missing(pid: int) -> EnvironmentLack:

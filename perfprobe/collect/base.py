@@ -10,6 +10,9 @@ import sys
 from json import dumps
 from os import fstat, write
 
+from perfprobe.support.scarcity import scarcity
+from perfprobe.support.text import printable
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,9 +87,9 @@ class Facts:
         try:
             step()
         except Exception as error:
-            reason = fault(error)
-            self.tell(f"{source}: {reason}")
-            self.loss(source, reason)
+            reason, remedy = scarcity(error) or (fault(error), "")
+            self.tell(f"{source}: {reason}; {remedy}" if remedy else f"{source}: {reason}")
+            self.loss(source, reason, 1, remedy)
             return False
         return True
 
@@ -137,12 +140,12 @@ class Stderr:
         _flush(sys.__stderr__)
 
     def tell(self, line: str) -> None:
-        """Writes one line, after flushing the program's buffers."""
+        """Writes one line, made printable, after flushing the program's buffers."""
         if not self.usable():
             return
         self.drain()
         try:
-            write(2, f"perfprobe: {line}\n".encode(errors="backslashreplace"))
+            write(2, f"perfprobe: {printable(line)}\n".encode())
         except OSError:
             return  # standard error is closed: there is nowhere else to report it
 

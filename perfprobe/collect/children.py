@@ -10,13 +10,15 @@ from _thread import get_ident
 from os import getpid, register_at_fork, times
 
 from perfprobe import native
+from perfprobe.collect.base import fault
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.collect.spawns import Spawns
 from perfprobe.collect.started import Started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import FrameType, ModuleType
+    from types import FrameType
     from typing import Any
 
     from perfprobe.collect.base import Facts
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     Setup = Callable[[dict[str, Any]], str]
 
-_FLAG = "-c"
 _WORKERS, _FORKED, _OTHERS, _FOLLOWED = (
     "DataLoader workers were not recorded",
     "child processes that multiprocessing forked were not recorded",
@@ -116,32 +117,6 @@ def _is_of_multiprocessing(hook: FrameType) -> bool:
     return caller is not None and caller.f_code.co_filename.endswith("multiprocessing/popen_fork.py")
 
 
-class Spawns:
-    """Changes the commands of spawned children. All recordings share it, because others may wrap it."""
-
-    def __init__(self) -> None:
-        self._wrapped: ModuleType | None = None
-        self._change: Callable[[list[str]], list[str]] | None = None
-
-    def follow(self, change: Callable[[list[str]], list[str]] | None) -> None:
-        """Sets the function that changes commands; None to stop."""
-        self._change = change
-
-    def wrap(self, spawn: ModuleType) -> None:
-        """Wraps a function of `multiprocessing.spawn`."""
-        original = getattr(spawn, "get_command_line", None)
-        if self._wrapped is spawn or original is None:  # the program may have a module with this name
-            return
-        self._wrapped = spawn
-
-        def get_command_line(**values: object) -> list[str]:
-            command: list[str] = original(**values)
-            change = self._change
-            return command if change is None else change(command)
-
-        spawn.get_command_line = get_command_line  # type: ignore[attr-defined]
-
-
 _FORKS = Forks()
 _SPAWNS = Spawns()
 
@@ -153,7 +128,7 @@ class Children:
         facts: takes losses.
         family: takes children of `multiprocessing`; None to leave them alone.
         setup: makes Python source from the family's settings, which a spawned child runs before anything
-            else.
+            else. It may be long: the settings contain the program's arguments.
     """
 
     def __init__(self, facts: Facts, family: Family | None, setup: Setup) -> None:
@@ -170,7 +145,7 @@ class Children:
         """Starts following."""
         self._forks_before = _FORKS.watch(self._facts.recorder, self._family)
         self._cpu_before_s = _cpu_of_children_s()
-        _SPAWNS.follow(self._spawned)
+        _SPAWNS.follow(self._hand_over)
         for watch in self._watches:
             watch.start()
         self._started.start()
@@ -192,42 +167,38 @@ class Children:
             self._facts.loss("processes", "the children of the fork server were not recorded", 1, remedy)
         self._started.stop(round((_cpu_of_children_s() - self._cpu_before_s) * 1e9))
 
-    def _spawned(self, command: list[str]) -> list[str]:
-        changed = _changed(command, self._family, self._setup)
+    def _hand_over(self) -> int | None:
+        setup = _handed_over(self._family, self._setup, self._facts.tell)
         if self._process == getpid():
-            self._started.add_spawned(records_itself=changed is not command)
-        return changed
+            self._started.add_spawned(records_itself=setup is not None)
+        return setup
 
 
-def follow_children(family: Family, setup: Setup) -> None:
+def follow_children(family: Family, setup: Setup, tell: Callable[[str], None]) -> None:
     """Adds children to the family, in a process that has no recording; see `Children`."""
     _FORKS.watch(None, family)
-    _SPAWNS.follow(lambda command: _changed(command, family, setup))
+    _SPAWNS.follow(lambda: _handed_over(family, setup, tell))
     for watch in _watches():
         watch.start()
 
 
 def _watches() -> tuple[ImportWatch, ...]:
-    spawn = ImportWatch("multiprocessing.spawn", _SPAWNS.wrap)
-    return spawn, ImportWatch("multiprocessing.util", _FORKS.hook)
+    return tuple(ImportWatch("multiprocessing.util", follow) for follow in (_SPAWNS.wrap, _FORKS.hook))
 
 
-def _changed(command: list[str], family: Family | None, setup: Setup) -> list[str]:
-    """Returns the command of a child that is spawned now, changed so that the child joins the family."""
+def _handed_over(family: Family | None, setup: Setup, tell: Callable[[str], None]) -> int | None:
+    """Returns a descriptor with the setup of the child that is spawned now; None if it is not followed."""
     if family is None or not family.is_own or not family.prepare():
-        return command
-    return _with_setup(command, setup(family.settings_now()))
+        return None
+    try:
+        descriptor: int = native.core().handed_text(setup(family.settings_now()).encode())
+    except Exception as error:
+        tell(f"a child process is not recorded: {fault(error)}")
+        return None
+    return descriptor
 
 
 def _cpu_of_children_s() -> float:
     """Returns the CPU time of the children that have ended and were waited for."""
     so_far = times()
     return so_far.children_user + so_far.children_system
-
-
-def _with_setup(command: list[str], setup: str) -> list[str]:
-    """Returns the command with our code before the child's, on the same line to keep its tracebacks."""
-    if _FLAG not in command[:-1]:
-        return command
-    place = command.index(_FLAG) + 1
-    return [*command[:place], f"exec({setup!r}, {{}}); {command[place]}", *command[place + 1 :]]

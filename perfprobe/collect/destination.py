@@ -8,6 +8,7 @@ import time
 
 from perfprobe.collect.program import current_folder
 from perfprobe.support.errors import EnvironmentLack, PerfprobeError, UsageError
+from perfprobe.support.scarcity import scarcity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def create(
 
     Raises:
         UsageError: the named file exists, or is a folder.
-        EnvironmentLack: the file cannot be written.
+        EnvironmentLack: the file cannot be written, or there is no memory or thread for recording.
     """
     for candidate in [path] if named else _numbered(path):
         try:
@@ -62,7 +63,7 @@ def create(
             return recorder(os.fsencode(candidate), buffer_bytes, in_ns=in_ns), candidate  # type: ignore[arg-type]
         except FileExistsError:
             continue
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             raise _refusal(error, candidate) from error
     if os.path.isdir(path):
         raise UsageError("this is a folder", path, "name a file in it")
@@ -75,7 +76,10 @@ def _numbered(path: str) -> Iterator[str]:
         yield inserted(path, str(number))
 
 
-def _refusal(error: OSError, path: str) -> PerfprobeError:
+def _refusal(error: OSError | MemoryError, path: str) -> PerfprobeError:
+    scarce = scarcity(error)
+    if scarce is not None or isinstance(error, MemoryError):
+        return EnvironmentLack("nothing can be recorded", *(scarce or ()))
     if error.errno == errno.EISDIR:
         return UsageError("the recording's name is a folder", path, "name a file")
     remedies = {

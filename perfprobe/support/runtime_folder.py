@@ -8,6 +8,8 @@ from os import geteuid, lstat, mkdir
 from perfprobe.support.errors import EnvironmentLack
 
 _DIRECTORY = 0o040000
+_SOCKET = 0o140000
+_KIND = 0o170000
 _KIND_AND_RIGHTS = 0o170777
 _PRIVATE = _DIRECTORY | 0o700
 
@@ -23,22 +25,33 @@ def socket_of(pid: int) -> str:
     return os.path.join(folder(), f"{pid}.socket")
 
 
-def found_socket_of(pid: int) -> str:
+def found_socket_of(pid: int) -> str | None:
     """The same path as another process of this user finds it: the program may have another environment.
 
-    A shell and a job of cron or of a container differ in `$XDG_RUNTIME_DIR`.
+    A shell and a job of cron or of a container differ in `$XDG_RUNTIME_DIR`. None if there is no socket.
+
+    Raises:
+        EnvironmentLack: another user may have put the only socket there.
     """
     user = geteuid()
     others = (f"/run/user/{user}/perfprobe", f"/tmp/perfprobe-{user}")
     paths = [socket_of(pid), *(os.path.join(other, f"{pid}.socket") for other in others)]
-    return next((path for path in paths if _is_own(path)), paths[0])
+    found = [path for path in paths if os.path.lexists(path)]
+    own = [path for path in found if _is_private(os.path.dirname(path)) and _is_own_socket(path)]
+    if found and not own:
+        where = f"{found[0]} or its folder is not of this user alone"
+        raise EnvironmentLack("the process is not asked", where, "remove it, or set XDG_RUNTIME_DIR")
+    return own[0] if own else None
 
 
-def _is_own(path: str) -> bool:
-    try:
-        return lstat(path).st_uid == geteuid()
-    except OSError:
-        return False
+def _is_own_socket(path: str) -> bool:
+    found = lstat(path)
+    return found.st_uid == geteuid() and found.st_mode & _KIND == _SOCKET
+
+
+def _is_private(path: str) -> bool:
+    found = lstat(path)
+    return found.st_uid == geteuid() and found.st_mode & _KIND_AND_RIGHTS == _PRIVATE
 
 
 def made() -> str:
@@ -54,8 +67,7 @@ def made() -> str:
         pass
     except OSError as error:
         raise EnvironmentLack("nothing can be triggered", f"{path}: {error.strerror}") from error
-    found = lstat(path)
-    if found.st_uid != geteuid() or found.st_mode & _KIND_AND_RIGHTS != _PRIVATE:
+    if not _is_private(path):
         where = f"{path} is no folder of this user alone"
         raise EnvironmentLack("nothing can be triggered", where, "remove it, or set XDG_RUNTIME_DIR")
     return path

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+
+_ALLOWED = re.compile(r"([\n\t]|\x1b\[[0-9;]*m)")  # ends of lines, and the colours of our reports
 _PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}  # each of the same width
 
 
@@ -14,6 +17,19 @@ def printable(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(letter if letter.isprintable() else _escape(letter) for letter in text)
+
+
+def harmless(text: str) -> str:
+    """Returns a whole output with everything escaped that a terminal would act on, except colours.
+
+    This is the last check before printing. Texts from outside are made `printable` where they are put in,
+    because columns need their width. JSON stays valid.
+    """
+    pieces = _ALLOWED.split(text)
+    if "".join(pieces[::2]).isprintable():
+        return text
+    pieces[::2] = ["".join(map(_as_in_json, piece)) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def encodable(text: str, encoding: str | None) -> str:
@@ -30,6 +46,12 @@ def _is_known(letter: str, encoding: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _as_in_json(letter: str) -> str:
+    if letter.isprintable():
+        return letter
+    return f"\\u{ord(letter):04x}" if ord(letter) < 1 << 16 else _escape(letter)
 
 
 def _escape(letter: str) -> str:

@@ -35,7 +35,8 @@ def test_an_interrupt_of_the_report_process_prints_nothing(
         "table": False,
     }
     child = subprocess.run(
-        starter.command("perfprobe.cli.after", [json.dumps(report)]),
+        starter.command("perfprobe.cli.after"),
+        input=json.dumps(report).encode(),
         preexec_fn=prepare,
         cwd=tmp_path,
         capture_output=True,

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from perfprobe.cli import trigger
 from perfprobe.collect.options import Options
 from perfprobe.support import runtime_folder
 from perfprobe.support.errors import EnvironmentLack, UsageError
+from perfprobe.support.text import printable
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
@@ -218,6 +219,89 @@ def test_the_socket_is_found_from_another_environment(monkeypatch: pytest.Monkey
         monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/other")
         assert runtime_folder.found_socket_of(os.getpid()) == str(path)
     path.unlink()
+
+
+EVIL = "\x1b]0;owned\x07\x9b2J\u202e"
+
+
+def listening(path: Path, answer: str, prepare: Callable[[], None] = lambda: None) -> int:
+    """A process that listens there when this returns, and gives everyone this answer; its PID."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        prepare()
+        with socket.socket(socket.AF_UNIX) as waiting:
+            waiting.bind(str(path))
+            waiting.listen()
+            os.write(writer, b"1")
+            while True:
+                with waiting.accept()[0] as peer:
+                    peer.recv(100)
+                    peer.sendall(answer.encode())
+    assert os.read(reader, 1) == b"1"
+    os.close(reader)
+    os.close(writer)
+    return child
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return Path(runtime_folder.made())
+
+
+@pytest.fixture
+def children() -> Iterator[list[int]]:
+    started: list[int] = []
+    yield started
+    for child in started:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("answer", [f"ok {EVIL} 3\n", f"refused: {EVIL}\n", EVIL, "ok 1 2 3\n"])
+def test_an_answer_is_never_printed_raw(folder: Path, answer: str, children: list[int]) -> None:
+    children.append(listening(folder / "4711.socket", answer))
+    refused = "the program refuses: " + printable(answer.removeprefix("refused: ").strip())
+    asked = subprocess.run(
+        [sys.executable, "-m", "perfprobe", "trigger", "4711"], capture_output=True, check=False
+    )
+    assert (asked.returncode, asked.stdout) == (3, b"")
+    assert asked.stderr.decode() == f"perfprobe: {refused}\n"
+
+
+@pytest.mark.parametrize("what", ["folder", "rights", "socket", "kind"])
+def test_what_another_user_may_have_put_there_is_not_asked(
+    folder: Path, what: str, children: list[int]
+) -> None:
+    path = folder / "4711.socket"
+    children.append(listening(path, "ok 1 2\n"))
+    assert "no such process" not in trigger._asked(4711, 1)
+    if what == "rights":
+        folder.chmod(0o755)
+    elif what == "kind":
+        path.rename(folder / "moved")
+        path.symlink_to(folder / "moved")
+    elif os.geteuid() != 0:
+        pytest.skip("only root can give files to another user")
+    else:
+        os.chown(folder if what == "folder" else path, NOBODY, NOBODY)
+    assert "is not of this user alone; remove it, or set XDG_RUNTIME_DIR" in refusal(4711)
+
+
+def test_a_listener_of_another_user_is_not_asked(folder: Path, children: list[int]) -> None:
+    if os.geteuid() != 0:
+        pytest.skip("only root can act as another user")
+    os.chown(folder, NOBODY, NOBODY)
+
+    def become_another() -> None:
+        os.chdir(folder)
+        os.setuid(NOBODY)
+
+    children.append(listening(Path("4711.socket"), "ok 1 2\n", become_another))
+    for path in (folder, folder / "4711.socket"):
+        os.chown(path, 0, 0)
+    assert f"user {NOBODY} listens at {folder}/4711.socket" in refusal(4711)
 
 
 def test_a_folder_that_others_can_enter_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

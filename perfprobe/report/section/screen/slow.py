@@ -121,7 +121,7 @@ def _line_of(
     at = "" if first.line is None else f"{at_line(first.line)}, "
     if first.row is None:
         function = "" if first.line is None else bare(first.line.function)
-        name = f" in {function}" if function not in ("", "<module>") else ""
+        name = f" in {printable(function)}" if function not in ("", "<module>") else ""
         return said("SLOW", f"{at}{how_much}, {computing}", name, style="bold", **facts)
     what = f", {computing}: {operator(first.row)}"
     return said("SLOW", f"{at}{how_much}{what}", inputs(first.row, " "), style="bold", **facts)
