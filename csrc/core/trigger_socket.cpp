@@ -92,6 +92,7 @@ void TriggerSocket::stop() {
     return;
   recorder_.leave_forks(thread_);
   thread_.end();
+  times_closed_ += is_lost() ? 1 : 0;
   ::unlink(path_.c_str());
   close_in_child();
 }
@@ -99,6 +100,10 @@ void TriggerSocket::stop() {
 void TriggerSocket::wake() {
   const std::lock_guard lock(mutex_);
   ::send(waker_.number(), "", 1, MSG_NOSIGNAL);
+}
+
+bool TriggerSocket::is_lost() const {
+  return listening_.is_lost() || waker_.is_lost() || woken_.is_lost();
 }
 
 bool TriggerSocket::open_again() {
@@ -109,8 +114,7 @@ bool TriggerSocket::open_again() {
 
 void TriggerSocket::serve() {
   while (!thread_.leaving()) {
-    const bool is_lost = listening_.is_lost() || waker_.is_lost() || woken_.is_lost();
-    if (is_lost && !open_again())
+    if (is_lost() && !open_again())
       return;
     std::array<pollfd, 2> watched{{{listening_.number(), POLLIN, 0}, {woken_.number(), POLLIN, 0}}};
     if (::poll(watched.data(), watched.size(), kLongestWaitMs) <= 0)

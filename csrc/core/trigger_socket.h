@@ -34,6 +34,7 @@ class TriggerSocket {
  private:
   static void close_in_child();
   int open();
+  [[nodiscard]] bool is_lost() const;
   bool open_again();
   void close();
   void serve();

@@ -1,6 +1,7 @@
 // Counters of code whose counts are known, compared with getrusage, and with kernels that refuse.
 #include "cpu/perf/perf_counters.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -179,6 +180,41 @@ void a_thread_without_files_is_left_out() {
   CHECK(!counters.read(values));
 }
 
+// The numbers of the descriptors whose link has this part.
+std::vector<int> numbers_of(const std::string& part) {
+  std::vector<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (has(std::filesystem::read_symlink(entry.path(), gone), part))
+      found.push_back(std::stoi(entry.path().filename()));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// The program closes the event of switches and puts a file of its own in the place of another. The
+// others' counts must not be taken for those of an event that has left its group.
+void a_closed_event_is_noticed_and_its_number_left_alone() {
+  if (!is_counted(kSwitches))
+    return;
+  const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  std::vector<int> events;
+  {
+    ThreadCounters counters;
+    CHECK_EQUAL(counters.open(0, allowed_events()), 0);
+    CounterValues values;
+    CHECK(counters.read(values));
+    events = numbers_of("perf_event");
+    ::close(events.at(1));
+    CHECK(!counters.read(values) && counters.is_open());
+    ::dup2(file, events.at(0));
+    CHECK(!counters.read(values) && counters.is_open());
+  }
+  CHECK_EQUAL(::close(events.at(0)), 0);  // it was still open
+  CHECK(numbers_of("perf_event").empty());
+  ::close(file);
+}
+
 // A machine with two memory controllers, of which each socket's first processor reads the counters.
 std::string made_root() {
   char pattern[] = "/tmp/perfprobe-uncore-XXXXXX";
@@ -220,8 +256,17 @@ void memory_bandwidth_is_that_of_all_controllers() {
   CHECK_EQUAL(asked.at(2).first, 0xc04u);
   CHECK_EQUAL(asked.at(1).second, 24);
   const auto bytes = traffic.read();
-  CHECK_EQUAL(bytes.read, 4 * 1000 * 64);  // a cache line a count
-  CHECK_EQUAL(bytes.written, 4 * 1000 * 64);
+  CHECK(bytes.has_value());
+  CHECK_EQUAL(bytes->read, 4 * 1000 * 64);  // a cache line a count
+  CHECK_EQUAL(bytes->written, 4 * 1000 * 64);
+  const int file = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  const int number = numbers_of(count_file).at(0);
+  ::dup2(file, number);
+  CHECK(!traffic.read().has_value());  // a part would be taken for the sum of all
+  traffic.start();
+  CHECK_EQUAL(traffic.read()->read, 4 * 1000 * 64);
+  CHECK_EQUAL(::close(number), 0);  // it was still open
+  ::close(file);
   std::filesystem::remove_all(root);
 }
 
@@ -261,6 +306,7 @@ int main() {
   what_is_there_is_counted_and_the_rest_said();
   switches_are_left_out_without_the_kernel();
   a_thread_without_files_is_left_out();
+  a_closed_event_is_noticed_and_its_number_left_alone();
   memory_bandwidth_is_that_of_all_controllers();
   refused_bandwidth_says_why();
   return perfprobe::test::report();
