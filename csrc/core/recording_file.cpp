@@ -49,6 +49,7 @@ bool RecordingFile::make(const std::string& path) {
   put_little_endian(head + kMagic.size(), kFormatVersion);
   if (!file_.is_open() || !write_all(head, sizeof(head)) ||
       !write_all(for_all_.data(), for_all_.size())) {
+    refuse(EBADF);
     if (file_.is_open())
       ::unlink(path.c_str());
     file_ = std::move(before);
@@ -99,20 +100,23 @@ bool RecordingFile::is_usable() {
   return true;
 }
 
+// A program that opens files in a loop may take the number again while the block is written.
 bool RecordingFile::append(const std::vector<uint8_t>& payload) {
-  if (!is_usable()) {
-    if (refusal_ == 0)
-      refusal_ = EBADF;
-    return false;
-  }
+  constexpr int kTries = 5;
   uint8_t head[kHeadBytes];
   make_head(payload, head);
-  if (!write_all(head, sizeof(head)) || !write_all(payload.data(), payload.size())) {
+  for (int i = 0; i < kTries; ++i) {
+    if (is_usable() && write_all(head, sizeof(head)) && write_all(payload.data(), payload.size())) {
+      bytes_ += static_cast<int64_t>(sizeof(head) + payload.size());
+      return true;
+    }
+    const bool was_lost = file_.is_lost();
     shorten_to(bytes_);
-    return false;
+    if (!was_lost)
+      break;
   }
-  bytes_ += static_cast<int64_t>(sizeof(head) + payload.size());
-  return true;
+  refuse(EBADF);
+  return false;
 }
 
 bool RecordingFile::shorten_to(int64_t bytes) {
@@ -135,8 +139,8 @@ bool RecordingFile::write_all(const uint8_t* from, size_t count) {
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0) {
-      if (refusal_ == 0)
-        refusal_ = written < 0 ? errno : ENOSPC;
+      if (written == 0 || errno != EBADF)  // else it may be opened again
+        refuse(written == 0 ? ENOSPC : errno);
       return false;
     }
     from += written;

@@ -50,7 +50,7 @@ class CounterCollector(Collector):
             reason = "threads without counters: beyond 64, or too many open files"
             self._facts.loss(self.name, reason, figures["unread_threads"], "ulimit -n 65536")
         if figures["times_closed"]:
-            reason = "counts between two readings: the program closed perfprobe's counters, which were opened again"
+            reason = "counts between two readings: the program closed the counters, which were opened again"
             self._facts.loss(self.name, reason, figures["times_closed"], KEEP_OPEN)
 
     def _note_traffic(self, counters: PerfCounters) -> None:

@@ -58,10 +58,10 @@ class InstructionCollector(Collector):
             reason = "native samples lost: perfprobe's writer had no processor for seconds"
             self._facts.loss(self.name, reason, figures["lost"])
         if figures["ended"]:
-            reason = "native samples after the program closed perfprobe's events: they cannot be opened again"
+            reason = "native samples: the program closed the events, which could not be opened again"
             self._facts.loss(self.name, reason, 1, KEEP_OPEN)
         elif figures["times_closed"]:
-            reason = "native samples until perfprobe opened its events again, which the program had closed"
+            reason = "native samples: the program closed the events, which were opened again"
             self._facts.loss(self.name, reason, figures["times_closed"], KEEP_OPEN)
         if figures["other_functions"]:
             reason = "native functions beyond 65,536, shown as one"

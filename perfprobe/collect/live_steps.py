@@ -97,9 +97,9 @@ class StepFinder(Collector):
             self._facts.loss(self.name, reason, 1, f"record again without {flag}")
 
     def _note_closed(self, times: int, error: int) -> None:
-        reason = "requests of `perfprobe trigger` until the socket was opened again, which the program had closed"
+        reason = "requests of `perfprobe trigger`: the program closed the socket, which was opened again"
         if error:
-            reason = f"requests of `perfprobe trigger` after the program closed the socket: {strerror(error)}"
+            reason = f"requests of `perfprobe trigger`: the program closed the socket, no other opened: {strerror(error)}"
         self._facts.loss(self.name, reason, times, KEEP_OPEN)
 
     def _note_unkept(self, figures: dict[str, int]) -> None:
