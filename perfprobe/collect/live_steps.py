@@ -97,9 +97,8 @@ class StepFinder(Collector):
             self._facts.loss(self.name, reason, 1, f"record again without {flag}")
 
     def _note_closed(self, times: int, error: int) -> None:
-        reason = "requests of `perfprobe trigger`: the program closed the socket, which was opened again"
-        if error:
-            reason = f"requests of `perfprobe trigger`: the program closed the socket, no other opened: {strerror(error)}"
+        then = f"which could not be opened again ({strerror(error)})" if error else "which was opened again"
+        reason = f"requests of `perfprobe trigger`: the program closed the socket, {then}"
         self._facts.loss(self.name, reason, times, KEEP_OPEN)
 
     def _note_unkept(self, figures: dict[str, int]) -> None:
