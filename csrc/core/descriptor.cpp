@@ -29,16 +29,31 @@ int duplicate_high(int number) {
 
 }  // namespace
 
-Descriptor::Descriptor(int opened, Kind kind) : number_(opened), kind_(kind) {
-  if (opened < 0)
+Descriptor::Descriptor(int opened, Kind kind) : kind_(kind) {
+  if (opened >= 0)
+    take(opened, identity(opened, kind));
+}
+
+// On the way there the program may have closed it and opened its own file: then nothing is owned.
+void Descriptor::take(int opened, const Identity& expected) {
+  identity_ = expected;
+  const bool has_id = kind_ == Kind::file || expected.id != 0;
+  if (!has_id || !is_at(opened)) {
+    errno = EBADF;
     return;
-  identity_ = identity(opened, kind);
+  }
   const int high = duplicate_high(opened);
-  if (high < 0)
+  if (high < 0) {
+    number_ = opened;
     return;
-  const bool is_ours = number() >= 0;  // else the program's file may have been duplicated
-  ::close(is_ours ? opened : high);
-  number_ = is_ours ? high : -1;
+  }
+  if (is_at(opened)) {
+    ::close(opened);
+    number_ = high;
+  } else {
+    ::close(high);  // perhaps of the program's file
+    errno = EBADF;
+  }
 }
 
 Descriptor::Descriptor(Descriptor&& other) noexcept
@@ -53,12 +68,22 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
 }
 
 Descriptor Descriptor::open(const std::string& path, int flags, mode_t mode) {
-  return Descriptor(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  Descriptor file;
+  const int opened = ::open(path.c_str(), flags | O_CLOEXEC, mode);
+  if (opened < 0)
+    return file;
+  const Identity there = identity(AT_FDCWD, Kind::file, path.c_str());
+  const bool is_gone = there.inode == 0;  // a file of a thread that has just ended
+  file.take(opened, is_gone ? identity(opened, Kind::file) : there);
+  return file;
+}
+
+bool Descriptor::is_at(int number) const {
+  return identity_.inode != 0 && identity(number, kind_) == identity_;
 }
 
 int Descriptor::number() const {
-  return number_ >= 0 && identity_.inode != 0 && identity(number_, kind_) == identity_ ? number_
-                                                                                       : -1;
+  return number_ >= 0 && is_at(number_) ? number_ : -1;
 }
 
 void Descriptor::close() {
@@ -70,14 +95,14 @@ void Descriptor::close() {
 }
 
 // Old sandboxes refuse statx, with an error other than EBADF.
-Descriptor::Identity Descriptor::identity(int number, Kind kind) {
+Descriptor::Identity Descriptor::identity(int number, Kind kind, const char* path) {
+  constexpr int kFlags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
   struct statx status{};
-  if (::statx(number, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_BTIME, &status) ==
-      0)
+  if (::statx(number, path, kFlags, STATX_INO | STATX_BTIME, &status) == 0)
     return {::makedev(status.stx_dev_major, status.stx_dev_minor), status.stx_ino,
             status.stx_btime.tv_sec, status.stx_btime.tv_nsec, id(number, kind)};
   struct stat older{};
-  if (errno == EBADF || ::fstat(number, &older) != 0)
+  if (errno == EBADF || ::fstatat(number, path, &older, AT_EMPTY_PATH) != 0)
     return {};
   return {older.st_dev, older.st_ino, 0, 0, id(number, kind)};
 }

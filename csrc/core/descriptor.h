@@ -6,9 +6,11 @@
 // inode and time of birth, a socket by its cookie too, an event of perf by its id too. Eventfds and
 // epolls all look the same, so perfprobe opens none.
 //
-// What remains: the program may close and reuse the number in the microsecond between a check and
-// the system call that follows, or between opening and moving, for which a low number is taken. Of
-// a file system without times of birth, a removed file's inode may come back as another file.
+// What remains, each for about a microsecond: the program may close and reuse the number between a
+// check and the system call that follows. A new socket or event may be mistaken for one that the
+// program opens under its number. A new descriptor takes a low number until it is moved, and a dup2
+// onto that fails with EBUSY. Of a file system without times of birth, a removed file's inode may
+// come back as another file.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +56,12 @@ class Descriptor {
     uint64_t id = 0;  // a socket's cookie, an event's id
     bool operator==(const Identity&) const = default;
   };
-  static Identity identity(int number, Kind kind);
+  // Of a descriptor, or of a path if the number is AT_FDCWD.
+  static Identity identity(int number, Kind kind, const char* path = "");
   static uint64_t id(int number, Kind kind);
+
+  void take(int opened, const Identity& expected);
+  [[nodiscard]] bool is_at(int number) const;
 
   int number_ = -1;
   Kind kind_ = Kind::file;

@@ -37,7 +37,7 @@ Descriptor made_socket() {
 Descriptor made_event() {
   perf_event_attr event = perfprobe::plain_event(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK);
   event.exclude_kernel = 1;
-  return perfprobe::opened_event(&perfprobe::open_event, event, 0, -1);
+  return perfprobe::open_event(&event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 void low_numbers_are_the_programs() {

@@ -22,6 +22,7 @@ using perfprobe::allowed_events;
 using perfprobe::AllowedEvent;
 using perfprobe::counter_events;
 using perfprobe::CounterValues;
+using perfprobe::Descriptor;
 using perfprobe::kCounterEvents;
 using perfprobe::MemoryTraffic;
 using perfprobe::RefusedEvent;
@@ -115,9 +116,9 @@ void instructions_of_a_loop_are_counted() {
 }
 
 template <int kError>
-int refuse(perf_event_attr*, pid_t, int, int, unsigned long) {
+Descriptor refuse(perf_event_attr*, pid_t, int, int, unsigned long) {
   errno = kError;
-  return -1;
+  return {};
 }
 
 // Nothing is counted, and each event has a reason.
@@ -138,19 +139,19 @@ void all_are_refused(const std::string& reason) {
 }
 
 // As in a virtual machine: only events of the kernel are available.
-int software_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
+Descriptor software_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
   if (event->type == PERF_TYPE_SOFTWARE)
-    return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return Descriptor::open("/dev/null", O_RDONLY);
   errno = ENOENT;
-  return -1;
+  return {};
 }
 
 // As at perf_event_paranoid 2.
-int user_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
+Descriptor user_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
   if (event->exclude_kernel == 1)
-    return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return Descriptor::open("/dev/null", O_RDONLY);
   errno = EACCES;
-  return -1;
+  return {};
 }
 
 void what_is_there_is_counted_and_the_rest_said() {
@@ -168,9 +169,9 @@ void switches_are_left_out_without_the_kernel() {
   CHECK(has(allowed[kSwitches].refusal.remedy, "kernel.perf_event_paranoid=1"));
 }
 
-int without_files(perf_event_attr*, pid_t, int, int, unsigned long) {
+Descriptor without_files(perf_event_attr*, pid_t, int, int, unsigned long) {
   errno = EMFILE;
-  return -1;
+  return {};
 }
 
 void a_thread_without_files_is_left_out() {
@@ -236,11 +237,11 @@ std::vector<std::pair<uint64_t, int>> asked;
 std::string count_file;
 
 // Each counter reads 1000 from a file.
-int counting(perf_event_attr* event, pid_t thread, int processor, int, unsigned long) {
+Descriptor counting(perf_event_attr* event, pid_t thread, int processor, int, unsigned long) {
   CHECK_EQUAL(thread, -1);
   CHECK_EQUAL(event->type, 14u);
   asked.emplace_back(event->config, processor);
-  return ::open(count_file.c_str(), O_RDONLY | O_CLOEXEC);
+  return Descriptor::open(count_file, O_RDONLY);
 }
 
 void memory_bandwidth_is_that_of_all_controllers() {

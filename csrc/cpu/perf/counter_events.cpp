@@ -22,7 +22,7 @@ AllowedEvent tried(const CounterEvent& counter, OpenEvent open) {
   AllowedEvent found;
   found.event = plain_event(counter.type, counter.config);
   for (;;) {
-    if (opened_event(open, found.event, 0, -1).is_open()) {
+    if (open(&found.event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC).is_open()) {
       found.is_allowed = true;
       return found;
     }

@@ -59,7 +59,7 @@ struct Opened {
 // then sampled too; `add` leaves them out.
 Opened open_allowed(perf_event_attr& event, OpenEvent open, pid_t thread, int processor) {
   for (;;) {
-    Descriptor opened = opened_event(open, event, thread, processor);
+    Descriptor opened = open(&event, thread, processor, -1, PERF_FLAG_FD_CLOEXEC);
     if (opened.is_open())
       return {std::move(opened), 0};
     const int error = errno;

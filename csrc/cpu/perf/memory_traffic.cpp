@@ -67,7 +67,8 @@ void MemoryTraffic::add(const std::string& folder, const char* name, bool is_rea
     counter.size = sizeof counter;
     counter.type = type;
     counter.config = config_of(event);
-    Descriptor opened = opened_event(open_, counter, -1, std::atoi(processors.c_str() + at));
+    Descriptor opened =
+        open_(&counter, -1, std::atoi(processors.c_str() + at), -1, PERF_FLAG_FD_CLOEXEC);
     if (!opened.is_open()) {
       const int error = errno;
       counters_.clear();  // the sum of some would be taken for that of all

@@ -128,7 +128,7 @@ void PerfCounters::follow(int64_t os_thread) {
   known.since_ns = monotonic_ns();
   known.cpu_ns = thread_cpu_time_ns(os_thread);
   if (name != kOwnThreadName) {
-    open(os_thread, known);
+    start_counters(os_thread, known);
     if (known.counters.is_open()) {
       known.row = thread_rows_.add(os_thread, [&] { return name; });
       ++figures_.threads;
@@ -138,7 +138,7 @@ void PerfCounters::follow(int64_t os_thread) {
 }
 
 // Counts from 0, also if it counted before.
-void PerfCounters::open(int64_t os_thread, Known& known) {
+void PerfCounters::start_counters(int64_t os_thread, Known& known) {
   known.counters = {};
   if (known.counters.open(static_cast<pid_t>(os_thread), allowed_, open_) != 0)
     ++figures_.unread_threads;
@@ -173,7 +173,7 @@ bool PerfCounters::read_thread(int64_t os_thread, Known& known, int64_t now_ns) 
     known.before = values;
   } else if (known.counters.is_open()) {
     ++figures_.times_closed;
-    open(os_thread, known);
+    start_counters(os_thread, known);
   }
   known.cpu_ns = cpu_ns;
   known.since_ns = now_ns;

@@ -108,7 +108,7 @@ class PerfCounters {
   void follow(int64_t os_thread);
   void read();
   bool read_thread(int64_t os_thread, Known& known, int64_t now_ns);
-  void open(int64_t os_thread, Known& known);
+  void start_counters(int64_t os_thread, Known& known);
   void start_traffic();
   void read_traffic(int64_t now_ns);
   void write();

@@ -28,7 +28,7 @@ int ThreadCounters::open(pid_t thread, const std::array<AllowedEvent, kCounterEv
     event.read_format = kFormat;
     event.disabled = group.events.empty() ? 1 : 0;
     const int leader = group.events.empty() ? -1 : group.events.front().number();
-    Descriptor opened = opened_event(opener, event, thread, -1, leader);
+    Descriptor opened = opener(&event, thread, -1, leader, PERF_FLAG_FD_CLOEXEC);
     if (!opened.is_open() && has_no_files_left(errno)) {
       const int error = errno;
       *this = ThreadCounters();
