@@ -59,10 +59,13 @@ void Descriptor::take(int opened, const Identity& expected) {
 Descriptor::Descriptor(Descriptor&& other) noexcept
     : number_(std::exchange(other.number_, -1)), kind_(other.kind_), identity_(other.identity_) {}
 
+// If the program closed the old one, the new one may have got its number, even for the same file.
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   std::swap(number_, other.number_);
   std::swap(kind_, other.kind_);
   std::swap(identity_, other.identity_);
+  if (other.number_ == number_)
+    other.number_ = -1;
   other.close();
   return *this;
 }

@@ -97,6 +97,14 @@ void a_file_that_is_opened_again_is_the_same() {
   CHECK(!made_file("other").has_same_file(ours));
 }
 
+void one_that_replaces_a_lost_one_may_get_its_number() {
+  Descriptor file = made_file("replaced");
+  const int number = file.number();
+  ::close(number);
+  file = Descriptor::open(folder() + "/replaced", O_RDWR);
+  CHECK_EQUAL(file.number(), number);
+}
+
 void a_failed_call_owns_nothing_and_keeps_its_error() {
   const Descriptor none = Descriptor::open(folder() + "/none/x", O_RDONLY);
   CHECK_EQUAL(errno, ENOENT);
@@ -129,6 +137,7 @@ int main() {
   a_closed_number_is_noticed();
   a_file_that_gets_the_inode_is_another();
   a_file_that_is_opened_again_is_the_same();
+  one_that_replaces_a_lost_one_may_get_its_number();
   a_failed_call_owns_nothing_and_keeps_its_error();
   a_low_limit_only_lowers_the_number();
   return perfprobe::test::report();
