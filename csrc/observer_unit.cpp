@@ -2,7 +2,9 @@
 // read once. The parts shared with _core come first, without torch.
 #include "bindings/observer_module.cpp"
 #include "core/clock.cpp"
+#include "core/descriptor.cpp"
 #include "core/event_buffer.cpp"
+#include "core/kernel_files.cpp"
 #include "python/frame_values.cpp"
 #include "python/frames.cpp"
 #include "python/user_code.cpp"

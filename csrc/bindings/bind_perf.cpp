@@ -47,6 +47,8 @@ class PyInstructionSamples {
     found["other_functions"] = figures.others;
     found["cpu_ns"] = figures.cpu_ns;
     found["with_kernel"] = figures.with_kernel;
+    found["times_closed"] = figures.times_closed;
+    found["ended"] = figures.ended;
     found["started_ns"] = figures.started_ns;
     found["stopped_ns"] = figures.stopped_ns;
     return found;
@@ -79,6 +81,7 @@ class PyPerfCounters {
     found["readings"] = figures.readings;
     found["threads"] = figures.threads;
     found["unread_threads"] = figures.unread_threads;
+    found["times_closed"] = figures.times_closed;
     found["cpu_ns"] = figures.cpu_ns;
     return found;
   }

@@ -75,6 +75,8 @@ class PyStepLog {
     named["unkept"] = log_.unkept();
     named["unlisted"] = log_.unlisted();
     named["foreign"] = log_.foreign();
+    named["socket_closed"] = socket_.times_closed();
+    named["socket_error"] = socket_.error();
     return named;
   }
   py::capsule capsule() { return py::capsule(static_cast<LoopPort*>(&log_), kLoopCapsule); }

@@ -10,6 +10,8 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "core/descriptor.h"
+
 namespace perfprobe {
 namespace {
 
@@ -59,19 +61,17 @@ struct ChildSheet::Head {
 
 ChildSheet::ChildSheet(const std::string& path, Way way) {
   const bool is_new = way == Way::make;
-  const int flags = O_RDWR | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0);
-  const int file = ::open(path.c_str(), flags, 0600);
-  if (file < 0)
+  const int flags = O_RDWR | (is_new ? O_CREAT | O_EXCL : 0);
+  const Descriptor file = Descriptor::open(path, flags, 0600);
+  if (!file.is_open())
     fail("open", errno);
   try {
-    head_ = static_cast<Head*>(map_file(file, is_new));
+    head_ = static_cast<Head*>(map_file(file.number(), is_new));
   } catch (...) {
-    ::close(file);
     if (is_new)
       ::unlink(path.c_str());
     throw;
   }
-  ::close(file);
   if (!is_new && std::memcmp(head_->magic, kMagic, sizeof(kMagic)) != 0)
     fail("no sheet", EINVAL);
   if (!is_new)

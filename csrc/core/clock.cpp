@@ -1,10 +1,11 @@
 #include "core/clock.h"
 
 #include <cmath>
-#include <fstream>
 #include <iterator>
 #include <limits>
 #include <string>
+
+#include "core/kernel_files.h"
 
 namespace perfprobe {
 namespace {
@@ -45,10 +46,9 @@ constexpr double kSlewLimit = 0.01;  // NTP slews by 0.0005 at most; readings ar
 }  // namespace
 
 bool kernel_trusts_tsc() {
-  std::ifstream source("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-  std::string name;
-  source >> name;
-  return name == "tsc";
+  constexpr size_t kMostBytes = 64;
+  KernelFile source(kMostBytes);
+  return source.read("/sys/devices/system/clocksource/clocksource0/current_clocksource") == "tsc\n";
 }
 
 // The rate of this process. Forked children inherit it and need not measure it again.

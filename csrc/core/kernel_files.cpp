@@ -1,23 +1,30 @@
 #include "core/kernel_files.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <dirent.h>
 
+#include "core/descriptor.h"
+
 namespace perfprobe {
 
 std::string_view KernelFile::read(const std::string& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0)
+  constexpr size_t kFirstBytes = 65'536;
+  const Descriptor file = Descriptor::open(path, O_RDONLY);
+  if (!file.is_open())
     return {};
-  bytes_.resize(kMostBytes);
   size_t size = 0;
-  for (ssize_t more = 1; more > 0 && size < bytes_.size(); size += static_cast<size_t>(more))
-    more = std::max<ssize_t>(::read(file, bytes_.data() + size, bytes_.size() - size), 0);
-  ::close(file);
+  for (ssize_t more = 1; more > 0 && size < most_bytes_; size += static_cast<size_t>(more)) {
+    if (size == bytes_.size())
+      bytes_.resize(std::min(most_bytes_, std::max(kFirstBytes, 2 * size)));
+    more = ::read(file.number(), bytes_.data() + size, bytes_.size() - size);
+    more = std::max<ssize_t>(more, 0);
+  }
   return {bytes_.data(), size};
 }
 
@@ -39,18 +46,31 @@ int64_t number_behind(std::string_view text, std::string_view key) {
   return take_number(text);
 }
 
+// With opendir, closedir would close the number without asking whose it is.
+std::vector<std::string> folder_entries(const std::string& folder) {
+  std::vector<std::string> names;
+  const Descriptor open = Descriptor::open(folder, O_RDONLY | O_DIRECTORY);
+  alignas(dirent64) std::array<char, 32'768> bytes;
+  for (;;) {
+    const long size = ::syscall(SYS_getdents64, open.number(), bytes.data(), bytes.size());
+    if (size <= 0)
+      return names;
+    for (long at = 0; at < size;) {
+      const auto* entry = reinterpret_cast<const dirent64*>(bytes.data() + at);
+      names.emplace_back(entry->d_name);
+      at += entry->d_reclen;
+    }
+  }
+}
+
 std::vector<int64_t> numbered_entries(const std::string& folder) {
   std::vector<int64_t> numbers;
-  DIR* const entries = ::opendir(folder.c_str());
-  if (entries == nullptr)
-    return numbers;
-  while (const dirent* entry = ::readdir(entries)) {
-    std::string_view name = entry->d_name;
+  for (const std::string& entry : folder_entries(folder)) {
+    std::string_view name = entry;
     const int64_t number = take_number(name);
     if (number > 0 && name.empty())
       numbers.push_back(number);
   }
-  ::closedir(entries);
   return numbers;
 }
 

@@ -8,14 +8,16 @@
 
 namespace perfprobe {
 
-// Reads the first 64 KB of a file. The text is valid until the next read; empty if the file is
+// Reads the beginning of a file. The text is valid until the next read; empty if the file is
 // unreadable.
 class KernelFile {
  public:
+  explicit KernelFile(size_t most_bytes = 65'536) : most_bytes_(most_bytes) {}
+
   std::string_view read(const std::string& path);
 
  private:
-  static constexpr size_t kMostBytes = 65'536;
+  size_t most_bytes_;
   std::vector<char> bytes_;
 };
 
@@ -24,6 +26,9 @@ int64_t take_number(std::string_view& text);
 
 // Returns the number that comes one character after `key`; -1 if there is none.
 int64_t number_behind(std::string_view text, std::string_view key);
+
+// Returns the names of a folder's entries, "." and ".." included; none if it is unreadable.
+std::vector<std::string> folder_entries(const std::string& folder);
 
 // Returns the entries of a folder whose names are numbers: threads, processes.
 std::vector<int64_t> numbered_entries(const std::string& folder);

@@ -9,6 +9,8 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "core/descriptor.h"
+
 namespace perfprobe {
 namespace {
 
@@ -28,18 +30,13 @@ bool read_batch(pid_t process, std::span<const MemoryPiece> pieces) {
   return got >= 0 && static_cast<size_t>(got) == bytes;
 }
 
-// Opened for each read: the program may close all descriptors and reuse the number.
 bool read_from_file(std::span<const MemoryPiece> pieces) {
-  const int file = ::open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
-  if (file < 0)
-    return false;
-  const bool all = std::ranges::all_of(pieces, [file](const MemoryPiece& piece) {
+  const Descriptor file = Descriptor::open("/proc/self/mem", O_RDONLY);
+  return std::ranges::all_of(pieces, [&file](const MemoryPiece& piece) {
     const auto place = static_cast<off_t>(reinterpret_cast<uintptr_t>(piece.from));
-    const ssize_t got = place < 0 ? -1 : ::pread(file, piece.into, piece.bytes, place);
+    const ssize_t got = place < 0 ? -1 : ::pread(file.number(), piece.into, piece.bytes, place);
     return got >= 0 && static_cast<size_t>(got) == piece.bytes;
   });
-  ::close(file);
-  return all;
 }
 
 }  // namespace

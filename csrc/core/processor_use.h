@@ -44,7 +44,7 @@ class ProcessorUse {
 
   ProcessorTimesRow read(int64_t time_ns);
   // Frees the memory used for reading.
-  void let_go() { file_ = {}; }
+  void let_go() { file_ = KernelFile(); }
 
  private:
   void read_busy(ProcessorTimesRow& row);

@@ -1,5 +1,6 @@
 // What a recorder lost, and why, as the rows that reports print.
 #include <array>
+#include <cerrno>
 #include <cstring>
 #include <string>
 #include <vector>
@@ -26,23 +27,21 @@ constexpr std::array<DroppedText, kDroppedKinds> kDroppedTexts{{
 std::vector<Loss> Recorder::collect_losses() {
   const std::lock_guard lock(definitions_mutex_);
   std::vector<Loss> losses = losses_;
+  const bool is_closed = file_.refusal() == EBADF;
+  const std::string why =
+      is_closed ? "the program closed the file" : std::strerror(file_.refusal());
+  const std::string remedy = is_closed ? "close only descriptors that the program opened"
+                                       : "free some space there, or choose another place with -o";
   // Source "recording": reports show it at the top, because every number is too small.
-  if (dropped_rows_ > 0) {
+  if (dropped_rows_ > 0)
     losses.push_back(
-        {"recording",
-         std::string("operators that could not be written: ") + std::strerror(file_.refusal()),
-         dropped_rows_, "free some space there, or choose another place with -o"});
-  }
-  if (dropped_memory_rows_ > 0) {
-    losses.push_back({"memory",
-                      std::string("allocations and frees that could not be written: ") +
-                          std::strerror(file_.refusal()),
-                      dropped_memory_rows_,
-                      "free some space there, or choose another place with -o"});
-  }
-  const auto add = [&](const std::string& reason, int64_t count, const std::string& remedy) {
+        {"recording", "operators that could not be written: " + why, dropped_rows_, remedy});
+  if (dropped_memory_rows_ > 0)
+    losses.push_back({"memory", "allocations and frees that could not be written: " + why,
+                      dropped_memory_rows_, remedy});
+  const auto add = [&](const std::string& reason, int64_t count, const std::string& advice) {
     if (count > 0)
-      losses.push_back({"operators", reason, count, remedy});
+      losses.push_back({"operators", reason, count, advice});
   };
   add("events beyond " + std::to_string(Definitions::kLimit) +
           " different stacks, shown as one stack",

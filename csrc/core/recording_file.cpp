@@ -4,9 +4,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <string_view>
-#include <sys/stat.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "core/checksum.h"
 
@@ -32,34 +32,31 @@ void make_head(const std::vector<uint8_t>& payload, uint8_t* head) {
 }  // namespace
 
 RecordingFile::RecordingFile(const std::string& path) : path_(path) {
-  if (!open(path)) {
+  if (!make(path)) {
     const int error = refusal_;
     throw std::system_error(error, std::generic_category(), path);
   }
 }
 
-// Makes a new file and writes its head. On failure `refusal_` says why, and no file is left.
-bool RecordingFile::open(const std::string& path) {
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (descriptor_ < 0) {
-    refusal_ = errno;
-    return false;
-  }
-  move_descriptor();
-  struct stat status{};
-  if (::fstat(descriptor_, &status) == 0) {
-    device_ = status.st_dev;
-    inode_ = status.st_ino;
-  }
+// Makes a new file, writes its head and closes the file before it. On failure `refusal_` says why,
+// no new file is left, and the file before it is still in use.
+bool RecordingFile::make(const std::string& path) {
+  Descriptor before = std::move(file_);
+  file_ = Descriptor::open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+  refusal_ = file_.is_open() ? 0 : errno;
   uint8_t head[kMagic.size() + sizeof(kFormatVersion)];
   std::memcpy(head, kMagic.data(), kMagic.size());
   put_little_endian(head + kMagic.size(), kFormatVersion);
-  if (!write_all(head, sizeof(head))) {
-    ::close(descriptor_);
-    ::unlink(path.c_str());
+  if (!file_.is_open() || !write_all(head, sizeof(head)) ||
+      !write_all(for_all_.data(), for_all_.size())) {
+    refuse(EBADF);
+    if (file_.is_open())
+      ::unlink(path.c_str());
+    file_ = std::move(before);
     return false;
   }
-  bytes_ = sizeof(head);
+  open_path_ = path;
+  bytes_ = static_cast<int64_t>(sizeof(head) + for_all_.size());
   return true;
 }
 
@@ -79,92 +76,71 @@ bool RecordingFile::rotate() {
   constexpr std::string_view kEnding = ".perfprobe";
   const bool has_ending = path_.ends_with(kEnding);
   const std::string stem = path_.substr(0, path_.size() - (has_ending ? kEnding.size() : 0));
-  const int old = descriptor_;
-  const dev_t old_device = device_;
-  const ino_t old_inode = inode_;
-  const int64_t old_bytes = bytes_;
   const int old_refusal = refusal_;
-  bool is_open = false;
-  for (int i = 0; i < kTries && !is_open; ++i) {
+  bool is_made = false;
+  for (int i = 0; i < kTries && !is_made; ++i) {
     ++files_;
-    is_open = open(stem + "." + std::to_string(files_) + (has_ending ? std::string(kEnding) : ""));
-    if (!is_open && refusal_ != EEXIST)
+    is_made = make(stem + "." + std::to_string(files_) + (has_ending ? std::string(kEnding) : ""));
+    if (!is_made && refusal_ != EEXIST)
       break;
   }
-  if (is_open && write_all(for_all_.data(), for_all_.size())) {
-    bytes_ += static_cast<int64_t>(for_all_.size());
-    refusal_ = old_refusal;
-    ::close(old);
-    return true;
-  }
-  if (is_open)
-    ::close(descriptor_);
-  descriptor_ = old;
-  device_ = old_device;
-  inode_ = old_inode;
-  bytes_ = old_bytes;
   refusal_ = old_refusal;
-  return false;
+  return is_made;
 }
 
-// Moves the descriptor to a high number: the program's files must get the same low numbers as
-// without perfprobe.
-void RecordingFile::move_descriptor() {
-  constexpr int kLowest = 100;
-  const int moved = ::fcntl(descriptor_, F_DUPFD_CLOEXEC, kLowest);
-  if (moved < 0)
-    return;  // the limit on descriptors is low: it stays where it is
-  ::close(descriptor_);
-  descriptor_ = moved;
-}
-
-// A program may close all descriptors it does not know (daemons do) and reuse the number for its
-// own file, which must never be written to.
-bool RecordingFile::is_ours() const {
-  struct stat status{};
-  return ::fstat(descriptor_, &status) == 0 && status.st_dev == device_ && status.st_ino == inode_;
-}
-
-bool RecordingFile::append(const std::vector<uint8_t>& payload) {
-  if (!is_ours()) {
-    if (refusal_ == 0)
-      refusal_ = EBADF;
+// If the program has closed the descriptor, the file is opened again. Nothing is lost then. What
+// the program has put in its place is neither followed, waited for nor written to.
+bool RecordingFile::is_usable() {
+  if (!file_.is_lost())
+    return file_.is_open();
+  Descriptor again = Descriptor::open(open_path_, O_WRONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (!again.has_same_file(file_) || ::lseek(again.number(), bytes_, SEEK_SET) < 0)
     return false;
-  }
-  uint8_t head[kHeadBytes];
-  make_head(payload, head);
-  if (!write_all(head, sizeof(head)) || !write_all(payload.data(), payload.size())) {
-    shorten_to(bytes_);
-    return false;
-  }
-  bytes_ += static_cast<int64_t>(sizeof(head) + payload.size());
+  file_ = std::move(again);
   return true;
 }
 
+// A program that opens files in a loop may take the number again while the block is written.
+bool RecordingFile::append(const std::vector<uint8_t>& payload) {
+  constexpr int kTries = 5;
+  uint8_t head[kHeadBytes];
+  make_head(payload, head);
+  for (int i = 0; i < kTries; ++i) {
+    if (is_usable() && write_all(head, sizeof(head)) && write_all(payload.data(), payload.size())) {
+      bytes_ += static_cast<int64_t>(sizeof(head) + payload.size());
+      return true;
+    }
+    const bool was_lost = file_.is_lost();
+    shorten_to(bytes_);
+    if (!was_lost)
+      break;
+  }
+  refuse(EBADF);
+  return false;
+}
+
 bool RecordingFile::shorten_to(int64_t bytes) {
-  if (!is_ours())
+  if (!is_usable())
     return false;
   // If this fails, a broken last block stays, at which readers stop. Nothing else can be done.
-  if (::ftruncate(descriptor_, bytes) == 0)
-    ::lseek(descriptor_, bytes, SEEK_SET);
+  if (::ftruncate(file_.number(), bytes) == 0)
+    ::lseek(file_.number(), bytes, SEEK_SET);
   bytes_ = bytes;
   return true;
 }
 
 void RecordingFile::close() {
-  if (is_ours())
-    ::close(descriptor_);
-  descriptor_ = -1;
+  file_.close();
 }
 
 bool RecordingFile::write_all(const uint8_t* from, size_t count) {
   while (count > 0) {
-    const ssize_t written = ::write(descriptor_, from, count);
+    const ssize_t written = ::write(file_.number(), from, count);
     if (written < 0 && errno == EINTR)
       continue;
     if (written <= 0) {
-      if (refusal_ == 0)
-        refusal_ = written < 0 ? errno : ENOSPC;
+      if (written == 0 || errno != EBADF)  // else it may be opened again
+        refuse(written == 0 ? ENOSPC : errno);
       return false;
     }
     from += written;

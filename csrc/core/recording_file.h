@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <sys/types.h>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "core/mapped_memory.h"
 
 namespace perfprobe {
@@ -33,7 +33,7 @@ class RecordingFile {
   bool rotate();
 
   // Shortens the file to `bytes`, to make room on a full disk for something more important. Returns
-  // false if the descriptor now belongs to the program.
+  // false if the program has closed it and it is not found again.
   bool shorten_to(int64_t bytes);
 
   // Notes that rows are missing for a reason other than the disk.
@@ -45,15 +45,13 @@ class RecordingFile {
   [[nodiscard]] int refusal() const { return refusal_; }
 
  private:
-  bool open(const std::string& path);
-  void move_descriptor();
-  [[nodiscard]] bool is_ours() const;
+  bool make(const std::string& path);
+  bool is_usable();
   bool write_all(const uint8_t* from, size_t count);
 
   const std::string path_;
-  int descriptor_ = -1;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  std::string open_path_;  // of the file in use
+  Descriptor file_;
   std::atomic<int64_t> bytes_{0};  // read without the owner's lock
   int refusal_ = 0;                // errno of the first refused write
   bool may_rotate_ = false;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/descriptor.h"
 #include "core/live_steps.h"
 
 namespace perfprobe {
@@ -14,11 +15,11 @@ class StepUsage {
   void read(LiveStep& step);
 
  private:
+  void open();
   [[nodiscard]] int64_t waited_ns();
 
   int64_t os_thread_ = 0;
-  int descriptor_ = -1;  // of the thread's schedstat
-  uint64_t inode_ = 0;
+  Descriptor schedstat_;  // of that thread
   int64_t cpu_ns_ = -1;
   int64_t waited_ns_ = -1;
   int64_t collected_ns_ = 0;

@@ -1,14 +1,14 @@
 #include "core/thread_name.h"
 
-#include <fstream>
+#include "core/kernel_files.h"
 
 namespace perfprobe {
 
 std::string thread_name(int64_t os_thread) {
-  std::ifstream file("/proc/self/task/" + std::to_string(os_thread) + "/comm");
-  std::string name;
-  std::getline(file, name);
-  return name;
+  constexpr size_t kMostBytes = 64;  // a name has 16
+  KernelFile file(kMostBytes);
+  const std::string_view text = file.read("/proc/self/task/" + std::to_string(os_thread) + "/comm");
+  return std::string(text.substr(0, text.find('\n')));
 }
 
 }  // namespace perfprobe

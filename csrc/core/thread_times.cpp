@@ -29,7 +29,7 @@ void ThreadTimes::stop() {
     return;
   read(Extent::all);
   // The object is never deleted (the writer may still call it), so its memory is freed here.
-  file_ = {};
+  file_ = KernelFile();
   processors_.let_go();
   threads_ = {};
   rows_ = {};

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cstring>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -21,96 +20,130 @@ constexpr size_t kLongestRequest = 64;
 constexpr const char* kRecord = "record ";
 constexpr int64_t kMostSteps = 1'000'000'000;
 
-std::atomic<int> listening_here{-1};
-std::atomic<int> waker_here{-1};
+// Nothing else ends a wait if the program closes `waker_` at the same moment as it is used.
+constexpr int kLongestWaitMs = 1000;
 
-// A child must not answer in its parent's place, nor keep the socket open behind its end.
-void close_in_child() {
-  for (std::atomic<int>* descriptor : {&listening_here, &waker_here}) {
-    const int number = descriptor->exchange(-1);
-    if (number >= 0)
-      ::close(number);
-  }
-}
+std::atomic<TriggerSocket*> socket_here{nullptr};
 
-bool is_own_user(int peer) {
+bool is_own_user(const Descriptor& peer) {
   ucred found{};
   socklen_t size = sizeof(found);
-  return ::getsockopt(peer, SOL_SOCKET, SO_PEERCRED, &found, &size) == 0 &&
+  return ::getsockopt(peer.number(), SOL_SOCKET, SO_PEERCRED, &found, &size) == 0 &&
          found.uid == ::geteuid();
 }
 
 }  // namespace
 
+// A child must not answer in its parent's place, nor keep the socket open behind its end.
+void TriggerSocket::close_in_child() {
+  TriggerSocket* const socket = socket_here.exchange(nullptr);
+  if (socket != nullptr)
+    socket->close();
+}
+
+void TriggerSocket::close() {
+  for (Descriptor* descriptor : {&listening_, &waker_, &woken_})
+    descriptor->close();
+}
+
 int TriggerSocket::start(const std::string& path) {
   static const int fork_handler = pthread_atfork(nullptr, nullptr, close_in_child);
   static_cast<void>(fork_handler);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof(address.sun_path))
-    return ENAMETOOLONG;
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  listening_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  waker_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  constexpr int kWaiting = 4;
-  ::unlink(path.c_str());  // of a killed program that had this PID
-  if (listening_ < 0 || waker_ < 0 ||
-      ::bind(listening_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0 ||
-      ::listen(listening_, kWaiting) != 0)
-    return errno;
   path_ = path;
-  listening_here = listening_;
-  waker_here = waker_;
+  const int refusal = open();
+  if (refusal != 0) {
+    close();
+    return refusal;
+  }
+  socket_here = this;
   const int error = thread_.start();
   if (error == 0)
     recorder_.join_forks(thread_);
   return error;
 }
 
+// The errno of what failed; else 0. A socket file with this name is of a killed program that had
+// this PID, or of this one.
+int TriggerSocket::open() {
+  constexpr int kWaiting = 4;
+  constexpr int kFlags = SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK;
+  const std::lock_guard lock(mutex_);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path_.size() >= sizeof(address.sun_path))
+    return ENAMETOOLONG;
+  std::memcpy(address.sun_path, path_.c_str(), path_.size() + 1);
+  listening_ = Descriptor(::socket(AF_UNIX, kFlags, 0), Descriptor::Kind::socket);
+  ::unlink(path_.c_str());
+  std::array<int, 2> pair{-1, -1};
+  if (!listening_.is_open() ||
+      ::bind(listening_.number(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)) !=
+          0 ||
+      ::listen(listening_.number(), kWaiting) != 0 ||
+      ::socketpair(AF_UNIX, kFlags, 0, pair.data()) != 0)
+    return errno;
+  waker_ = Descriptor(pair[0], Descriptor::Kind::socket);
+  woken_ = Descriptor(pair[1], Descriptor::Kind::socket);
+  return 0;
+}
+
 void TriggerSocket::stop() {
-  if (path_.empty())
+  if (socket_here != this)
     return;
   recorder_.leave_forks(thread_);
   thread_.end();
+  times_closed_ += is_lost() ? 1 : 0;
   ::unlink(path_.c_str());
   close_in_child();
-  path_.clear();
 }
 
-void TriggerSocket::wake() const {
-  const uint64_t one = 1;
-  [[maybe_unused]] const ssize_t written = ::write(waker_, &one, sizeof(one));
+void TriggerSocket::wake() {
+  const std::lock_guard lock(mutex_);
+  ::send(waker_.number(), "", 1, MSG_NOSIGNAL);
+}
+
+bool TriggerSocket::is_lost() const {
+  return listening_.is_lost() || waker_.is_lost() || woken_.is_lost();
+}
+
+bool TriggerSocket::open_again() {
+  ++times_closed_;
+  error_ = open();
+  return error_ == 0;
 }
 
 void TriggerSocket::serve() {
-  std::array<pollfd, 2> watched{{{listening_, POLLIN, 0}, {waker_, POLLIN, 0}}};
   while (!thread_.leaving()) {
-    if (::poll(watched.data(), watched.size(), -1) < 0)
+    if (is_lost() && !open_again())
+      return;
+    std::array<pollfd, 2> watched{{{listening_.number(), POLLIN, 0}, {woken_.number(), POLLIN, 0}}};
+    if (::poll(watched.data(), watched.size(), kLongestWaitMs) <= 0)
       continue;
-    uint64_t woken = 0;
-    [[maybe_unused]] const ssize_t taken = ::read(waker_, &woken, sizeof(woken));
-    const int peer = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-    if (peer < 0)
-      continue;
-    answer(peer);
-    ::close(peer);
+    std::array<char, 16> taken;
+    static_cast<void>(::recv(woken_.number(), taken.data(), taken.size(), 0));
+    const Descriptor peer(::accept4(listening_.number(), nullptr, nullptr, SOCK_CLOEXEC),
+                          Descriptor::Kind::socket);
+    if (peer.is_open())
+      answer(peer);
+    else if (errno != EAGAIN)  // the program has no number left: the request waits
+      ::poll(&watched[1], 1, kLongestWaitMs);
   }
 }
 
 // One that says nothing does not hold up the thread for long.
-void TriggerSocket::answer(int peer) {
+void TriggerSocket::answer(const Descriptor& peer) {
   const timeval patience{0, 500'000};
-  ::setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-  ::setsockopt(peer, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+  ::setsockopt(peer.number(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+  ::setsockopt(peer.number(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
   std::array<char, kLongestRequest> text{};
-  const ssize_t size = ::recv(peer, text.data(), text.size(), 0);
+  const ssize_t size = ::recv(peer.number(), text.data(), text.size(), 0);
   if (size <= 0)
     return;
   const std::string reply = reply_to(peer, {text.data(), static_cast<size_t>(size)});
-  ::send(peer, reply.data(), reply.size(), MSG_NOSIGNAL);
+  ::send(peer.number(), reply.data(), reply.size(), MSG_NOSIGNAL);
 }
 
-std::string TriggerSocket::reply_to(int peer, const std::string& request) {
+std::string TriggerSocket::reply_to(const Descriptor& peer, const std::string& request) {
   if (!is_own_user(peer))
     return "refused: the program belongs to another user\n";
   if (!request.starts_with(kRecord))

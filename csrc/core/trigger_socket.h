@@ -2,11 +2,15 @@
 //
 // A request is a line, `record 20`; the answer is a line: `ok 117 137`, the window of steps, or
 // `refused` with a reason. Served by a thread of its own that needs no Python. A forked child does
-// not have it.
+// not have it. If the program closes the socket, another takes its place.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+#include <mutex>
 #include <string>
 
+#include "core/descriptor.h"
 #include "core/native_thread.h"
 #include "core/recorder.h"
 #include "core/step_log.h"
@@ -23,18 +27,30 @@ class TriggerSocket {
   // path: in a folder that only this user can enter. 0, or the errno of what failed.
   int start(const std::string& path);
   void stop();
+  // How often the program has closed the socket, and the errno if no other could take its place.
+  [[nodiscard]] int64_t times_closed() const { return times_closed_; }
+  [[nodiscard]] int error() const { return error_; }
 
  private:
+  static void close_in_child();
+  int open();
+  [[nodiscard]] bool is_lost() const;
+  bool open_again();
+  void close();
   void serve();
-  void wake() const;
-  void answer(int peer);
-  std::string reply_to(int peer, const std::string& request);
+  void wake();
+  void answer(const Descriptor& peer);
+  std::string reply_to(const Descriptor& peer, const std::string& request);
 
   Recorder& recorder_;
   StepLog& log_;
   std::string path_;
-  int listening_ = -1;
-  int waker_ = -1;
+  std::mutex mutex_;  // guards the descriptors where the thread replaces them and `wake` uses one
+  Descriptor listening_;
+  Descriptor waker_;  // what is sent here ends the wait for `woken_`
+  Descriptor woken_;
+  std::atomic<int64_t> times_closed_{0};
+  std::atomic<int> error_{0};
   NativeThread thread_{[this] { serve(); }, [this] { wake(); }};
 };
 

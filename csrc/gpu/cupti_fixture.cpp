@@ -2,7 +2,9 @@
 
 #include <array>
 #include <cerrno>
+#include <fcntl.h>
 #include <system_error>
+#include <unistd.h>
 
 #include "gpu/cupti_walk.h"
 
@@ -20,13 +22,13 @@ std::string_view bytes_of(const T& value) {
 
 CuptiFixtureWriter::CuptiFixtureWriter(const std::string& path, std::string_view origin,
                                        uint32_t cupti_version, NextRecord next, CallbackName name)
-    : file_(std::fopen(path.c_str(), "wbe")),
+    : file_(Descriptor::open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666)),
       next_(next),
       name_(name),
       strides_(probe_strides(next)) {
-  if (file_ == nullptr)
+  if (!file_.is_open())
     throw std::system_error(errno, std::generic_category(), path);
-  std::fwrite(kFixtureMagic.data(), 1, kFixtureMagic.size(), file_.get());
+  static_cast<void>(::write(file_.number(), kFixtureMagic.data(), kFixtureMagic.size()));
   put("ORGN", origin);
   put("VERS", bytes_of(cupti_version));
   put("STRD", bytes_of(strides_.bytes));
@@ -34,12 +36,12 @@ CuptiFixtureWriter::CuptiFixtureWriter(const std::string& path, std::string_view
 
 bool CuptiFixtureWriter::put(std::string_view tag, std::string_view bytes) {
   const auto size = static_cast<uint32_t>(bytes.size());
-  if (file_ == nullptr || bytes.size() > kMostBytes - std::min(kMostBytes, written_bytes_))
+  if (bytes.size() > kMostBytes - std::min(kMostBytes, written_bytes_))
     return false;
   written_bytes_ += tag.size() + sizeof(size) + bytes.size();
-  return std::fwrite(tag.data(), 1, tag.size(), file_.get()) == tag.size() &&
-         std::fwrite(&size, sizeof(size), 1, file_.get()) == 1 &&
-         std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size();
+  const std::string section = std::string(tag).append(bytes_of(size)).append(bytes);
+  return ::write(file_.number(), section.data(), section.size()) ==
+         static_cast<ssize_t>(section.size());
 }
 
 void CuptiFixtureWriter::add_clocks(const ClockTriple& clocks) {
@@ -88,7 +90,7 @@ void CuptiFixtureWriter::put_call(uint32_t domain, uint32_t callback) {
 
 void CuptiFixtureWriter::close(uint64_t dropped_records) {
   put("LOST", bytes_of(std::array{dropped_records, left_out_}));
-  file_.reset();
+  file_.close();
 }
 
 }  // namespace perfprobe

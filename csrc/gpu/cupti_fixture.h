@@ -15,14 +15,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <map>
-#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "core/descriptor.h"
 #include "core/own_memory.h"
 #include "gpu/cupti_strides.h"
 
@@ -50,16 +49,12 @@ class CuptiFixtureWriter {
   [[nodiscard]] uint64_t left_out() const { return left_out_; }
 
  private:
-  struct Close {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   bool put(std::string_view tag, std::string_view bytes);
   void put_names(uint8_t* buffer, size_t valid_bytes);
   void put_name(const char* address);
   void put_call(uint32_t domain, uint32_t callback);
 
-  std::unique_ptr<std::FILE, Close> file_;
+  Descriptor file_;
   NextRecord next_;
   CallbackName name_;
   const Strides strides_;

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from perfprobe.support.errors import EnvironmentLack
 
 
+# The remedy where the program closed a descriptor of perfprobe, as daemons do with all that they do not know.
+KEEP_OPEN = "close only descriptors that the program opened"
+
+
 class Collector:
     """A source of events. `start` may only arm it: events may begin later, for example at `import torch`."""
 

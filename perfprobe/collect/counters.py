@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfprobe import native
-from perfprobe.collect.base import Collector
+from perfprobe.collect.base import KEEP_OPEN, Collector
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ class CounterCollector(Collector):
         self._interval_ns = interval_ns
         self._root = root
         self._counters: PerfCounters | None = None
+        self._traffic_refused: tuple[str, str] | None = None
 
     def available(self) -> EnvironmentLack | None:
         """Returns None: events that are refused are left out and become losses."""
@@ -35,20 +36,29 @@ class CounterCollector(Collector):
         counters = core.PerfCounters(self._facts.recorder.capsule(), self._interval_ns, self._root)
         self._note_events(core.counter_events_allowed())
         counters.start()
-        traffic = counters.traffic_refused()
-        if traffic is not None:
-            self._facts.loss(self.name, f"not counted: {traffic[0]}", 1, traffic[1])
         self._counters = counters
+        self._note_traffic(counters)
 
     def stop(self) -> None:
         """Writes the last counts, and what reading them cost."""
         if self._counters is None:
             return
         figures = self._counters.stop()
+        self._note_traffic(self._counters)
         self._facts.extend("counters", **figures)
         if figures["unread_threads"]:
             reason = "threads without counters: beyond 64, or too many open files"
             self._facts.loss(self.name, reason, figures["unread_threads"], "ulimit -n 65536")
+        if figures["times_closed"]:
+            reason = "counts between two readings: the program closed the counters, which were opened again"
+            self._facts.loss(self.name, reason, figures["times_closed"], KEEP_OPEN)
+
+    def _note_traffic(self, counters: PerfCounters) -> None:
+        """Says once why memory bandwidth is not counted. It may be refused when it is opened again."""
+        refused = counters.traffic_refused()
+        if refused is not None and refused != self._traffic_refused:
+            self._facts.loss(self.name, f"not counted: {refused[0]}", 1, refused[1])
+        self._traffic_refused = refused
 
     def _note_events(self, events: list[tuple[str, bool, tuple[str, str] | None]]) -> None:
         """Writes all events as facts. Events refused for the same reason are one loss."""

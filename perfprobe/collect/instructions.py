@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfprobe import native
-from perfprobe.collect.base import Collector
+from perfprobe.collect.base import KEEP_OPEN, Collector
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -57,6 +57,12 @@ class InstructionCollector(Collector):
         if figures["lost"]:
             reason = "native samples lost: perfprobe's writer had no processor for seconds"
             self._facts.loss(self.name, reason, figures["lost"])
+        if figures["ended"]:
+            reason = "native samples: the program closed the events, which could not be opened again"
+            self._facts.loss(self.name, reason, 1, KEEP_OPEN)
+        elif figures["times_closed"]:
+            reason = "native samples: the program closed the events, which were opened again"
+            self._facts.loss(self.name, reason, figures["times_closed"], KEEP_OPEN)
         if figures["other_functions"]:
             reason = "native functions beyond 65,536, shown as one"
             self._facts.loss(self.name, reason, figures["other_functions"])

@@ -11,7 +11,7 @@ import sys
 from os import getpid, strerror
 
 from perfprobe import native
-from perfprobe.collect.base import Collector
+from perfprobe.collect.base import KEEP_OPEN, Collector
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.runtime_folder import made, socket_of
@@ -70,6 +70,8 @@ class StepFinder(Collector):
         figures["watched_rows"] = self._facts.recorder.watched_rows
         self._facts.meta("live_steps", figures)
         self._say_what_is_missing(figures)
+        if figures["socket_closed"]:
+            self._note_closed(figures["socket_closed"], figures["socket_error"])
         if "torch" not in sys.modules:
             self._facts.loss(self.name, "the program never imported torch")
         if figures["foreign"]:
@@ -93,6 +95,11 @@ class StepFinder(Collector):
             flag = _flag(self._options)
             reason = f"child processes and calls of Python functions: not recorded with {flag}"
             self._facts.loss(self.name, reason, 1, f"record again without {flag}")
+
+    def _note_closed(self, times: int, error: int) -> None:
+        then = f"which could not be opened again ({strerror(error)})" if error else "which was opened again"
+        reason = f"requests of `perfprobe trigger`: the program closed the socket, {then}"
+        self._facts.loss(self.name, reason, times, KEEP_OPEN)
 
     def _note_unkept(self, figures: dict[str, int]) -> None:
         ordinary = figures["steps"] - figures["recorded"] - figures["unkept"]

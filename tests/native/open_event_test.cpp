@@ -12,6 +12,7 @@
 #include "core/recorder.h"
 #include "cpu/perf/instruction_samples.h"
 
+using perfprobe::Descriptor;
 using perfprobe::EventNeed;
 using perfprobe::InstructionSamples;
 using perfprobe::Refusal;
@@ -71,9 +72,9 @@ void the_remedy_is_the_level_that_the_event_needs() {
 
 // If the kernel refuses every event, starting fails with the reason for that error.
 template <int kError>
-int refuse(perf_event_attr*, pid_t, int, int, unsigned long) {
+Descriptor refuse(perf_event_attr*, pid_t, int, int, unsigned long) {
   errno = kError;
-  return -1;
+  return {};
 }
 
 template <int kError>
@@ -100,13 +101,13 @@ void the_first_event_says_why() {
 
 // As at perf_event_paranoid 2: only events without the kernel are allowed.
 int opened_with_kernel = 0;
-int user_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
+Descriptor user_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
   if (event->exclude_kernel == 0) {
     ++opened_with_kernel;
     errno = EACCES;
-    return -1;
+    return {};
   }
-  return ::dup(0);
+  return Descriptor(::dup(0));
 }
 
 void time_in_the_kernel_is_left_out_where_it_is_not_permitted() {
@@ -115,14 +116,14 @@ void time_in_the_kernel_is_left_out_where_it_is_not_permitted() {
 }
 
 // As Linux before 5.13, which does not know `inherit_thread`.
-int old_kernel(perf_event_attr* event, pid_t, int, int, unsigned long) {
+Descriptor old_kernel(perf_event_attr* event, pid_t, int, int, unsigned long) {
 #ifdef PERF_ATTR_SIZE_VER7
   if (event->inherit_thread == 1) {
     errno = EINVAL;
-    return -1;
+    return {};
   }
 #endif
-  return event->inherit == 1 ? ::dup(0) : -1;
+  return Descriptor(event->inherit == 1 ? ::dup(0) : -1);
 }
 
 void an_old_kernel_is_asked_for_less() {

@@ -1,6 +1,7 @@
 // Counters of code whose counts are known, compared with getrusage, and with kernels that refuse.
 #include "cpu/perf/perf_counters.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +22,7 @@ using perfprobe::allowed_events;
 using perfprobe::AllowedEvent;
 using perfprobe::counter_events;
 using perfprobe::CounterValues;
+using perfprobe::Descriptor;
 using perfprobe::kCounterEvents;
 using perfprobe::MemoryTraffic;
 using perfprobe::RefusedEvent;
@@ -114,9 +116,9 @@ void instructions_of_a_loop_are_counted() {
 }
 
 template <int kError>
-int refuse(perf_event_attr*, pid_t, int, int, unsigned long) {
+Descriptor refuse(perf_event_attr*, pid_t, int, int, unsigned long) {
   errno = kError;
-  return -1;
+  return {};
 }
 
 // Nothing is counted, and each event has a reason.
@@ -137,19 +139,19 @@ void all_are_refused(const std::string& reason) {
 }
 
 // As in a virtual machine: only events of the kernel are available.
-int software_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
+Descriptor software_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
   if (event->type == PERF_TYPE_SOFTWARE)
-    return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return Descriptor::open("/dev/null", O_RDONLY);
   errno = ENOENT;
-  return -1;
+  return {};
 }
 
 // As at perf_event_paranoid 2.
-int user_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
+Descriptor user_only(perf_event_attr* event, pid_t, int, int, unsigned long) {
   if (event->exclude_kernel == 1)
-    return ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return Descriptor::open("/dev/null", O_RDONLY);
   errno = EACCES;
-  return -1;
+  return {};
 }
 
 void what_is_there_is_counted_and_the_rest_said() {
@@ -167,9 +169,9 @@ void switches_are_left_out_without_the_kernel() {
   CHECK(has(allowed[kSwitches].refusal.remedy, "kernel.perf_event_paranoid=1"));
 }
 
-int without_files(perf_event_attr*, pid_t, int, int, unsigned long) {
+Descriptor without_files(perf_event_attr*, pid_t, int, int, unsigned long) {
   errno = EMFILE;
-  return -1;
+  return {};
 }
 
 void a_thread_without_files_is_left_out() {
@@ -177,6 +179,41 @@ void a_thread_without_files_is_left_out() {
   CHECK_EQUAL(counters.open(0, allowed_events(&software_only), &without_files), EMFILE);
   CounterValues values;
   CHECK(!counters.read(values));
+}
+
+// The numbers of the descriptors whose link has this part.
+std::vector<int> numbers_of(const std::string& part) {
+  std::vector<int> found;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (has(std::filesystem::read_symlink(entry.path(), gone), part))
+      found.push_back(std::stoi(entry.path().filename()));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// The program closes the event of switches and puts a file of its own in the place of another. The
+// others' counts must not be taken for those of an event that has left its group.
+void a_closed_event_is_noticed_and_its_number_left_alone() {
+  if (!is_counted(kSwitches))
+    return;
+  const int file = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  std::vector<int> events;
+  {
+    ThreadCounters counters;
+    CHECK_EQUAL(counters.open(0, allowed_events()), 0);
+    CounterValues values;
+    CHECK(counters.read(values));
+    events = numbers_of("perf_event");
+    ::close(events.at(1));
+    CHECK(!counters.read(values) && counters.is_open());
+    ::dup2(file, events.at(0));
+    CHECK(!counters.read(values) && counters.is_open());
+  }
+  CHECK_EQUAL(::close(events.at(0)), 0);  // it was still open
+  CHECK(numbers_of("perf_event").empty());
+  ::close(file);
 }
 
 // A machine with two memory controllers, of which each socket's first processor reads the counters.
@@ -200,11 +237,11 @@ std::vector<std::pair<uint64_t, int>> asked;
 std::string count_file;
 
 // Each counter reads 1000 from a file.
-int counting(perf_event_attr* event, pid_t thread, int processor, int, unsigned long) {
+Descriptor counting(perf_event_attr* event, pid_t thread, int processor, int, unsigned long) {
   CHECK_EQUAL(thread, -1);
   CHECK_EQUAL(event->type, 14u);
   asked.emplace_back(event->config, processor);
-  return ::open(count_file.c_str(), O_RDONLY | O_CLOEXEC);
+  return Descriptor::open(count_file, O_RDONLY);
 }
 
 void memory_bandwidth_is_that_of_all_controllers() {
@@ -220,8 +257,17 @@ void memory_bandwidth_is_that_of_all_controllers() {
   CHECK_EQUAL(asked.at(2).first, 0xc04u);
   CHECK_EQUAL(asked.at(1).second, 24);
   const auto bytes = traffic.read();
-  CHECK_EQUAL(bytes.read, 4 * 1000 * 64);  // a cache line a count
-  CHECK_EQUAL(bytes.written, 4 * 1000 * 64);
+  CHECK(bytes.has_value());
+  CHECK_EQUAL(bytes->read, 4 * 1000 * 64);  // a cache line a count
+  CHECK_EQUAL(bytes->written, 4 * 1000 * 64);
+  const int file = ::open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  const int number = numbers_of(count_file).at(0);
+  ::dup2(file, number);
+  CHECK(!traffic.read().has_value());  // a part would be taken for the sum of all
+  traffic.start();
+  CHECK_EQUAL(traffic.read()->read, 4 * 1000 * 64);
+  CHECK_EQUAL(::close(number), 0);  // it was still open
+  ::close(file);
   std::filesystem::remove_all(root);
 }
 
@@ -261,6 +307,7 @@ int main() {
   what_is_there_is_counted_and_the_rest_said();
   switches_are_left_out_without_the_kernel();
   a_thread_without_files_is_left_out();
+  a_closed_event_is_noticed_and_its_number_left_alone();
   memory_bandwidth_is_that_of_all_controllers();
   refused_bandwidth_says_why();
   return perfprobe::test::report();

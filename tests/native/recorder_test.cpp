@@ -125,12 +125,15 @@ void a_descriptor_that_was_closed_and_reused_is_never_written_to() {
   ::dup2(victim, recording);
   record_rows(*recorder, 10);
   recorder->close();
-  CHECK_EQUAL(recorder->dropped_rows(), 10);
+  CHECK_EQUAL(recorder->operator_rows(), 10);  // the file was opened again
+  CHECK_EQUAL(recorder->dropped_rows(), 0);
+  CHECK_EQUAL(recorder->written_bytes(), file_bytes(temporary_path("stolen")));
   CHECK_EQUAL(file_bytes(victim_path), 0);
   CHECK_EQUAL(::close(recording), 0);  // still belongs to the program
 }
 
-// The same after rows were written: making room for the losses must not truncate the other file.
+// The same after rows were written, and with another file in the recording's place. Making room for
+// the losses must not truncate it.
 void a_descriptor_that_was_closed_and_reused_is_never_truncated() {
   const std::string victim_path = temporary_path("victim2");
   Recorder* recorder = make_recorder("stolen2");
@@ -140,6 +143,8 @@ void a_descriptor_that_was_closed_and_reused_is_never_truncated() {
   const int victim = ::open(victim_path.c_str(), O_WRONLY | O_CREAT, 0600);
   CHECK_EQUAL(::write(victim, victim_path.data(), 10), 10);
   ::dup2(victim, descriptor_of(temporary_path("stolen2")));
+  std::filesystem::remove(temporary_path("stolen2"));
+  std::filesystem::create_hard_link(victim_path, temporary_path("stolen2"));
   record_rows(*recorder, 10);
   recorder->close();
   CHECK_EQUAL(file_bytes(victim_path), 10);

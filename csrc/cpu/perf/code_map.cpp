@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <dlfcn.h>
-#include <fstream>
+
+#include "core/kernel_files.h"
 
 namespace perfprobe {
 namespace {
@@ -50,9 +51,12 @@ CodeMap::CodeMap(Recorder& recorder, std::string maps)
 
 void CodeMap::refresh() {
   std::vector<Mapped> found;
-  std::ifstream file(maps_);
-  for (std::string line; std::getline(file, line);)
-    add_line(line, found);
+  constexpr size_t kMostBytes = 16'777'216;  // the kernel's usual limit of 65,530 mappings
+  KernelFile file(kMostBytes);
+  for (std::string_view text = file.read(maps_); !text.empty();) {
+    add_line(text.substr(0, text.find('\n')), found);
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
   std::sort(found.begin(), found.end());
   if (found == mapped_)
     return;

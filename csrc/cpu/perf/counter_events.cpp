@@ -1,7 +1,6 @@
 #include "cpu/perf/counter_events.h"
 
 #include <cerrno>
-#include <unistd.h>
 
 #include "core/kernel_files.h"
 
@@ -23,9 +22,7 @@ AllowedEvent tried(const CounterEvent& counter, OpenEvent open) {
   AllowedEvent found;
   found.event = plain_event(counter.type, counter.config);
   for (;;) {
-    const int number = open(&found.event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-    if (number >= 0) {
-      ::close(number);
+    if (open(&found.event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC).is_open()) {
       found.is_allowed = true;
       return found;
     }

@@ -13,6 +13,8 @@
 #include <cxxabi.h>
 #include <elf.h>
 
+#include "core/descriptor.h"
+
 namespace perfprobe {
 namespace {
 
@@ -43,27 +45,21 @@ std::string in_cpp(const std::string& symbol) {
 // Reads a file without mapping it: a mapping would fault if the file were truncated meanwhile.
 class ElfFunctions::File {
  public:
-  explicit File(const std::string& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+  explicit File(const std::string& path) : file_(Descriptor::open(path, O_RDONLY)) {
     if (!read_at(0, &header, sizeof header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 ||
         header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
       header = {};
   }
-  ~File() {
-    if (number_ >= 0)
-      ::close(number_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
 
   bool read_at(uint64_t offset, void* into, size_t bytes) const {
     return read_some(offset, into, bytes) == bytes;
   }
   size_t read_some(uint64_t offset, void* into, size_t bytes) const {
-    if (number_ < 0 || offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max()))
+    if (offset > static_cast<uint64_t>(std::numeric_limits<off_t>::max()))
       return 0;
     size_t done = 0;
     while (done < bytes) {
-      const ssize_t got = ::pread(number_, static_cast<char*>(into) + done, bytes - done,
+      const ssize_t got = ::pread(file_.number(), static_cast<char*>(into) + done, bytes - done,
                                   static_cast<off_t>(offset + done));
       if (got <= 0)
         break;
@@ -108,7 +104,7 @@ class ElfFunctions::File {
   Elf64_Ehdr header{};
 
  private:
-  int number_;
+  Descriptor file_;
 };
 
 ElfFunctions::ElfFunctions(const std::string& path) {

@@ -50,7 +50,7 @@ perf_event_attr sampling_event(int64_t period_ns) {
 }
 
 struct Opened {
-  int number;
+  Descriptor event;
   int error;
 };
 
@@ -59,16 +59,16 @@ struct Opened {
 // then sampled too; `add` leaves them out.
 Opened open_allowed(perf_event_attr& event, OpenEvent open, pid_t thread, int processor) {
   for (;;) {
-    const int number = open(&event, thread, processor, -1, PERF_FLAG_FD_CLOEXEC);
-    if (number >= 0)
-      return {number, 0};
+    Descriptor opened = open(&event, thread, processor, -1, PERF_FLAG_FD_CLOEXEC);
+    if (opened.is_open())
+      return {std::move(opened), 0};
     const int error = errno;
     if ((error == EACCES || error == EPERM) && event.exclude_kernel == 0)
       event.exclude_kernel = 1;
     else if ((error == EINVAL || error == E2BIG) && is_kept_to_threads(event))
       keep_to_threads(event, false);
     else
-      return {-1, error};
+      return {Descriptor(), error};
   }
 }
 
@@ -110,9 +110,8 @@ InstructionSamples::InstructionSamples(Recorder& recorder, int64_t period_ns, Op
 void InstructionSamples::try_out(OpenEvent open) {
   perf_event_attr event = sampling_event(1'000'000'000);
   const Opened opened = open_allowed(event, open, 0, -1);
-  if (opened.number < 0)
+  if (!opened.event.is_open())
     refuse(opened.error);
-  ::close(opened.number);
 }
 
 void InstructionSamples::start() {
@@ -145,8 +144,8 @@ void InstructionSamples::open_all() {
   }
   if (events_.empty())
     refuse(ENODEV);
-  for (const int event : events_)
-    ::ioctl(event, PERF_EVENT_IOC_ENABLE, 0);
+  for (const Descriptor& event : events_)
+    ::ioctl(event.number(), PERF_EVENT_IOC_ENABLE, 0);
 }
 
 // Opens one event for each processor: the kernel allows no ring for an inherited event on all of
@@ -154,32 +153,31 @@ void InstructionSamples::open_all() {
 void InstructionSamples::open_thread(pid_t thread) {
   event_.disabled = 1;
   for (const int processor : processors_online()) {
-    const Opened opened = open_allowed(event_, open_, thread, processor);
+    Opened opened = open_allowed(event_, open_, thread, processor);
     if (opened.error == ESRCH || opened.error == ENODEV)  // the thread or the processor is gone
       continue;
-    if (opened.number < 0)
+    if (!opened.event.is_open())
       refuse(opened.error);
-    events_.push_back(opened.number);
+    const int event = events_.emplace_back(std::move(opened.event)).number();
     const auto output = output_.find(processor);
     if (output != output_.end()) {
-      ::ioctl(opened.number, PERF_EVENT_IOC_SET_OUTPUT, output->second);
+      ::ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, events_[output->second].number());
       continue;
     }
-    const int error = rings_.emplace_back().map(opened.number);
+    const int error = rings_.emplace_back().map(event);
     if (error == EPERM)
       throw RefusedEvent(
           {"cpu-clock has no memory for samples: kernel.perf_event_mlock_kb is used up",
            "sudo sysctl kernel.perf_event_mlock_kb=4096"});
     if (error != 0)
       refuse(error);
-    output_.emplace(processor, opened.number);
+    output_.emplace(processor, events_.size() - 1);
   }
 }
 
 void InstructionSamples::close_all() {
   rings_.clear();
-  for (const int event : std::exchange(events_, {}))
-    ::close(event);
+  events_.clear();
   output_.clear();
 }
 
@@ -187,11 +185,35 @@ void InstructionSamples::stop() {
   const std::lock_guard lock(mutex_);
   if (!std::exchange(runs_, false))
     return;
-  for (const int event : events_)
-    ::ioctl(event, PERF_EVENT_IOC_DISABLE, 0);
+  if (has_lost(events_.size()))
+    ++figures_.times_closed;
+  for (const Descriptor& event : events_)
+    ::ioctl(event.number(), PERF_EVENT_IOC_DISABLE, 0);
   figures_.stopped_ns = monotonic_ns();
   read();
   close_all();
+}
+
+// Whether the program has closed one of the next `most` events. On a machine with many processors
+// there are thousands.
+bool InstructionSamples::has_lost(size_t most) {
+  for (size_t i = 0; i < std::min(most, events_.size()); ++i)
+    if (events_[next_checked_++ % events_.size()].is_lost())
+      return true;
+  return false;
+}
+
+void InstructionSamples::open_again() {
+  ++figures_.times_closed;
+  close_all();
+  try {
+    open_all();
+  } catch (const RefusedEvent&) {
+    close_all();
+    runs_ = false;
+    figures_.ended = true;
+    figures_.stopped_ns = monotonic_ns();
+  }
 }
 
 InstructionFigures InstructionSamples::figures() const {
@@ -211,6 +233,8 @@ void InstructionSamples::beat() {
     return;
   try {
     read();
+    if (has_lost(kCheckedAtOnce))
+      open_again();
   } catch (const std::bad_alloc&) {  // the next reading gets what was found until here
   }
   recorder_.set_heartbeat_alarm(&InstructionSamples::ring, this);

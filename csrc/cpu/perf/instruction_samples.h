@@ -46,14 +46,16 @@ struct NativeSampleRow {
 };
 
 struct InstructionFigures {
-  int64_t period_ns;  // of CPU time between two samples of a thread
-  int64_t samples;    // taken
-  int64_t lost;       // the ring was full
-  int64_t every;      // at the end, only every N-th sample was written
-  int64_t functions;  // number of different ones
-  int64_t others;     // samples of functions beyond the limit
-  int64_t cpu_ns;     // used to read samples and find their functions
-  bool with_kernel;   // whether time in the kernel was sampled too
+  int64_t period_ns;     // of CPU time between two samples of a thread
+  int64_t samples;       // taken
+  int64_t lost;          // the ring was full
+  int64_t every;         // at the end, only every N-th sample was written
+  int64_t functions;     // number of different ones
+  int64_t others;        // samples of functions beyond the limit
+  int64_t cpu_ns;        // used to read samples and find their functions
+  bool with_kernel;      // whether time in the kernel was sampled too
+  int64_t times_closed;  // how often the program was seen to have closed events
+  bool ended;            // after that, no events could be opened
   int64_t started_ns, stopped_ns;
 };
 
@@ -78,12 +80,15 @@ class InstructionSamples {
   void open_all();
   void open_thread(pid_t thread);
   void close_all();
+  [[nodiscard]] bool has_lost(size_t most);
+  void open_again();
   void read();
   void add(const InstructionSample& sample);
   Mode mode_of(const InstructionSample& sample);
   int32_t thread_row(int32_t thread);
 
   static constexpr int64_t kRowsToRarer = 1'048'576;
+  static constexpr size_t kCheckedAtOnce = 64;  // at 0.5 us each
 
   Recorder& recorder_;
   const OpenEvent open_;
@@ -94,8 +99,9 @@ class InstructionSamples {
   perf_event_attr event_{};
   std::mutex mutex_;  // guards start, stop and the writer's heartbeats
   bool runs_ = false;
-  std::vector<int> events_;
-  std::map<int, int> output_;  // by processor: the event that has the ring
+  std::vector<Descriptor> events_;
+  size_t next_checked_ = 0;
+  std::map<int, size_t> output_;  // by processor: the event that has the ring
   std::vector<EventRing> rings_;
   std::vector<InstructionSample> taken_;
   std::unordered_map<int32_t, int32_t> threads_;

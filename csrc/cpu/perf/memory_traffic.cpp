@@ -6,8 +6,6 @@
 #include <unistd.h>
 #include <utility>
 
-#include <dirent.h>
-
 #include "core/kernel_files.h"
 
 namespace perfprobe {
@@ -16,14 +14,8 @@ namespace {
 constexpr const char* kName = "memory bandwidth (uncore_imc)";
 
 std::vector<std::string> entries_with(const std::string& folder, std::string_view beginning) {
-  std::vector<std::string> found;
-  DIR* const entries = ::opendir(folder.c_str());
-  if (entries == nullptr)
-    return found;
-  while (const dirent* entry = ::readdir(entries))
-    if (std::string_view(entry->d_name).starts_with(beginning))
-      found.emplace_back(entry->d_name);
-  ::closedir(entries);
+  std::vector<std::string> found = folder_entries(folder);
+  std::erase_if(found, [&](const std::string& name) { return !name.starts_with(beginning); });
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -45,17 +37,13 @@ uint64_t config_of(const std::string& text) {
 MemoryTraffic::MemoryTraffic(std::string root, OpenEvent open)
     : root_(std::move(root)), open_(open) {}
 
-MemoryTraffic::~MemoryTraffic() {
-  for (const Counter& counter : counters_)
-    ::close(counter.event);
-}
-
 std::string MemoryTraffic::text(const std::string& path) const {
   KernelFile file;
   return std::string(file.read(path));
 }
 
 void MemoryTraffic::start() {
+  counters_.clear();
   const std::string devices = root_ + "sys/bus/event_source/devices/";
   for (const std::string& name : entries_with(devices, "uncore_imc")) {
     add(devices + name, "cas_count_read", true);
@@ -79,22 +67,26 @@ void MemoryTraffic::add(const std::string& folder, const char* name, bool is_rea
     counter.size = sizeof counter;
     counter.type = type;
     counter.config = config_of(event);
-    const int number =
+    Descriptor opened =
         open_(&counter, -1, std::atoi(processors.c_str() + at), -1, PERF_FLAG_FD_CLOEXEC);
-    if (number < 0)
-      throw RefusedEvent(refusal_of(errno, kName, EventNeed::machine, paranoid_level()));
-    counters_.push_back({number, std::strtod(scale.c_str(), nullptr) * kMebibyte, is_read});
+    if (!opened.is_open()) {
+      const int error = errno;
+      counters_.clear();  // the sum of some would be taken for that of all
+      throw RefusedEvent(refusal_of(error, kName, EventNeed::machine, paranoid_level()));
+    }
+    const double bytes = std::strtod(scale.c_str(), nullptr) * kMebibyte;
+    counters_.push_back({std::move(opened), bytes, is_read});
     if (processors.find(',', at) == std::string::npos)
       break;
   }
 }
 
-MemoryBytes MemoryTraffic::read() const {
+std::optional<MemoryBytes> MemoryTraffic::read() const {
   MemoryBytes sum{0, 0};
   for (const Counter& counter : counters_) {
     uint64_t count = 0;
-    if (::read(counter.event, &count, sizeof count) != sizeof count)
-      continue;
+    if (::read(counter.event.number(), &count, sizeof count) != sizeof count)
+      return std::nullopt;
     const auto bytes = static_cast<int64_t>(static_cast<double>(count) * counter.bytes);
     (counter.is_read ? sum.read : sum.written) += bytes;
   }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,17 +24,17 @@ class MemoryTraffic {
   explicit MemoryTraffic(std::string root = "/", OpenEvent open = &open_event);
   MemoryTraffic(const MemoryTraffic&) = delete;
   MemoryTraffic& operator=(const MemoryTraffic&) = delete;
-  ~MemoryTraffic();
 
-  // Throws RefusedEvent: there are no such counters, or they are not permitted.
+  // Starts from 0, also if it is called again. Throws RefusedEvent: there are no such counters, or
+  // they are not permitted.
   void start();
-  // Returns sums since `start`.
-  [[nodiscard]] MemoryBytes read() const;
+  // Returns sums since `start`; nothing if the program has closed one of the counters.
+  [[nodiscard]] std::optional<MemoryBytes> read() const;
   [[nodiscard]] bool runs() const { return !counters_.empty(); }
 
  private:
   struct Counter {
-    int event;
+    Descriptor event;
     double bytes;  // of one count
     bool is_read;
   };

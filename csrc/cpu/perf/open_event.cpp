@@ -30,9 +30,10 @@ Refusal other(const std::string& event, int error) {
 
 }  // namespace
 
-int open_event(perf_event_attr* event, pid_t thread, int processor, int group,
-               unsigned long flags) {
-  return static_cast<int>(::syscall(SYS_perf_event_open, event, thread, processor, group, flags));
+Descriptor open_event(perf_event_attr* event, pid_t thread, int processor, int group,
+                      unsigned long flags) {
+  const long opened = ::syscall(SYS_perf_event_open, event, thread, processor, group, flags);
+  return Descriptor(static_cast<int>(opened), Descriptor::Kind::perf_event);
 }
 
 Refusal refusal_of(int error, std::string_view name, EventNeed need, int paranoid) {

@@ -8,13 +8,16 @@
 
 #include <linux/perf_event.h>
 
+#include "core/descriptor.h"
+
 namespace perfprobe {
 
-// Like the system call: returns a file descriptor, or -1 with errno. Tests pass their own.
-using OpenEvent = int (*)(perf_event_attr* event, pid_t thread, int processor, int group,
-                          unsigned long flags);
+// Like the system call: on failure nothing is open, and errno says why. Tests pass their own.
+using OpenEvent = Descriptor (*)(perf_event_attr* event, pid_t thread, int processor, int group,
+                                 unsigned long flags);
 
-int open_event(perf_event_attr* event, pid_t thread, int processor, int group, unsigned long flags);
+Descriptor open_event(perf_event_attr* event, pid_t thread, int processor, int group,
+                      unsigned long flags);
 
 // Why the kernel refuses an event, and the command or setting that would allow it.
 struct Refusal {

@@ -65,11 +65,7 @@ PerfCounters::PerfCounters(Recorder& recorder, int64_t interval_ns, const std::s
 
 void PerfCounters::start() {
   const std::lock_guard lock(mutex_);
-  try {
-    traffic_.start();
-  } catch (const RefusedEvent& refused) {
-    traffic_refused_ = refused.refusal;
-  }
+  start_traffic();
   runs_ = true;
   written_ns_ = traffic_ns_ = monotonic_ns();
   list();
@@ -132,15 +128,21 @@ void PerfCounters::follow(int64_t os_thread) {
   known.since_ns = monotonic_ns();
   known.cpu_ns = thread_cpu_time_ns(os_thread);
   if (name != kOwnThreadName) {
-    if (known.counters.open(static_cast<pid_t>(os_thread), allowed_, open_) != 0) {
-      ++figures_.unread_threads;
-    } else {
+    start_counters(os_thread, known);
+    if (known.counters.is_open()) {
       known.row = thread_rows_.add(os_thread, [&] { return name; });
       ++figures_.threads;
-      known.counters.read(known.before);
     }
   }
   threads_.emplace(os_thread, std::move(known));
+}
+
+// Counts from 0, also if it counted before.
+void PerfCounters::start_counters(int64_t os_thread, Known& known) {
+  known.counters = {};
+  if (known.counters.open(static_cast<pid_t>(os_thread), allowed_, open_) != 0)
+    ++figures_.unread_threads;
+  known.counters.read(known.before);
 }
 
 void PerfCounters::read() {
@@ -161,27 +163,43 @@ bool PerfCounters::read_thread(int64_t os_thread, Known& known, int64_t now_ns) 
     return false;
   }
   CounterValues values;
-  if (!known.counters.read(values))
-    return false;
-  CounterRow row = row_of(values, known.before);
-  row.start_ns = known.since_ns;
-  row.end_ns = now_ns;
-  row.cpu_ns = cpu_ns - known.cpu_ns;
-  row.thread = known.row;
-  rows_.add(row);
-  known.before = values;
+  if (known.counters.read(values)) {
+    CounterRow row = row_of(values, known.before);
+    row.start_ns = known.since_ns;
+    row.end_ns = now_ns;
+    row.cpu_ns = cpu_ns - known.cpu_ns;
+    row.thread = known.row;
+    rows_.add(row);
+    known.before = values;
+  } else if (known.counters.is_open()) {
+    ++figures_.times_closed;
+    start_counters(os_thread, known);
+  }
   known.cpu_ns = cpu_ns;
   known.since_ns = now_ns;
   return true;
 }
 
+void PerfCounters::start_traffic() {
+  try {
+    traffic_.start();
+  } catch (const RefusedEvent& refused) {
+    traffic_refused_ = refused.refusal;
+  }
+}
+
 void PerfCounters::read_traffic(int64_t now_ns) {
   if (!traffic_.runs())
     return;
-  const MemoryBytes sum = traffic_.read();
-  traffic_rows_.add({traffic_ns_, now_ns, sum.read - traffic_before_.read,
-                     sum.written - traffic_before_.written});
-  traffic_before_ = sum;
+  const std::optional<MemoryBytes> sum = traffic_.read();
+  if (sum) {
+    traffic_rows_.add({traffic_ns_, now_ns, sum->read - traffic_before_.read,
+                       sum->written - traffic_before_.written});
+  } else {
+    ++figures_.times_closed;
+    start_traffic();
+  }
+  traffic_before_ = sum.value_or(MemoryBytes{0, 0});
   traffic_ns_ = now_ns;
 }
 

@@ -73,6 +73,7 @@ struct CounterFigures {
   int64_t interval_ns, readings, cpu_ns;
   int64_t threads;         // threads that were counted
   int64_t unread_threads;  // not counted: beyond the limit, or no file descriptors were left
+  int64_t times_closed;    // how often the program closed counters, which were opened again
 };
 
 // Never destroyed: the writer may still call it.
@@ -107,6 +108,8 @@ class PerfCounters {
   void follow(int64_t os_thread);
   void read();
   bool read_thread(int64_t os_thread, Known& known, int64_t now_ns);
+  void start_counters(int64_t os_thread, Known& known);
+  void start_traffic();
   void read_traffic(int64_t now_ns);
   void write();
 

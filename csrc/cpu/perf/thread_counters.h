@@ -21,21 +21,17 @@ struct CounterValues {
 
 class ThreadCounters {
  public:
-  ThreadCounters() = default;
-  ThreadCounters(ThreadCounters&& other) noexcept;
-  ThreadCounters(const ThreadCounters&) = delete;
-  ThreadCounters& operator=(ThreadCounters&& other) noexcept;
-  ~ThreadCounters();
-
   // Returns 0, or an errno; then nothing is open. Events that cannot join their group are left out.
   int open(pid_t thread, const std::array<AllowedEvent, kCounterEvents>& allowed,
            OpenEvent opener = &open_event);
-  // Returns false if nothing could be read.
+  // Returns whether it counts at all.
+  [[nodiscard]] bool is_open() const;
+  // Returns false if it does not count, or the program has closed one of its events.
   bool read(CounterValues& values) const;
 
  private:
   struct Group {
-    std::vector<int> events;  // file descriptors, that of the leader first
+    std::vector<Descriptor> events;  // that of the leader first
     std::vector<size_t> counters;
   };
 

@@ -80,6 +80,10 @@ REASONS: dict[str, str] = {
     "not counted": "The kernel, the processor or the virtual machine does not provide this event. The remedy "
     "says what would allow it.",
     "threads without counters": "Events of these threads are not in the counts.",
+    "counts between two readings": "The program closed descriptors that it had not opened. Events of some "
+    "milliseconds are not in the counts.",
+    "requests of `perfprobe trigger`": "The program closed descriptors that it had not opened. Such "
+    "a request was refused; later ones were answered if the socket could be opened again.",
     "functions and calls beyond": "There were more different functions and calls than cProfile's table "
     "keeps.",
     "Python calls were not counted": "**ncalls** is missing. Sampled times are not affected.",
