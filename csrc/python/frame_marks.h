@@ -47,10 +47,14 @@ inline PyObject** place_of_mark(RawFrame* frame, const RawFrame* called) {
   if (!is_called_without_c(called))
     return nullptr;
   PyObject** place = frame->localsplus + frame->stacktop;
-  // Python 3.12 calls a property whose result is called next, `a.b()`, without making this place
+#if PY_VERSION_HEX >= 0x030C0000
+  // It calls a property of which a method is called next, `a.b.c()`, without making this place
   // free: it puts a null below it. (A null below an empty stack is a variable without a value.)
   const bool has_null = frame->stacktop > 0 && place[-1] == nullptr;
-  return has_null && frame->stacktop != frame->f_code->co_nlocalsplus ? nullptr : place;
+  if (has_null && frame->stacktop != frame->f_code->co_nlocalsplus)
+    return nullptr;
+#endif
+  return place;
 }
 
 // An odd number is no address of an object.

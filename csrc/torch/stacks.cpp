@@ -1,5 +1,7 @@
 #include "torch/stacks.h"
 
+#include <utility>
+
 #include "torch/gil.h"
 #include "torch/memory_watch.h"
 
@@ -22,7 +24,7 @@ bool is_current(const ModuleSlot& slot, const void* module, uint32_t generation)
 // Returns kAbsent if this thread does not know the module and cannot ask.
 int32_t find_module(ThreadState& state, const void* module, const void* root, bool has_gil) {
   ModuleSlot& slot = module_slot(state, module);
-  if (is_current(slot, module, state.port->module_generation()))
+  if (is_current(slot, module, state.calls_generation))
     return slot.id;
   if (!has_gil)
     return InternTable::kAbsent;
@@ -32,16 +34,26 @@ int32_t find_module(ThreadState& state, const void* module, const void* root, bo
   return found.id;
 }
 
+// Whether the modules of the stack still have the names in its notes.
+bool is_named(ThreadState& state) {
+  const size_t size = state.calls.size();
+  return size == 0 || state.calls[size - 1].note.root == kNone ||
+         state.calls_generation == state.port->module_generation();
+}
+
 // Writes the notes of the calls from this one on. Returns false if a module is not known yet.
 bool note_calls(ThreadState& state, size_t first, bool has_gil) {
   StackNote note{Hasher().result(), kNone, kNone, InternTable::kAbsent};
   if (first > 0)
     note = state.calls[first - 1].note;
-  Hasher hasher(note.hash, first);
   note.stack = InternTable::kAbsent;
+  Hasher hasher(note.hash, first);
+  bool has_module = false;
   for (size_t i = first; i < state.calls.size(); ++i) {
     const FrameRef& place = state.calls[i].place;
     if (place.callable != nullptr) {
+      if (!std::exchange(has_module, true))  // naming may increase it: the notes are stale then
+        state.calls_generation = state.port->module_generation();
       if (note.root == kNone)
         note.root = static_cast<int32_t>(i);
       const void* root = state.calls[static_cast<size_t>(note.root)].place.callable;
@@ -83,8 +95,9 @@ int32_t add_stack(ThreadState& state) {
   return stack;
 }
 
-// Names the modules of the calls from this one on, then the stack. Needs the GIL.
-int32_t name_stack(ThreadState& state, size_t first) {
+// Names the modules of the calls from this one on, then the stack.
+[[gnu::noinline]] int32_t name_stack(ThreadState& state, size_t first) try {
+  const Gil gil;
   note_calls(state, first, true);
   StackNote& whole = state.calls[state.calls.size() - 1].note;
   if (whole.root != kNone && watches_memory())
@@ -97,26 +110,22 @@ int32_t name_stack(ThreadState& state, size_t first) {
   if (state.stacks.size() < ThreadState::kCachedIds)
     state.stacks.insert(whole.hash, whole.stack);
   return whole.stack;
+} catch (...) {
+  state.calls.clear();  // not all of them have notes
+  throw;
 }
 
 // Returns the id of the thread's stack. Takes the GIL only on first sight.
 int32_t find_stack_of(ThreadState& state, PyThreadState* python) {
-  const uint32_t generation = state.port->module_generation();
-  if (state.calls_generation != generation)
+  if (!is_named(state))
     state.calls.clear();
-  state.calls_generation = ThreadState::kNoGeneration;  // until all calls have their notes
   const size_t kept = state.calls.look(python, module_call_code);
   if (state.calls.size() == 0)
     return kNone;
   int32_t stack = InternTable::kAbsent;
-  if (note_calls(state, kept, false))
+  if (kept == state.calls.size() || note_calls(state, kept, false))
     stack = find_noted(state);
-  if (stack == InternTable::kAbsent) {
-    const Gil gil;
-    stack = name_stack(state, kept);
-  }
-  state.calls_generation = generation;
-  return stack;
+  return stack != InternTable::kAbsent ? stack : name_stack(state, kept);
 }
 
 void read_frames(ThreadState& state, PyThreadState* python) {

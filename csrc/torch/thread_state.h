@@ -170,7 +170,6 @@ struct ThreadState {
   static constexpr size_t kParameterSlots = 4096;
   // For signatures and for stacks: twice what a recording distinguishes.
   static constexpr size_t kCachedIds = 2 * 65'536;
-  static constexpr uint32_t kNoGeneration = UINT32_MAX;
 
   uint32_t generation = 0;  // of the recording that this state belongs to
   int32_t thread = kNone;
@@ -190,7 +189,7 @@ struct ThreadState {
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
   MappedVector<ParameterSlot> parameters;  // only used on threads that run backward
   OpenCalls<StackNote> calls;
-  uint32_t calls_generation = kNoGeneration;  // of the modules' names in `calls`
+  uint32_t calls_generation = 0;  // of the modules' names in `calls`
   FrameList frames;
   BudgetPort* budget = nullptr;         // told what full chunks cost
   Emitter* emitter = nullptr;           // sets operators as ranges
