@@ -15,12 +15,13 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.overhead import disk, emission, gpu, idle, memory, process, region, truth
+from benchmarks.overhead import depth, disk, emission, gpu, idle, memory, process, region, truth
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "99")  # otherwise two lines on standard error for each session
 
 PARTS = {
     "region": region.report,
+    "depth": depth.report,
     "memory": memory.report,
     "emission": emission.report,
     "disk": disk.report,
@@ -54,6 +55,7 @@ def main() -> None:
     }
     pairs = dict.fromkeys(PARTS, args.rounds) | {
         "region": args.pairs,
+        "depth": args.pairs,
         "memory": args.pairs,
         "emission": args.pairs,
         "disk": 1,

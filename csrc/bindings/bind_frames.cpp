@@ -4,6 +4,7 @@
 
 #include "python/frames.h"
 #include "python/keep_exception.h"
+#include "python/open_calls.h"
 #include "python/outermost.h"
 
 namespace py = pybind11;
@@ -23,6 +24,10 @@ py::list named(const FrameList& frames) {
   py::list rows;
   for (const FrameRef& frame : frames) {
     auto* code = static_cast<PyCodeObject*>(const_cast<void*>(frame.code));
+    if (code == nullptr) {
+      rows.append(py::none());  // kCutFrames
+      continue;
+    }
     const auto file = py::reinterpret_borrow<py::object>(code->co_filename);
     rows.append(py::make_tuple(file, function_name(code), code->co_firstlineno,
                                PyCode_Addr2Line(code, frame.instruction)));
@@ -44,6 +49,18 @@ py::list stack_fast() {
 #else
   throw std::runtime_error("this Python's frame layout has not been verified");
 #endif
+}
+
+struct NoNote {};
+
+// Also returns how many of its frames had not changed since the last look.
+py::tuple stack_kept() {
+  thread_local OpenCalls<NoNote> calls;
+  const size_t kept = calls.look(PyThreadState_Get(), nullptr);
+  FrameList frames;
+  for (size_t i = calls.size(); i-- > 0;)
+    frames.push_back(calls[i].place);
+  return py::make_tuple(named(frames), kept);
 }
 
 bool succeeds(const py::object& end) {
@@ -69,7 +86,7 @@ py::object result_of(PyObject* result, const py::object& end) {
 
 }  // namespace
 
-// Binds two things. First, the calling thread's frames, read in both ways, so that tests can
+// Binds two things. First, the calling thread's frames, read in three ways, so that tests can
 // compare them. Second, a call that runs the program with perfprobe's own frames hidden: `begin` is
 // called before and `end` after it, so a profiler that runs between the two sees no call or return
 // of perfprobe itself.
@@ -81,6 +98,9 @@ void bind_frames(py::module_& module) {
 #endif
   module.def("stack_fast", &stack_fast);
   module.def("stack_public", &stack_public);
+  module.def("stack_kept", &stack_kept);
+  module.attr("DEEPEST_READ") = kDeepestRead;
+  module.attr("FRAMES_OF_CUT") = kFramesOfCut;
   module.def("count_frames", &count_frames);
   module.def(
       "run_outermost",

@@ -33,9 +33,14 @@ class RecorderDoor final : public RecorderPort {
   void add_values(int32_t signature, const char* values) override {
     recorder_.define([&](Definitions& definitions) { definitions.add_values(signature, values); });
   }
-  int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
-                    size_t count) override {
-    return names_.add_stack(hash, frames, modules, count);
+  [[nodiscard]] int32_t find_stack(Hash128 hash) override {
+    return recorder_.define([&](Definitions& definitions) { return definitions.find_stack(hash); });
+  }
+  void remember_stack(Hash128 hash, int32_t stack) override {
+    recorder_.define([&](Definitions& definitions) { definitions.remember_stack(hash, stack); });
+  }
+  int32_t add_call(int32_t outer, const FrameRef& frame, int32_t module) override {
+    return names_.add_call(outer, frame, module);
   }
   ModuleRef find_module(const void* module, const void* root) override {
     return names_.find_module(object(module), object(root));

@@ -90,7 +90,11 @@ int32_t Definitions::find(const Ids& ids, Hash128 hash) {
   return known == ids.end() ? InternTable::kAbsent : known->second;
 }
 
-int32_t Definitions::other_stack() {
+int32_t Definitions::find_stack(Hash128 hash) {
+  const int32_t known = find(stack_ids_, hash);
+  const bool is_full = stack_ids_.size() >= kLimit || stack_rows_.size() >= kStackRows;
+  if (known != InternTable::kAbsent || !is_full)
+    return known;
   ++other_stacks_;
   return add_stack({kNone, kNone, kNone});
 }

@@ -118,6 +118,9 @@ class Definitions {
  public:
   // Beyond this many signatures, stacks or names, all others share the row "(other)".
   static constexpr size_t kLimit = 65'536;
+  // Deep stacks that differ in their outer calls have thousands of rows each, so these are limited
+  // too.
+  static constexpr size_t kStackRows = 524'288;
   // Signatures with lists of hundreds of tensors have many kilobytes, so their bytes are limited
   // too.
   static constexpr size_t kSignatureBytes = size_t{16} << 20;
@@ -139,17 +142,18 @@ class Definitions {
   int32_t add_root_module(int32_t type);
   int32_t add_thread(const ThreadRow& thread);
 
-  // Returns the id of a whole stack or signature by its hash; `kAbsent` on first sight.
-  [[nodiscard]] int32_t find_stack(Hash128 hash) const { return find(stack_ids_, hash); }
+  // Returns the id of a whole stack; `kAbsent` on first sight, that of "(other)" beyond the limits.
+  [[nodiscard]] int32_t find_stack(Hash128 hash);
   void remember_stack(Hash128 hash, int32_t id) { stack_ids_.emplace(hash, id); }
-  [[nodiscard]] bool stacks_full() const { return stack_ids_.size() >= kLimit; }
-  int32_t other_stack();
+  // A stack that was recorded without its outermost frames.
+  void count_cut_stack() { ++cut_stacks_; }
 
   int32_t add_signature(Hash128 hash, const SignatureText& signature);
   // Ignored for "(other)", and once half of `kValueBytes` is used: the rest is for first reads.
   void add_values(int32_t signature, const char* values);
   [[nodiscard]] int64_t other_signatures() const { return other_signatures_; }
   [[nodiscard]] int64_t other_stacks() const { return other_stacks_; }
+  [[nodiscard]] int64_t cut_stacks() const { return cut_stacks_; }
   [[nodiscard]] int64_t other_names() const { return other_names_; }
 
   // The number of rows of frames and stacks so far.
@@ -181,6 +185,7 @@ class Definitions {
   int32_t other_signature_id_ = kNone;
   int64_t other_signatures_ = 0;
   int64_t other_stacks_ = 0;
+  int64_t cut_stacks_ = 0;
   int64_t other_names_ = 0;
   size_t names_ = 0;
   size_t signature_bytes_ = 0;

@@ -6,6 +6,7 @@
 // no comparison of contents.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace perfprobe {
@@ -18,8 +19,13 @@ struct Hash128 {
 
 class Hasher {
  public:
+  Hasher() = default;
+  // Goes on from the result for this many pairs of words.
+  Hasher(Hash128 so_far, size_t pairs)
+      : place_(pairs * kStep), low_(so_far.low), high_(so_far.high) {}
+
   void add(uint64_t first, uint64_t second) {
-    place_ += 0x9E3779B97F4A7C15ULL;
+    place_ += kStep;
     low_ += fold(first ^ place_ ^ 0xa0761d6478bd642fULL, second ^ 0xe7037ed1a0b428dbULL);
     high_ += fold(second ^ place_ ^ 0x8ebc6af09c88c6e3ULL, first ^ 0x589965cc75374cc3ULL);
   }
@@ -27,6 +33,8 @@ class Hasher {
   [[nodiscard]] Hash128 result() const { return {low_, high_}; }
 
  private:
+  static constexpr uint64_t kStep = 0x9E3779B97F4A7C15ULL;
+
   static uint64_t fold(uint64_t left, uint64_t right) {
     const auto product = static_cast<unsigned __int128>(left) * right;
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);

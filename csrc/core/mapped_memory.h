@@ -8,6 +8,7 @@
 #include <memory_resource>
 #include <new>
 #include <sys/mman.h>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -62,6 +63,26 @@ class MappedVector : public std::vector<T, MappedAllocator<T>> {
     if (this->capacity() == 0)
       this->reserve(kPage / sizeof(T));
   }
+};
+
+// An array that takes memory for the pages that are used. Its elements are not constructed: all are
+// zero bytes at first.
+template <class T, size_t kCount>
+class MappedArray {
+ public:
+  MappedArray() = default;
+  ~MappedArray() { munmap(values_, kBytes); }
+  MappedArray(const MappedArray&) = delete;
+  MappedArray& operator=(const MappedArray&) = delete;
+
+  T& operator[](size_t place) { return values_[place]; }
+  const T& operator[](size_t place) const { return values_[place]; }
+
+ private:
+  static_assert(std::is_trivially_copyable_v<T>);
+  static constexpr size_t kBytes = kCount * sizeof(T);
+
+  T* values_ = static_cast<T*>(map_bytes(kBytes));
 };
 
 // A pool over mapped pages for containers of many small nodes. Not thread-safe.

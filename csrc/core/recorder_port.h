@@ -17,7 +17,7 @@ namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*. Raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.7";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.8";
 
 struct InternedText {
   int32_t id;
@@ -50,10 +50,14 @@ class RecorderPort {
   virtual int32_t add_signature(Hash128 hash, const SignatureText& signature) = 0;
   // Adds values of the tensors of a signature, read at a later call.
   virtual void add_values(int32_t signature, const char* values) = 0;
-  // Both need the GIL. Frames are innermost first; `modules` holds a module id per frame (-1:
-  // none).
-  virtual int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
-                            size_t count) = 0;
+  // Returns the id of a whole stack, InternTable::kAbsent on first sight. Beyond the limit, all
+  // others are one stack. On first sight, call `add_call` for each of its calls from the outermost
+  // on (`outer`: the stack around it, -1 for none; `module`: of the call or around it, -1 for
+  // none), then `remember_stack`.
+  [[nodiscard]] virtual int32_t find_stack(Hash128 hash) = 0;
+  virtual void remember_stack(Hash128 hash, int32_t stack) = 0;
+  // Both need the GIL.
+  virtual int32_t add_call(int32_t outer, const FrameRef& frame, int32_t module) = 0;
   virtual ModuleRef find_module(const void* module, const void* root) = 0;
   // Returns the module that holds this parameter (PyObject), of the modules named so far. Without
   // one, the id is none. Needs the GIL.

@@ -97,4 +97,7 @@ struct FrameRef {
 };
 static_assert(std::is_trivially_copyable_v<FrameRef>);
 
+// In the place of the outermost frames of a stack that is too deep.
+constexpr FrameRef kCutFrames{nullptr, kNone, nullptr};
+
 }  // namespace perfprobe

@@ -10,10 +10,8 @@ namespace perfprobe {
 
 void read_frames_fast(const PyThreadState* state, const void* module_call, FrameList& frames) {
   for (const RawFrame* frame = top_frame(state); frame != nullptr; frame = frame->previous) {
-    if (!has_code(frame))
-      continue;
-    const void* callable = frame->f_code == module_call ? first_local(frame) : nullptr;
-    frames.push_back({frame->f_code, instruction_of(frame), callable});
+    if (has_code(frame))
+      frames.push_back(place_of(frame, module_call));
   }
 }
 
@@ -61,9 +59,10 @@ int32_t instruction_of_public(PyFrameObject* frame) {
 
 }  // namespace
 
-void read_frames_public(PyThreadState* state, const void* module_call, FrameList& frames) {
+bool read_frames_public(PyThreadState* state, const void* module_call, FrameList& frames,
+                        size_t most) {
   PyFrameObject* frame = PyThreadState_GetFrame(state);
-  while (frame != nullptr) {
+  for (size_t read = 0; frame != nullptr && read < most; ++read) {
     PyCodeObject* code = PyFrame_GetCode(frame);
     const void* callable = code == module_call ? self_of(frame) : nullptr;
     frames.push_back({code, instruction_of_public(frame), callable});
@@ -72,6 +71,9 @@ void read_frames_public(PyThreadState* state, const void* module_call, FrameList
     Py_DECREF(frame);
     frame = outer;
   }
+  const bool is_whole = frame == nullptr;
+  Py_XDECREF(frame);
+  return is_whole;
 }
 
 }  // namespace perfprobe

@@ -6,6 +6,7 @@
 // versions use the public C API with the GIL until their layout is verified.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include <Python.h>
@@ -22,11 +23,20 @@ namespace perfprobe {
 
 using FrameList = MappedVector<FrameRef>;
 
+// Of a deeper stack, only the innermost kFramesOfCut frames are recorded, inside of kCutFrames. The
+// public API is slow, so there every operator would pay for each frame.
+constexpr size_t kFramesOfCut = 256;
+#ifdef PERFPROBE_FAST_FRAMES
+constexpr size_t kDeepestRead = 16'384;
+#else
+constexpr size_t kDeepestRead = kFramesOfCut;
+#endif
+
 #ifdef PERFPROBE_FAST_FRAMES
 
 using RawFrame = _PyInterpreterFrame;
 
-inline const RawFrame* top_frame(const PyThreadState* state) {
+inline RawFrame* top_frame(const PyThreadState* state) {
   return state->cframe == nullptr ? nullptr : state->cframe->current_frame;
 }
 
@@ -51,13 +61,20 @@ inline int32_t instruction_of(const RawFrame* frame) {
   return static_cast<int32_t>(units * static_cast<ptrdiff_t>(sizeof(_Py_CODEUNIT)));
 }
 
-// Innermost first. `module_call`: for frames of this code, the first local is stored as the frame's
-// callable.
+// `module_call`: for frames of this code, the first local is stored as the frame's callable.
+inline FrameRef place_of(const RawFrame* frame, const void* module_call) {
+  return {frame->f_code, instruction_of(frame),
+          frame->f_code == module_call ? first_local(frame) : nullptr};
+}
+
+// Innermost first.
 void read_frames_fast(const PyThreadState* state, const void* module_call, FrameList& frames);
 
 #endif
 
-// The same by the public C API. Needs the GIL.
-void read_frames_public(PyThreadState* state, const void* module_call, FrameList& frames);
+// The same by the public C API, up to this number of frames. Returns whether these are all. Needs
+// the GIL.
+bool read_frames_public(PyThreadState* state, const void* module_call, FrameList& frames,
+                        size_t most = SIZE_MAX);
 
 }  // namespace perfprobe

@@ -46,28 +46,12 @@ PyObject* referent(PyObject* weak) {
 
 }  // namespace
 
-int32_t PythonNames::add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules,
-                               size_t count) {
+int32_t PythonNames::add_call(int32_t outer, const FrameRef& frame, int32_t module) {
   const NoCollection no_collection;
   const KeepException keep_exception;
-  const auto known = recorder_.define([&](Definitions& definitions) {
-    const int32_t id = definitions.find_stack(hash);
-    return id == InternTable::kAbsent && definitions.stacks_full() ? definitions.other_stack() : id;
-  });
-  if (known != InternTable::kAbsent)
-    return known;
-  int32_t stack = kNone;
-  int32_t module = kNone;
-  for (size_t i = count;
-       i-- > 0;) {  // outermost first, because a parent's id is smaller than its children's
-    const int32_t frame = frame_row(frames[i]);
-    if (modules[i] != kNone)
-      module = modules[i];
-    stack = recorder_.define(
-        [&](Definitions& definitions) { return definitions.add_stack({stack, frame, module}); });
-  }
-  recorder_.define([&](Definitions& definitions) { definitions.remember_stack(hash, stack); });
-  return stack;
+  const int32_t row = frame.code == kCutFrames.code ? cut_row() : frame_row(frame);
+  return recorder_.define(
+      [&](Definitions& definitions) { return definitions.add_stack({outer, row, module}); });
 }
 
 PythonNames::Tables& PythonNames::tables() {
@@ -91,6 +75,15 @@ int32_t PythonNames::frame_row(const FrameRef& frame) {
       recorder_.define([&](Definitions& definitions) { return definitions.add_frame(key); });
   tables().frames.emplace(instruction, id);
   return id;
+}
+
+// Named like generated code, so that it is nobody's file.
+int32_t PythonNames::cut_row() {
+  return recorder_.define([](Definitions& definitions) {
+    definitions.count_cut_stack();
+    return definitions.add_frame({definitions.intern("<not recorded>").id,
+                                  definitions.intern("(outer frames cut)").id, 0, 0});
+  });
 }
 
 const PythonNames::CodeRow& PythonNames::code_row(PyCodeObject* code) {

@@ -25,7 +25,8 @@ class PythonNames {
  public:
   explicit PythonNames(Recorder& recorder) : recorder_(recorder) {}
 
-  int32_t add_stack(Hash128 hash, const FrameRef* frames, const int32_t* modules, size_t count);
+  // Returns the stack of this call in `outer`.
+  int32_t add_call(int32_t outer, const FrameRef& frame, int32_t module);
 
   // Returns the module's row. `root` is the outermost module of the stack. The name comes from its
   // tree, from the tree of a module that contains it, or from the module it wraps, whose row it
@@ -79,6 +80,7 @@ class PythonNames {
 
   Tables& tables();
   int32_t frame_row(const FrameRef& frame);
+  int32_t cut_row();
   const CodeRow& code_row(PyCodeObject* code);
 
   [[nodiscard]] const KnownModule* find_known(PyObject* module);

@@ -37,8 +37,9 @@ class TrialRecorder final : public RecorderPort {
     return intern_name(signature.text, true).id;
   }
   void add_values(int32_t /*signature*/, const char* /*values*/) override {}
-  int32_t add_stack(Hash128 /*hash*/, const FrameRef* /*frames*/, const int32_t* /*modules*/,
-                    size_t /*count*/) override {
+  [[nodiscard]] int32_t find_stack(Hash128 /*hash*/) override { return 0; }
+  void remember_stack(Hash128 /*hash*/, int32_t /*stack*/) override {}
+  int32_t add_call(int32_t /*outer*/, const FrameRef& /*frame*/, int32_t /*module*/) override {
     return 0;
   }
   ModuleRef find_module(const void* /*module*/, const void* /*root*/) override {

@@ -1,5 +1,7 @@
 #include "torch/stacks.h"
 
+#include <utility>
+
 #include "torch/gil.h"
 #include "torch/memory_watch.h"
 
@@ -8,18 +10,9 @@ namespace {
 
 const void* module_call_code = nullptr;
 
-// Adds the same words for frames read by the fast path and for those of a list.
-void add_frame(Hasher& hasher, const void* code, int32_t instruction, int32_t module) {
-  hasher.add(reinterpret_cast<uint64_t>(code),
-             static_cast<uint64_t>(static_cast<uint32_t>(instruction)) |
-                 static_cast<uint64_t>(static_cast<uint32_t>(module)) << 32);
-}
-
 ModuleSlot& module_slot(ThreadState& state, const void* module) {
   return state.modules[(reinterpret_cast<uintptr_t>(module) >> 4) % ThreadState::kModuleSlots];
 }
-
-#ifdef PERFPROBE_FAST_FRAMES
 
 // A module's address may belong to another module now; the weak reference tells. A frame on this
 // stack keeps `module` alive, so a reference that points to it cannot be cleared meanwhile.
@@ -28,66 +21,111 @@ bool is_current(const ModuleSlot& slot, const void* module, uint32_t generation)
          static_cast<const PyWeakReference*>(slot.weak)->wr_object == module;
 }
 
-// Returns false if this thread does not know a module on the stack yet.
-bool hash_frames(ThreadState& state, const RawFrame* frame, Hash128& hash) {
-  Hasher hasher;
-  for (; frame != nullptr; frame = frame->previous) {
-    if (!has_code(frame))
-      continue;
-    int32_t module = kNone;
-    if (frame->f_code == module_call_code) {
-      const void* called = first_local(frame);
-      const ModuleSlot& slot = module_slot(state, called);
-      if (!is_current(slot, called, state.port->module_generation()))
-        return false;
-      module = slot.id;
-    }
-    add_frame(hasher, frame->f_code, instruction_of(frame), module);
-  }
-  hash = hasher.result();
-  return true;
-}
-
-#endif
-
-const void* outermost_module(const FrameList& frames) {
-  for (size_t i = frames.size(); i-- > 0;) {
-    if (frames[i].callable != nullptr)
-      return frames[i].callable;
-  }
-  return nullptr;
-}
-
-int32_t find_module(ThreadState& state, const void* module, const void* root) {
+// Returns kAbsent if this thread does not know the module and cannot ask.
+int32_t find_module(ThreadState& state, const void* module, const void* root, bool has_gil) {
+  ModuleSlot& slot = module_slot(state, module);
+  if (is_current(slot, module, state.calls_generation))
+    return slot.id;
+  if (!has_gil)
+    return InternTable::kAbsent;
   const ModuleRef found = state.port->find_module(module, root);
-  if (found.weak != nullptr) {
-    module_slot(state, module) = {module, found.weak, found.id, state.port->module_generation()};
-  }
+  if (found.weak != nullptr)
+    slot = {module, found.weak, found.id, state.port->module_generation()};
   return found.id;
 }
 
-// Names the modules of the stack in state.frames, then the stack. Needs the GIL.
-int32_t intern_frames(ThreadState& state) {
-  const void* root = outermost_module(state.frames);
-  if (root != nullptr && watches_memory())
-    note_tensors(state, root);
-  Hasher hasher;
-  state.frame_modules.clear();
-  for (const FrameRef& frame : state.frames) {
-    const int32_t module =
-        frame.callable == nullptr ? kNone : find_module(state, frame.callable, root);
-    state.frame_modules.push_back(module);
-    add_frame(hasher, frame.code, frame.instruction, module);
+// Whether the modules of the stack still have the names in its notes.
+bool is_named(ThreadState& state) {
+  const size_t size = state.calls.size();
+  return size == 0 || state.calls[size - 1].note.root == kNone ||
+         state.calls_generation == state.port->module_generation();
+}
+
+// Writes the notes of the calls from this one on. Returns false if a module is not known yet.
+bool note_calls(ThreadState& state, size_t first, bool has_gil) {
+  StackNote note{Hasher().result(), kNone, kNone, InternTable::kAbsent};
+  if (first > 0)
+    note = state.calls[first - 1].note;
+  note.stack = InternTable::kAbsent;
+  Hasher hasher(note.hash, first);
+  bool has_module = false;
+  for (size_t i = first; i < state.calls.size(); ++i) {
+    const FrameRef& place = state.calls[i].place;
+    if (place.callable != nullptr) {
+      if (!std::exchange(has_module, true))  // naming may increase it: the notes are stale then
+        state.calls_generation = state.port->module_generation();
+      if (note.root == kNone)
+        note.root = static_cast<int32_t>(i);
+      const void* root = state.calls[static_cast<size_t>(note.root)].place.callable;
+      const int32_t module = find_module(state, place.callable, root, has_gil);
+      if (module == InternTable::kAbsent)
+        return false;
+      if (module != kNone)
+        note.module = module;
+    }
+    hasher.add(reinterpret_cast<uint64_t>(place.code),
+               static_cast<uint64_t>(static_cast<uint32_t>(place.instruction)) |
+                   static_cast<uint64_t>(static_cast<uint32_t>(note.module)) << 32);
+    note.hash = hasher.result();
+    state.calls[i].note = note;
   }
-  const Hash128 hash = hasher.result();
-  const int32_t known = state.stacks.find(hash);
+  return true;
+}
+
+// Returns the id of the stack, kAbsent if this thread has not seen it yet.
+int32_t find_noted(ThreadState& state) {
+  StackNote& whole = state.calls[state.calls.size() - 1].note;
+  if (whole.stack == InternTable::kAbsent)
+    whole.stack = state.stacks.find(whole.hash);
+  return whole.stack;
+}
+
+// Adds the whole stack to the recording. Needs the GIL.
+int32_t add_stack(ThreadState& state) {
+  OpenCalls<StackNote>& calls = state.calls;
+  size_t first = calls.size();
+  while (first > 0 && calls[first - 1].note.stack == InternTable::kAbsent)
+    --first;
+  int32_t stack = first == 0 ? kNone : calls[first - 1].note.stack;
+  for (; first < calls.size(); ++first) {
+    OpenCall<StackNote>& call = calls[first];
+    call.note.stack = stack = state.port->add_call(stack, call.place, call.note.module);
+  }
+  state.port->remember_stack(calls[calls.size() - 1].note.hash, stack);
+  return stack;
+}
+
+// Names the modules of the calls from this one on, then the stack.
+[[gnu::noinline]] int32_t name_stack(ThreadState& state, size_t first) try {
+  const Gil gil;
+  note_calls(state, first, true);
+  StackNote& whole = state.calls[state.calls.size() - 1].note;
+  if (whole.root != kNone && watches_memory())
+    note_tensors(state, state.calls[static_cast<size_t>(whole.root)].place.callable);
+  const int32_t known = state.stacks.find(whole.hash);
   if (known != InternTable::kAbsent)
-    return known;
-  const int32_t id = state.port->add_stack(hash, state.frames.data(), state.frame_modules.data(),
-                                           state.frames.size());
+    return whole.stack = known;
+  const int32_t named = state.port->find_stack(whole.hash);
+  whole.stack = named != InternTable::kAbsent ? named : add_stack(state);
   if (state.stacks.size() < ThreadState::kCachedIds)
-    state.stacks.insert(hash, id);
-  return id;
+    state.stacks.insert(whole.hash, whole.stack);
+  return whole.stack;
+} catch (...) {
+  state.calls.clear();  // not all of them have notes
+  throw;
+}
+
+// Returns the id of the thread's stack. Takes the GIL only on first sight.
+int32_t find_stack_of(ThreadState& state, PyThreadState* python) {
+  if (!is_named(state))
+    state.calls.clear();
+  const size_t kept = state.calls.look(python, module_call_code);
+  if (state.calls.size() == 0)
+    return kNone;
+  int32_t stack = InternTable::kAbsent;
+  if (kept == state.calls.size() || note_calls(state, kept, false))
+    stack = find_noted(state);
+  return stack != InternTable::kAbsent ? stack : name_stack(state, kept);
 }
 
 void read_frames(ThreadState& state, PyThreadState* python) {
@@ -97,13 +135,6 @@ void read_frames(ThreadState& state, PyThreadState* python) {
 #else
   read_frames_public(python, module_call_code, state.frames);
 #endif
-}
-
-// Only called on first sight with the fast path; for every event with the public API.
-int32_t find_stack_with_gil(ThreadState& state, PyThreadState* python) {
-  const Gil gil;
-  read_frames(state, python);
-  return state.frames.empty() ? kNone : intern_frames(state);
 }
 
 }  // namespace
@@ -130,20 +161,17 @@ int32_t find_stack(ThreadState& state, const OpenOperator* parent, OpenOperator&
   open.instruction = frame->prev_instr;
   if (parent != nullptr && parent->frame == frame && parent->instruction == open.instruction)
     return parent->stack;
-  Hash128 hash;
-  if (hash_frames(state, frame, hash)) {
-    const int32_t known = state.stacks.find(hash);
-    if (known != InternTable::kAbsent)
-      return known;
-  }
-  return find_stack_with_gil(state, python);
+  return find_stack_of(state, python);
 }
 
 #else
 
 int32_t find_stack(ThreadState& state, const OpenOperator* /*parent*/, OpenOperator& /*open*/) {
   PyThreadState* python = PyGILState_GetThisThreadState();
-  return python == nullptr ? kNone : find_stack_with_gil(state, python);
+  if (python == nullptr)
+    return kNone;
+  const Gil gil;
+  return find_stack_of(state, python);
 }
 
 #endif

@@ -138,6 +138,7 @@ void ThreadState::begin(RecorderPort* new_port, BudgetPort* new_budget, Emitter*
   value_reads.clear();
   parameters.clear();
   stacks.clear();
+  calls.clear();
   noted_modules.clear();
   range_messages.clear();
   phase.kind = Kind::any;

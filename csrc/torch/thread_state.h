@@ -12,7 +12,7 @@
 #include "core/budget_port.h"
 #include "core/intern_table.h"
 #include "core/recorder_port.h"
-#include "python/frames.h"
+#include "python/open_calls.h"
 #include "torch/emitter.h"
 #include "torch/operand_reuse.h"
 #include "torch/own_time.h"
@@ -82,11 +82,6 @@ class OpenStack {
  public:
   static constexpr size_t kDeepest = 4096;
 
-  OpenStack() = default;
-  ~OpenStack() { munmap(slots_, kBytes); }
-  OpenStack(const OpenStack&) = delete;
-  OpenStack& operator=(const OpenStack&) = delete;
-
   [[nodiscard]] size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] bool full() const { return size_ == kDeepest; }
@@ -101,9 +96,7 @@ class OpenStack {
   void clear() { size_ = 0; }
 
  private:
-  static constexpr size_t kBytes = kDeepest * sizeof(OpenOperator);
-
-  OpenOperator* slots_ = static_cast<OpenOperator*>(map_bytes(kBytes));
+  MappedArray<OpenOperator, kDeepest> slots_;
   size_t size_ = 0;
 };
 
@@ -122,6 +115,14 @@ struct ParameterSlot {
   int32_t module = kNone;
   int32_t signature = kNone;
   uint32_t generation = 0;  // of modules' names; if no module is known: how many were named
+};
+
+// About the stack up to a call.
+struct StackNote {
+  Hash128 hash;
+  int32_t module;  // the innermost one that is being called
+  int32_t root;    // index of the call of the outermost module
+  int32_t stack;   // InternTable::kAbsent: not asked for yet
 };
 
 class NameCache {
@@ -187,8 +188,9 @@ struct ThreadState {
   InternTable stacks;
   MappedVector<ModuleSlot> modules = MappedVector<ModuleSlot>(kModuleSlots);
   MappedVector<ParameterSlot> parameters;  // only used on threads that run backward
+  OpenCalls<StackNote> calls;
+  uint32_t calls_generation = 0;  // of the modules' names in `calls`
   FrameList frames;
-  MappedVector<int32_t> frame_modules;
   BudgetPort* budget = nullptr;         // told what full chunks cost
   Emitter* emitter = nullptr;           // sets operators as ranges
   const ExternalIdPort* ids = nullptr;  // the port that has the latest operator's id

@@ -96,6 +96,31 @@ void the_table_finds_every_entry() {
   CHECK_EQUAL(table.find({3, 3}), perfprobe::InternTable::kAbsent);
 }
 
+void stacks_beyond_the_limit_are_one() {
+  Definitions definitions;
+  for (uint64_t i = 0; i < Definitions::kLimit; ++i) {
+    CHECK_EQUAL(definitions.find_stack({i, 1}), perfprobe::InternTable::kAbsent);
+    definitions.remember_stack({i, 1}, 0);
+  }
+  const int32_t other = definitions.find_stack({0, 2});
+  CHECK_EQUAL(definitions.find_stack({1, 2}), other);
+  CHECK_EQUAL(definitions.find_stack({7, 1}), 0);
+  CHECK_EQUAL(definitions.other_stacks(), 2);
+}
+
+// A few stacks may have very many calls.
+void calls_in_stacks_are_limited_too() {
+  Definitions definitions;
+  int32_t stack = kNone;
+  for (size_t i = 0; i < Definitions::kStackRows; ++i) {
+    CHECK(definitions.find_stack({i, 1}) == perfprobe::InternTable::kAbsent);
+    stack = definitions.add_stack({stack, 0, kNone});
+  }
+  definitions.remember_stack({0, 3}, stack);
+  CHECK(definitions.find_stack({0, 2}) > stack);
+  CHECK_EQUAL(definitions.find_stack({0, 3}), stack);
+}
+
 // Words with another order, length or place have another hash.
 void hashes_depend_on_order_and_length() {
   const auto hash = [](std::initializer_list<uint64_t> words) {
@@ -107,6 +132,9 @@ void hashes_depend_on_order_and_length() {
   CHECK(hash({1, 2}) != hash({2, 1}));
   CHECK(hash({0}) != hash({0, 0}));
   CHECK(hash({1, 2}) == hash({1, 2}));
+  perfprobe::Hasher later(hash({1, 2}), 2);
+  later.add(3, 0);
+  CHECK(later.result() == hash({1, 2, 3}));
 }
 
 }  // namespace
@@ -118,6 +146,8 @@ int main() {
   values_are_kept_until_they_take_too_much_room();
   names_beyond_the_limit_are_one();
   models_of_one_type_are_limited();
+  stacks_beyond_the_limit_are_one();
+  calls_in_stacks_are_limited_too();
   the_table_finds_every_entry();
   hashes_depend_on_order_and_length();
   return perfprobe::test::report();

@@ -1,0 +1,223 @@
+"""Calls recognised from one look at the stack to the next, compared with walks over all frames."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import threading
+import traceback
+from collections.abc import Generator, Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from perfprobe import _core
+from tests.collect.call_trees import grow
+
+NODES = 1200
+Row = tuple[str, str, int, int] | None
+
+fast = pytest.mark.skipif(not _core.FAST_FRAMES, reason="this Python's frame layout is not verified")
+
+
+def _walked() -> list[tuple[str, str, int]]:
+    """File, unqualified name and line of every frame of the caller's caller, innermost first."""
+    walked = traceback.walk_stack(sys._getframe(2))
+    return [(frame.f_code.co_filename, frame.f_code.co_name, line) for frame, line in walked]
+
+
+def _plain(rows: list[Row]) -> list[tuple[str, str, int]]:
+    return [(row[0], row[1].rsplit(".", 1)[-1], row[3]) for row in rows if row is not None]
+
+
+class Compared:
+    """Looks at the stack and compares it with all frames, read natively and at times by `traceback`.
+
+    `traceback` makes frame objects, with which calls end differently.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.looks = 0
+        self.kept = 0
+        self.wrong: list[object] = []
+        self._random = Random(seed)
+
+    def __call__(self) -> None:
+        rows, kept = _core.stack_kept()
+        self.looks += 1
+        self.kept += kept
+        # The first is this function, on another line.
+        if _core.FAST_FRAMES and rows[1:] != _core.stack_fast()[1:]:
+            self.wrong.append((rows, _core.stack_fast()))
+        if self._random.random() < 0.2 and _plain(rows[1:]) != (walked := _walked()):
+            self.wrong.append((rows, walked))
+        if self._random.random() < 0.01:
+            gc.collect(0)
+
+
+@pytest.fixture(autouse=True)
+def _tracing() -> Iterator[None]:
+    """Trees switch tracing on and off; the trace function of a coverage tool is put back."""
+    before = sys.gettrace()
+    yield
+    sys.settrace(before)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_trees_of_calls(seed: int) -> None:
+    look = Compared(seed)
+    grow(seed, look, NODES)
+    assert look.wrong == []
+    assert look.looks > NODES
+    assert (look.kept > look.looks) == _core.FAST_FRAMES
+
+
+def test_random_trees_on_several_threads() -> None:
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    looks = [Compared(seed) for seed in range(4)]
+    threads = [
+        threading.Thread(target=grow, args=(seed, look, NODES // 4)) for seed, look in enumerate(looks)
+    ]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval_s)
+    assert [look.wrong for look in looks] == [[]] * 4
+    assert all(look.looks > NODES // 4 for look in looks)
+
+
+def test_random_trees_on_greenlets() -> None:
+    greenlet = pytest.importorskip("greenlet").greenlet
+    current = pytest.importorskip("greenlet").getcurrent
+    random, compared = Random(0), Compared(0)
+    alive: list[Any] = []
+
+    def look() -> None:
+        compared()
+        if random.random() < 0.2 and sys.gettrace() is None:
+            alive[random.randrange(len(alive))].switch()
+            compared()
+
+    def run() -> None:
+        grow(random.randrange(100), look, NODES // 4)
+        alive.remove(current())
+
+    alive += [greenlet(run) for _ in range(4)]
+    while alive:
+        alive[0].switch()
+    assert compared.wrong == []
+    assert compared.looks > NODES
+
+
+class TestWhatIsRead:
+    """Only what changed is read: the number of frames read again does not depend on the depth."""
+
+    @fast
+    @pytest.mark.parametrize("depth", [10, 900])
+    def test_in_a_loop(self, depth: int) -> None:
+        def descend(left: int) -> list[int]:
+            if left > 0:
+                return descend(left - 1)
+            return [self._unread() for _ in range(3)]
+
+        assert descend(depth)[1:] == [2, 2]  # `_unread` and the line of its caller, `listcomp` or not
+
+    @fast
+    @pytest.mark.parametrize("depth", [10, 900])
+    def test_in_a_recursion(self, depth: int) -> None:
+        found: list[int] = []
+
+        def descend(left: int) -> None:
+            found.append(self._unread())
+            if left > 0:
+                descend(left - 1)
+            found.append(self._unread())
+
+        descend(depth)
+        assert max(found[1:]) <= 4
+
+    @fast
+    def test_in_calls_through_c(self) -> None:
+        found: list[int] = []
+
+        def descend(left: int) -> None:
+            found.append(self._unread())
+            if left > 0:
+                list(map(descend, [left - 1]))
+
+        descend(200)
+        assert max(found[1:]) <= 4
+
+    def _unread(self) -> int:
+        rows, kept = _core.stack_kept()
+        return len(rows) - kept
+
+
+class TestTooDeep:
+    """Of a stack that is too deep, the innermost frames are kept, and their number is known."""
+
+    @pytest.fixture(autouse=True)
+    def _limit(self) -> Generator[None, None, None]:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(2 * _core.DEEPEST_READ + 1000)
+        yield
+        sys.setrecursionlimit(before)
+
+    def test_the_deepest_stack_that_is_whole(self) -> None:
+        here = len(_walked_here())
+        rows, expected = _at(_core.DEEPEST_READ - here - 1)
+        assert len(rows) == _core.DEEPEST_READ
+        assert _plain(rows) == expected
+
+    def test_one_that_is_cut(self) -> None:
+        rows, expected = _at(_core.DEEPEST_READ)
+        assert len(rows) == _core.FRAMES_OF_CUT + 1
+        assert rows[-1] is None
+        assert _plain(rows) == expected[: _core.FRAMES_OF_CUT]
+
+    def test_further_and_further_and_back(self) -> None:
+        def descend(left: int) -> None:
+            if left % 1000 == 0:
+                check()
+            if left > 0:
+                descend(left - 1)
+            if left % 1000 == 0:
+                check()
+
+        def check() -> None:
+            rows, expected = _core.stack_kept()[0], _walked_here()
+            is_cut = len(expected) > _core.DEEPEST_READ
+            assert (rows[-1] is None) == is_cut
+            assert _plain(rows) == (expected[: _core.FRAMES_OF_CUT] if is_cut else expected)
+
+        descend(_core.DEEPEST_READ + 3000)
+
+
+def _at(depth: int) -> tuple[list[Row], list[tuple[str, str, int]]]:
+    if depth > 0:
+        return _at(depth - 1)
+    return _core.stack_kept()[0], _walked_here()
+
+
+def _walked_here() -> list[tuple[str, str, int]]:
+    return _walked()
+
+
+def test_a_forked_child_goes_on() -> None:
+    def descend(left: int) -> bool:
+        _core.stack_kept()
+        if left > 0:
+            return descend(left - 1)
+        child = os.fork()
+        if child == 0:
+            rows, expected = _core.stack_kept()[0], _walked_here()
+            os._exit(0 if _plain(rows) == expected else 1)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+    assert descend(50)
