@@ -11,6 +11,8 @@ leave a complete recording.
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,7 +27,7 @@ from benchmarks.harness import busy
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 
-LIMIT_S = 180
+LIMIT_S = 120
 
 PROGRAMS = {
     "training": """
@@ -205,18 +207,20 @@ def _ended(name: str, recorded: list[str], folder: str) -> Ended | None:
     program = Path(folder) / f"{name}.py"
     program.write_text(dedent(PROGRAMS[name]))
     words = ["-m", "perfprobe", "-q", "-o", _RECORDING, *recorded] if recorded else []
-    try:
-        # In its own session, like the loops: see `harness.busy`.
-        return subprocess.run(
-            [sys.executable, *words, str(program)],
-            cwd=folder,
-            capture_output=True,
-            timeout=LIMIT_S,
-            check=False,
-            start_new_session=True,
-        )
-    except subprocess.TimeoutExpired:
-        return None
+    # In its own session, like the loops: see `harness.busy`.
+    with subprocess.Popen(
+        [sys.executable, *words, str(program)],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        try:
+            out, said = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # its children too: one of them may be what hangs
+            return None
+    return subprocess.CompletedProcess(process.args, process.returncode, out, said)
 
 
 def _outcome(name: str, options: str, plain: Ended) -> str:

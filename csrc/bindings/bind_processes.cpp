@@ -1,5 +1,6 @@
 #include <pybind11/pybind11.h>
 
+#include "core/forked_exit.h"
 #include "python/process_starts.h"
 
 namespace py = pybind11;
@@ -14,6 +15,7 @@ void bind_processes(py::module_& module) {
           throw py::error_already_set();
       },
       py::arg("told"));
+  module.def("end_forked_children_early", &end_forked_children_early);
 }
 
 }  // namespace perfprobe
