@@ -22,7 +22,6 @@ from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.instructions import InstructionCollector
 from perfprobe.collect.live_steps import StepFinder
-from perfprobe.collect.masking import masked
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.processors import ProcessorWaits
@@ -30,6 +29,7 @@ from perfprobe.collect.ranges import RangeCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.collect.shadowed import give_back
 from perfprobe.support.errors import UsageError
+from perfprobe.support.masking.words import masked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -249,7 +249,7 @@ class Session:
         facts: dict[str, Callable[[], Any]] = {
             "clock": host.clock,
             "start": host.moment,
-            "program": lambda: {**self._program, "argv": self._shown_argv(), "pid": getpid()},
+            "program": lambda: {**self._shown_program(), "pid": getpid()},
             "recording": self._options.recorded,
             **self._shared_facts(),
         }
@@ -278,9 +278,11 @@ class Session:
         if isinstance(begun_ns, int) and isinstance(temporary, str):
             self._facts.extend("roots", written=host.written_modules(temporary, begun_ns))
 
-    def _shown_argv(self) -> list[str]:
-        words: list[str] = self._program["argv"]
-        return words if self._options.keep_argv else masked(words)
+    def _shown_program(self) -> dict[str, Any]:
+        if not self._options.keep_argv:
+            # Kept, so that what children are given holds no secrets either.
+            self._program = {**self._program, "argv": masked(self._program["argv"])}
+        return self._program
 
     def _have_children_follow(self) -> None:
         if self._family is None and self._follow and self._options.children:

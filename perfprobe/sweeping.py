@@ -12,6 +12,7 @@ import time
 from perfprobe.bench import program_sweep
 from perfprobe.results import Results
 from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
+from perfprobe.support.masking.words import masked
 from perfprobe.support.text import printable
 from perfprobe.support.view import View
 from perfprobe.tables.sweep import Sweep, SweepRun, SweepSetting
@@ -64,7 +65,7 @@ def swept(
                     break
         except KeyboardInterrupt:
             stopped = INTERRUPTED
-    return Sweep(" ".join(map(printable, words)), tuple(settings), tuple(runs), stopped)
+    return Sweep(" ".join(map(printable, masked(words))), tuple(settings), tuple(runs), stopped)
 
 
 def _run(
@@ -82,7 +83,8 @@ def _run(
             process.wait()
             raise
     if status != 0:
-        raise InputError(f"the program ended with exit code {status}", " ".join(program), _last_words(said))
+        what = f"the program ended with exit code {status}"
+        raise InputError(what, " ".join(masked(program)), _last_words(said))
     run = _measured(path, at, round_)
     os.unlink(path)
     return run
@@ -105,7 +107,7 @@ def _started(words: Sequence[str], setting: SweepSetting, output: IO[bytes]) -> 
 def _last_words(path: str) -> str:
     with open(path, encoding="utf-8", errors="replace") as file:
         lines = [line.strip() for line in file if line.strip() and not line.startswith("perfprobe:")]
-    return printable(lines[-1][:_LONGEST]) if lines else ""
+    return printable(masked(lines[-1:])[0][:_LONGEST]) if lines else ""
 
 
 def _measured(path: str, at: int, round_: int) -> SweepRun:

@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "core/forked_exit.h"
 #include "core/handed_text.h"
 #include "python/process_starts.h"
 
@@ -29,6 +30,7 @@ void bind_processes(py::module_& module) {
       },
       py::arg("told"));
   module.def("handed_text", handed, py::arg("text"));
+  module.def("end_forked_children_early", &end_forked_children_early);
 }
 
 }  // namespace perfprobe

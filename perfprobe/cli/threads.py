@@ -11,6 +11,7 @@ from perfprobe.cli.options import Parser, colored, seconds, steps, width, writab
 from perfprobe.cli.progress import Bar
 from perfprobe.cli.report import newest, write
 from perfprobe.support.errors import UsageError
+from perfprobe.support.masking.words import masked
 from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
@@ -150,11 +151,15 @@ def _sweep(given: argparse.Namespace, program: Sequence[str]) -> int:
 
 
 def commands(program: Sequence[str]) -> str:
-    """Command lines that run the whole program under other tools, with perfprobe's ranges if possible."""
+    """Command lines that run the whole program under other tools, with perfprobe's ranges if possible.
+
+    Secrets are masked, because what is printed is kept: in logs, in notebooks.
+    """
     from perfprobe.bench.emit.commands import whole_program
 
     first = os.path.splitext(os.path.basename(program[0]))[0]
-    lines = []
-    for command in whole_program(shlex.join(program), first if first and first[0] != "-" else "program"):
+    shown = masked(program)
+    lines = ["Put the secrets back in place of ***.\n"] if shown != list(program) else []
+    for command in whole_program(shlex.join(shown), first if first and first[0] != "-" else "program"):
         lines += [f"{command.line}\n", f"    {command.tool}: {command.answers}\n"]
     return "".join(lines)

@@ -30,7 +30,9 @@ LAUNCHERS = {
 _PYTHON = re.compile(r"(python|pypy)[\d.]*w?")
 _SHELLS = ("sh", "bash", "dash", "zsh")
 _PLAIN_SHELL = re.compile(r"[\w@%+=:,./ -]*")  # words only, without characters that a shell would interpret
+_PLAIN_WORD = re.compile(r"[\w@%+:,./-]+")
 _RUNS_PYTHON = re.compile(r"(^|[\s/;&|(])(python[\d.]*|torchrun|accelerate|deepspeed)\s")
+_CLUSTER = re.compile(r"-([bBdEhiIOPqRsSuvVx?]*)([cm])(.*)", re.DOTALL)
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
 
 
@@ -73,7 +75,7 @@ def command(words: Sequence[str]) -> Command:
         words = words[1:]  # variables, and programs that only start another one
     if not words:
         return Command(OTHER, "(empty)")
-    name = os.path.basename(words[0])
+    name = os.path.basename((words[0].split() or [""])[0])  # arguments in the same word are left out too
     if name in _SHELLS and "-c" in words[:-1]:
         return _of_shell(words[words.index("-c") + 1])
     if _PYTHON.fullmatch(name) or words[0] == sys.executable:
@@ -94,18 +96,35 @@ def _of_shell(text: str) -> Command:
         return command(text.split())
     if _RUNS_PYTHON.search(text + " ") is not None:
         return Command(SHELL, "a shell with python in it")
-    return Command(OTHER, os.path.basename((text.split() or ["sh"])[0]))
+    first = (text.split() or ["sh"])[0]
+    # Not the value of a variable: TOKEN='...' curl
+    return Command(OTHER, os.path.basename(first) if _PLAIN_WORD.fullmatch(first) else "a shell")
 
 
 def _of_python(words: Sequence[str]) -> Command:
     flags: list[str] = []
     at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] not in ("-m", "-c", "-"):
+    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+        letters = _CLUSTER.match(words[at])
+        if letters is not None:  # -m, -mMODULE, -um MODULE, and the same of -c
+            flags += [f"-{letters[1]}"] if letters[1] else []
+            return _of_option(
+                letters[2], [letters[3], *words[at + 1 :]] if letters[3] else words[at + 1 :], flags
+            )
         taken = 2 if words[at] in _WITH_VALUE else 1
         flags += words[at : at + taken]
         at += taken
-    rest = words[at:]
-    target = "-c CODE" if rest[:1] == ["-c"] else " ".join(rest[:2] if rest[:1] == ["-m"] else rest[:1])
-    if rest[:1] == ["-m"] and rest[1:] and rest[1] in LAUNCHERS:
-        return Command(LAUNCHER, rest[1])
+    return _of_target(words[at] if at < len(words) else "", flags)
+
+
+def _of_option(option: str, values: Sequence[str], flags: Sequence[str]) -> Command:
+    """What runs with `-m MODULE` or `-c CODE`. Code may hold secrets, as arguments do."""
+    if option == "c":
+        return _of_target("-c CODE", flags)
+    if values and values[0] in LAUNCHERS:
+        return Command(LAUNCHER, values[0])
+    return _of_target(" ".join(["-m", *values[:1]]), flags)
+
+
+def _of_target(target: str, flags: Sequence[str]) -> Command:
     return Command(PYTHON, f"python {target}".rstrip(), target, "".join(f"{flag} " for flag in flags))

@@ -10,6 +10,7 @@ from typing import Any
 from perfprobe import native
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.masking.text import masked_text
 
 # The variable that names a listener for each interface, and what sets ranges through it.
 _LISTENERS = {
@@ -80,7 +81,11 @@ def ranges(interface: str) -> Part:
     if given not in (None, path):
         why = f"{variable} names it: ranges of {setters} go there, not into the recording"
         return Part(
-            interface, NOTE, f"another tool listens: {given}", why, f"unset it with `unset {variable}`"
+            interface,
+            NOTE,
+            f"another tool listens: {masked_text(given)}",
+            why,
+            f"unset it with `unset {variable}`",
         )
     if not os.path.isfile(path):
         why = f"{path} is missing"

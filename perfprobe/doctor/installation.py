@@ -15,6 +15,7 @@ from perfprobe import __version__, native
 from perfprobe.built import kept
 from perfprobe.doctor.part import LACK, NOTE, OK, Part, install
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.masking.text import masked_text
 
 _PYTHONS = ((3, 10), (3, 14))
 _TORCHES = ((2, 11), (2, 15))
@@ -90,7 +91,7 @@ def pip() -> Part:
 
 def environment() -> Part:
     """Finds settings that change the start of every Python program."""
-    set_here = [f"{name}={os.environ[name]}" for name in _VARIABLES if os.environ.get(name)]
+    set_here = [f"{name}={masked_text(os.environ[name])}" for name in _VARIABLES if os.environ.get(name)]
     loaded = [
         f"{name} ({module.__file__})"
         for name in ("sitecustomize", "usercustomize")

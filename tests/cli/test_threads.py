@@ -22,7 +22,7 @@ SLEEPS = """
 import os, sys, time
 print("not shown")
 if "fail" in sys.argv:
-    sys.exit("it is broken")
+    sys.exit("it is broken: " + " ".join(sys.argv[2:]))
 time.sleep(0.3 if os.environ.get("OMP_NUM_THREADS") == "1" else 1.2)
 """
 
@@ -80,11 +80,10 @@ def test_a_sweep_finds_the_setting_that_is_faster(tmp_path: Path) -> None:
 
 
 def test_a_program_that_fails_ends_the_sweep_with_its_last_words(tmp_path: Path) -> None:
-    ended = swept(tmp_path, "--", "program.py", "fail")
+    ended = swept(tmp_path, "--", "program.py", "fail", "--token", "S3CR3T")
     assert ended.returncode == 3
-    assert ended.stderr.splitlines() == [
-        "perfprobe: the program ended with exit code 1: program.py fail; it is broken"
-    ]
+    what = "perfprobe: the program ended with exit code 1: program.py fail --token ***; "
+    assert ended.stderr.splitlines() == [what + "it is broken: --token ***"]
 
 
 @pytest.mark.parametrize(
@@ -115,3 +114,9 @@ def test_commands_quote_the_programs_words() -> None:
         "nsys",
         "perf",
     }
+
+
+def test_secrets_are_masked_in_commands() -> None:
+    text = commands(["train.py", "--token", "S3CR3T"])
+    assert text.startswith("Put the secrets back in place of ***.\n")
+    assert "S3CR3T" not in text

@@ -36,8 +36,27 @@ def test_the_title_of_a_command_line(line: str, kind: str, text: str, recipe: st
     assert not found.records_itself
 
 
-def test_code_on_the_command_line_is_not_kept() -> None:
-    assert command(["python", "-c", "login('S3CR3T')"]).text == "python -c CODE"
+@pytest.mark.parametrize(
+    ("words", "text", "recipe"),
+    [
+        (["python", "-c", "login('S3CR3T')"], "python -c CODE", "python -m perfprobe -c CODE ..."),
+        (["python", "-clogin('S3CR3T')"], "python -c CODE", "python -m perfprobe -c CODE ..."),
+        (["python", "-uc", "login('S3CR3T')"], "python -c CODE", "python -u -m perfprobe -c CODE ..."),
+        (["python", "-mtrain", "--token", "S3CR3T"], "python -m train", "python -m perfprobe -m train ..."),
+        (["python", "-Im", "train", "S3CR3T"], "python -m train", "python -I -m perfprobe -m train ..."),
+        (["python", "-mtorch.distributed.run", "S3CR3T"], "torch.distributed.run", None),
+        (["sh", "-c", "API_KEY='S3CR3T' curl host"], "a shell", ""),
+        (["sh", "-c", "API_KEY=S3CR3T curl host"], "curl", ""),
+        (["curl -H Token:S3CR3T https://host/S3CR3T"], "curl", ""),
+        (["TOKEN=S3CR3T/S3CR3T", "curl"], "curl", ""),
+        (["  "], "", ""),
+    ],
+)
+def test_code_and_arguments_are_not_kept(words: list[str], text: str, recipe: str | None) -> None:
+    found = command(words)
+    assert found.text == text
+    assert recipe is None or found.recipe(None) == recipe
+    assert "S3CR3T" not in found.text + found.recipe(None)
 
 
 @pytest.mark.parametrize(

@@ -95,10 +95,12 @@ def test_a_source_folder_that_hides_the_package_is_reported(
 
 def test_variables_that_affect_every_program_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LD_PRELOAD", "/lib/odd.so")
+    monkeypatch.setenv("PYTHONPATH", "https://me:S3CR3T@host/modules")
     monkeypatch.setitem(sys.modules, "sitecustomize", SimpleNamespace(__file__="/odd/sitecustomize.py"))
     part = installation.environment()
     assert part.state == NOTE
     assert "LD_PRELOAD=/lib/odd.so" in part.found
+    assert "PYTHONPATH=https://***@host/modules" in part.found
     assert "sitecustomize (/odd/sitecustomize.py)" in part.found
 
 

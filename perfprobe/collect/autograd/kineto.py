@@ -152,6 +152,7 @@ class Kineto:
             os.environ[_LOG_LEVEL] = _QUIET
         try:
             self._autograd._prepare_profiler(config, self._activities)
+            native.core().end_forked_children_early()
         finally:
             if quiet:
                 os.environ.pop(_LOG_LEVEL, None)

@@ -164,7 +164,6 @@ class Windows:
         if self._away or self._kineto.is_taken():
             return None
         if self._kineto.running:
-            self._vain = 0
             begun_ns, begun_cpu_ns = self._kineto.begun_ns
             open_ns = monotonic_ns() - begun_ns
             left_ns = self._length_ns - (thread_time_ns() - begun_cpu_ns)
@@ -186,7 +185,7 @@ class Windows:
     def _open(self) -> int:
         if self._vain == MOST_VAIN:
             raise RuntimeError("torch's profiler does not start")
-        self._vain += 1  # until it has been seen to run
+        self._vain += 1  # until it has run
         self._note_absence()
         OPEN_RANGES.watch(self._torch)
         self._begin = self._kineto.prepare()
@@ -197,6 +196,7 @@ class Windows:
         began_ns = monotonic_ns()
         used_ns = thread_time_ns() - self._kineto.begun_ns[1]
         raw = self._kineto.stop()
+        self._vain = 0
         events, left_open = self._read(raw)
         self.count += 1
         self._adapt(events, used_ns)

@@ -2,7 +2,7 @@
 
 A recording may name any file, and files change. Only regular .py files of limited size are read, nothing in
 them is run, and `--source` may forbid reading. A file is used only if it was last written before the
-recording began, or if it is in the folder that the user named.
+recording began, or if it is in the folder that the user named. Secrets of known forms are masked.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import posixpath
 import stat
 import tokenize
 
+from perfprobe.support.masking.shapes import forms_in, without_forms
 from perfprobe.tables.findings import Findings
 
 MOST_BYTES = 4 << 20  # larger files are not read
@@ -109,4 +110,6 @@ def _decoded(data: bytes) -> list[str]:
     except SyntaxError:
         encoding = "utf-8"
     text = io.TextIOWrapper(io.BytesIO(data), encoding, errors="replace")
-    return [line.rstrip("\n")[:LONGEST_LINE] for line in text]
+    lines = [line.rstrip("\n")[:LONGEST_LINE] for line in text]
+    forms = forms_in("\n".join(lines))
+    return [without_forms(line, forms) for line in lines] if forms else lines

@@ -80,7 +80,13 @@ PROGRAMS = {
         if child == 0:
             print("child", torch.autograd._profiler_enabled(), flush=True)
             os._exit(3)
-        print("parent", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        print("parent", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        for number in range(4):
+            child = os.fork()
+            if child == 0:
+                print("written at exit")
+                sys.exit(number)
+            print("parent", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
         sys.exit(7)
         """,
     "ranges": """
