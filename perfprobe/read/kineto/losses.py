@@ -49,6 +49,8 @@ def _of_file(chunks: Chunks, names: Names, skipped: Counter[str], unusable: int)
     if chunks.stopped is not None:
         reason = f"{chunks.stopped}: the part before is shown"
         yield "recording", reason, -1, "write it again, and copy it when the program has ended"
+    if chunks.left_out:
+        yield SOURCE, "facts behind the list of events: there are too many", -1, "write the trace again"
     if chunks.faster and chunks.parts > 1:
         yield SOURCE, "speed: the standard library read the trace", -1, chunks.faster
     if chunks.damaged:

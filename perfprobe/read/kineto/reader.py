@@ -11,7 +11,7 @@ import numpy as np
 
 from perfprobe.models.chrome import DEVICE_FACTS, NO_STREAM
 from perfprobe.read.kineto.arrows import FORWARD_TO_BACKWARD
-from perfprobe.read.kineto.chunks import Chunks, is_trace
+from perfprobe.read.kineto.chunks import LARGEST_BYTES, Chunks, is_trace
 from perfprobe.read.kineto.device import DeviceReader
 from perfprobe.read.kineto.event import Events
 from perfprobe.read.kineto.losses import losses
@@ -44,12 +44,17 @@ def is_file(file: OpenedFile) -> bool:
         return False
 
 
-def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
-    """Reads a trace, compressed with gzip or not. Raises InputError if it is unreadable or not a trace."""
+def read(path: str | os.PathLike[str] | OpenedFile, largest_bytes: int = LARGEST_BYTES) -> Recording:
+    """Reads a trace, compressed with gzip or not.
+
+    largest_bytes: the largest size of a trace, after it was expanded.
+
+    Raises InputError if it is unreadable, not a trace, or larger.
+    """
     file = path if isinstance(path, OpenedFile) else storage.opened(path)
     try:
         with file.stream() as stream:
-            chunks = Chunks(stream, file.name)
+            chunks = Chunks(stream, file.name, largest_bytes)
             return own(file.name, chunks) if chunks.own else _Reading(file.name, chunks).recording()
     except OSError as error:
         raise InputError(f"cannot read the trace: {error.strerror or error}", file.name) from error
