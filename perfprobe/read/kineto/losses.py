@@ -12,6 +12,7 @@ from perfprobe.read.kineto.device import DeviceReader
 from perfprobe.read.kineto.names import MOST_THREADS, Names
 from perfprobe.read.kineto.operators import OperatorReader
 from perfprobe.tables.events import Losses
+from perfprobe.tables.gpu import MOST_DEVICES
 
 SOURCE = "trace"
 _OURS = "record with perfprobe: python -m perfprobe script.py"
@@ -117,6 +118,9 @@ def _of_device(device: DeviceReader) -> Iterator[Row]:
     if not len(device.waits):
         remedy = "record with experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)"
         yield "gpu", "waits for the GPU, other than inside copies: the trace has no cuda_sync", -1, remedy
+    if device.beyond_devices:
+        reason = f"the device of kernels and copies: only numbers below {MOST_DEVICES} are read"
+        yield "gpu", reason, device.beyond_devices, ""
     if device.without_sizes:
         yield "gpu", "grid and block of kernels: this version does not write them", device.without_sizes, ""
     if device.graph_launches and not device.of_graphs:

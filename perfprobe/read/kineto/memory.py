@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy as np
 from perfprobe.read.kineto.event import FIRST_TEXT, NONE, Events
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.rows import narrowed
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.device_memory import DeviceReadings
 from perfprobe.tables.memory import MemoryBlocks, MemoryEvent, MemoryRows
+from perfprobe.tables.threads import each_thread
 
 _CPU = -1  # in place of a device
 _ALIGNED_BITS = 4  # see `MemoryRows`
@@ -30,6 +32,7 @@ class MemoryReader:
         self._names = names
         self._values = array("q")
         self._sorted: Int64 | None = None
+        self._of_threads: dict[int, Rows] | None = None
 
     def __len__(self) -> int:
         return len(self._values) // 7
@@ -53,7 +56,7 @@ class MemoryReader:
             self._sorted = rows[:, np.lexsort((rows[_BYTES], rows[_TIME]))]
         return self._sorted
 
-    @property
+    @cached_property
     def device(self) -> int | None:
         """The GPU on which most bytes were allocated; None for the CPU, if there are no events of GPUs."""
         rows = self._rows
@@ -63,25 +66,27 @@ class MemoryReader:
         allocated_bytes = np.bincount(on_gpus[_DEVICE], weights=on_gpus[_BYTES])
         return int(np.argmax(allocated_bytes))
 
+    @cached_property
     def _own(self) -> Int64:
         rows, device = self._rows, self.device
         return rows[:, rows[_DEVICE] == (_CPU if device is None else device)]
 
     def left_out(self) -> int:
         """The number of events of other devices."""
-        return len(self) - len(self._own()[_TIME])
+        return len(self) - len(self._own[_TIME])
 
     def of_thread(self, thread: int) -> tuple[Int64, Int64] | None:
         """Times and sizes of a thread's events; None if the trace has no memory events."""
         if len(self) == 0:
             return None
-        rows = self._own()
-        rows = rows[:, rows[_THREAD] == thread]
-        return rows[_TIME], rows[_BYTES]
+        if self._of_threads is None:
+            self._of_threads = dict(each_thread(self._own[_THREAD]))
+        rows = self._of_threads.get(thread, np.empty(0, np.intp))
+        return self._own[_TIME, rows], self._own[_BYTES, rows]
 
     def blocks(self) -> MemoryBlocks | None:
         """The rows of `MemoryRows`; None if the trace has no addresses."""
-        rows = self._own()
+        rows = self._own
         if rows.shape[1] == 0 or bool((rows[_ADDRESS] < 0).any()):
             return None
         is_freed = rows[_BYTES] < 0
@@ -114,7 +119,7 @@ class MemoryReader:
 
     def before_bytes(self) -> int | None:
         """Returns what the device held before the first event; None if that is not known."""
-        rows = self._own()
+        rows = self._own
         if rows.shape[1] == 0:
             return None
         held_bytes, size_bytes = int(rows[_HELD, 0]), int(rows[_BYTES, 0])

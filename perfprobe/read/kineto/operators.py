@@ -26,6 +26,7 @@ from perfprobe.tables.threads import each_thread
 _RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # operators in older traces
 _MOST_KNOWN = 1 << 17
 _MOST_OPEN = 1000  # Python calls within each other
+_MOST_FORWARD = 64  # threads that called forward
 _PROFILER = ("torch/profiler/profiler.py(", "torch/autograd/profiler.py(")
 
 
@@ -142,21 +143,21 @@ class OperatorReader:
         Backward operators hold that number and the sequence numbers of their forward calls. The thread that
         has most of these sequence numbers is taken.
         """
-        called = {
-            thread: taken.sequence[(taken.sequence >= 0) & (taken.forward_thread <= 0)]
-            for thread, taken in threads.items()
-        }
-        wanted: dict[int, set[int]] = {}
-        for taken in threads.values():
-            is_backward = (taken.forward_thread > 0) & (taken.sequence >= 0)
-            for forward_id in np.unique(taken.forward_thread[is_backward]).tolist():
-                numbers = taken.sequence[is_backward & (taken.forward_thread == forward_id)]
-                wanted.setdefault(forward_id, set()).update(numbers.tolist())
-        for forward_id, numbers in wanted.items():
-            shared = {thread: len(numbers.intersection(found.tolist())) for thread, found in called.items()}
-            best = max(shared, key=lambda thread: shared[thread])
-            if shared[best]:
-                self._names.set_forward_id(best, forward_id)
+        numbered = [taken.sequence >= 0 for taken in threads.values()]
+        own = np.repeat(list(threads), [np.count_nonzero(each) for each in numbered])
+        taken = [(each.sequence[has], each.forward_thread[has]) for each, has in zip(threads.values(), numbered)]
+        if not taken:
+            return
+        sequence, forward_thread = map(np.concatenate, zip(*taken, strict=True))
+        is_backward = forward_thread > 0
+        thread, called = _pairs(own[~is_backward], sequence[~is_backward])
+        forward_id, wanted = _pairs(forward_thread[is_backward], sequence[is_backward])
+        for each, rows in each_thread(forward_id)[:_MOST_FORWARD]:
+            numbers = wanted[rows]
+            place = np.minimum(np.searchsorted(numbers, called), len(numbers) - 1)
+            shared = np.bincount(thread[numbers[place] == called], minlength=1)
+            if shared.max():
+                self._names.set_forward_id(int(shared.argmax()), each)
 
     def _around(self, thread: int) -> list[tuple[int, int, int]]:
         columns = np.frombuffer(self._python.pop(thread, array("q")), np.int64).reshape(-1, 3).T
@@ -230,6 +231,15 @@ def begun_before(calls: list[tuple[int, int, int]], names: Names) -> int:
         if names.name(place).rpartition("site-packages/")[2].startswith(_PROFILER):
             return at
     return 0
+
+
+def _pairs(first: Int64, second: Int64) -> tuple[Int64, Int64]:
+    """Returns the different pairs of two columns, sorted."""
+    order = np.lexsort((second, first))
+    first, second = first[order], second[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return first[is_new], second[is_new]
 
 
 def _external(events: Events) -> Int64:

@@ -22,6 +22,7 @@ from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.columns import distinct
 from perfprobe.tables.events import Operators
+from perfprobe.tables.gpu import MOST_DEVICES
 from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.recording import Recording
 
@@ -31,7 +32,6 @@ _OLD = {"Operator", "Kernel", "Runtime"}  # categories of 2021, as they are writ
 _KNOWN = ("ac2g", "async", "fwdbwd", "")
 _HEAD_BYTES = 64
 _SAME_NS = 10  # Kineto of 2025 lets them begin 1 ns early
-_MOST_DEVICES = 256
 _LONGEST_CATEGORY = 40
 _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
@@ -240,6 +240,6 @@ def _devices(devices: Any) -> list[dict[str, Any] | None]:
     known = {
         number: {own: entry[name] for own, name in DEVICE_FACTS.items() if name in entry}
         for entry in listed
-        if type(number := entry.get("id")) is int and 0 <= number < _MOST_DEVICES
+        if type(number := entry.get("id")) is int and 0 <= number < MOST_DEVICES
     }
     return [known.get(number) for number in range(max(known, default=-1) + 1)]
