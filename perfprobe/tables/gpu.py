@@ -14,7 +14,6 @@ from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
-
 MOST_DEVICES = 256  # findings are made device by device
 
 

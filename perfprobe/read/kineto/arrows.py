@@ -62,9 +62,7 @@ class Arrows:
             node.forward_thread[backward] = begin[0] + 1
             self.used += 1
 
-    def _known_row(
-        self, threads: Mapping[int, Taken], place: _Place, *, is_node: bool = False
-    ) -> int | None:
+    def _known_row(self, threads: Mapping[int, Taken], place: _Place, *, is_node: bool = False) -> int | None:
         key = place, is_node
         if key not in self._rows:
             self._rows[key] = self._row(threads, place, is_node=is_node)

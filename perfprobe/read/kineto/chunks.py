@@ -22,7 +22,7 @@ from perfprobe.support import units
 from perfprobe.support.errors import InputError
 
 PART_BYTES = 2 << 20
-MOST_BRACES = 1 << 16  # of a part: at most so many events, which take more memory than their text
+MOST_BRACES = 1 << 15  # of a part: at most so many events, which take more memory than their text
 LONGEST_EVENT = 1 << 20
 LARGEST_BYTES = 8 << 30  # of a trace, after it was expanded
 _GZIP = b"\x1f\x8b"

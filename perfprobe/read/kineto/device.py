@@ -110,7 +110,9 @@ class DeviceReader:
         kinds = np.array(moves, np.int64).reshape(-1, 3)[group].T
         nothing = np.full(len(events), -1, np.int64)
         sizes = events.numbers("size_bytes")
-        self.copies.extend(*span, *self._where(events), *kinds, nothing, sizes, nothing, *self._origin(events))
+        self.copies.extend(
+            *span, *self._where(events), *kinds, nothing, sizes, nothing, *self._origin(events)
+        )
         return len(events)
 
     def _add_waits(self, events: Events) -> int:

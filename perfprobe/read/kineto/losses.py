@@ -34,7 +34,8 @@ def losses(
         unusable: number of events without a time or a thread.
     """
     rows = [
-        *_of_file(chunks, names, skipped, unusable),
+        *_of_file(chunks),
+        *_of_events(names, skipped, unusable),
         *(_of_operators(operators) if operators.operators else ()),
         *(_of_device(device) if device.events else ()),
     ]
@@ -46,7 +47,7 @@ def losses(
 Row = tuple[str, str, int, str]
 
 
-def _of_file(chunks: Chunks, names: Names, skipped: Counter[str], unusable: int) -> Iterator[Row]:
+def _of_file(chunks: Chunks) -> Iterator[Row]:
     if chunks.stopped is not None:
         reason = f"{chunks.stopped}: the part before is shown"
         yield "recording", reason, -1, "write it again, and copy it when the program has ended"
@@ -56,6 +57,9 @@ def _of_file(chunks: Chunks, names: Names, skipped: Counter[str], unusable: int)
         yield SOURCE, "speed: the standard library read the trace", -1, chunks.faster
     if chunks.damaged:
         yield SOURCE, "damaged events were left out", chunks.damaged, "write the trace again"
+
+
+def _of_events(names: Names, skipped: Counter[str], unusable: int) -> Iterator[Row]:
     if unusable:
         yield SOURCE, "events without a time, a duration or a thread were left out", unusable, ""
     if names.threads_left_out:

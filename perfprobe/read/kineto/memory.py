@@ -35,7 +35,7 @@ class MemoryReader:
         self._of_threads: dict[int, Rows] | None = None
 
     def __len__(self) -> int:
-        return len(self._values) // 7
+        return len(self._values) // 7 if self._sorted is None else self._sorted.shape[1]
 
     def add(self, events: Events) -> None:
         """Adds events."""
@@ -52,8 +52,9 @@ class MemoryReader:
     def _rows(self) -> Int64:
         """All events by time, one a column. At one time frees come first."""
         if self._sorted is None:
-            rows = np.array(self._values, np.int64).reshape(-1, 7).T
+            rows = np.frombuffer(self._values, np.int64).reshape(-1, 7).T
             self._sorted = rows[:, np.lexsort((rows[_BYTES], rows[_TIME]))]
+            self._values = array("q")
         return self._sorted
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +20,8 @@ from perfprobe.read.kineto.operators import OperatorReader
 from perfprobe.read.kineto.own import own, streamed
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
-from perfprobe.tables.columns import distinct
-from perfprobe.tables.events import Operators
-from perfprobe.tables.gpu import MOST_DEVICES
+from perfprobe.tables.columns import Table, distinct
+from perfprobe.tables.gpu import MOST_DEVICES, Copies, Kernels
 from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.recording import Recording
 
@@ -148,26 +147,26 @@ class _Reading:
     def _note_annotation(self, events: Events) -> None:
         self._annotation = self._annotation or _first(events)
 
-    def _stream_ranges(self) -> str:
+    def _stream_ranges(self, of_device: Sequence[Table]) -> str:
         """Returns how ranges are drawn on streams: exactly from their first kernel on, or padded."""
         if self._annotation is None:
             return "none"
         begin_ns = self._annotation[0]
-        starts = (rows.table().columns()["start_ns"] for rows in (self._device.kernels, self._device.copies))
+        starts = (table.columns()["start_ns"] for table in of_device if isinstance(table, Kernels | Copies))
         is_exact = any(bool((abs(start_ns - begin_ns) <= _SAME_NS).any()) for start_ns in starts)
         return "exact" if is_exact else "padded"
 
     def recording(self) -> Recording:
         """Makes the recording."""
-        operators = self._operators.table()
+        operators, of_device = self._operators.table(), self._device.tables()
         lost = losses(self._chunks, self._operators, self._device, self._names, self._skipped, self._unusable)
         memory = self._operators.memory
-        tables = [*self._device.tables(), *self._names.tables(), memory.readings(), lost]
-        start_ns, stop_ns = self._times(operators)
+        tables = [*of_device, *self._names.tables(), memory.readings(), lost]
+        start_ns, stop_ns = self._times([operators, *of_device])
         return Recording(
             path=self._name,
             tables={type(table): table for table in tables},
-            meta=self._meta(start_ns, stop_ns),
+            meta=self._meta(start_ns, stop_ns, of_device),
             complete=True,
             last_ns=stop_ns,
             stopped_at=None,
@@ -180,16 +179,15 @@ class _Reading:
         """Returns how often each row of `Modules` was called."""
         return [self._names.module_calls[row] for row in range(len(self._names.modules))]
 
-    def _times(self, operators: Operators) -> tuple[int, int]:
+    def _times(self, tables: Sequence[Table]) -> tuple[int, int]:
         """Returns start and end of the recording: the profiler's own span, else of the events."""
-        tables = [operators, *(table for table in self._device.tables())]
         starts = [int(table.columns()["start_ns"].min()) for table in tables if len(table)]
         ends = [int(table.columns()["end_ns"].max()) for table in tables if len(table)]
         if self._span is not None:
             return min(self._span[0], *starts, self._span[0]), max(self._span[1], *ends, self._span[1])
         return (min(starts), max(ends)) if starts else (0, 0)
 
-    def _meta(self, start_ns: int, stop_ns: int) -> dict[str, Any]:
+    def _meta(self, start_ns: int, stop_ns: int, of_device: Sequence[Table]) -> dict[str, Any]:
         about, processes = self._chunks.about, self._processes
         process = {"pid": max(processes, key=lambda pid: processes[pid])} if processes else {}
         program = {"argv": [os.path.basename(self._name)], **process}
@@ -201,7 +199,7 @@ class _Reading:
                 **{key: distributed[key] for key in _DISTRIBUTED if key in distributed},
                 "python_calls": self._operators.python_calls,
                 "categories": "today's" if _OLD.isdisjoint(self._kinds) else "old",
-                "stream_ranges": self._stream_ranges(),
+                "stream_ranges": self._stream_ranges(of_device),
                 "shapes": self._operators.with_shapes > 0,
                 **({"no_stream": NO_STREAM} if self._device.has_no_stream else {}),
             },

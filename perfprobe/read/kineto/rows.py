@@ -37,7 +37,7 @@ class Rows:
 
     def table(self) -> Table:
         """Returns the table. A value too large for its column becomes -1."""
-        columns = np.array(self._values, np.int64).reshape(-1, self._width).T
+        columns = np.frombuffer(self._values, np.int64).reshape(-1, self._width).T
         pairs = zip(self.kind.dtypes.items(), columns, strict=True)
         return self.kind(**{name: narrowed(column, dtype) for (name, dtype), column in pairs})
 
