@@ -33,7 +33,7 @@ _BARE = re.compile(rb"\s*\[")
 _NO_NUMBER = re.compile(rb":\s*-?(?:nan|inf)\b", re.IGNORECASE)  # not JSON, but C++ writes them
 _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 _TRIES = 4
-_MOST_SEARCHED = 8  # times the size of a part: text of damaged events, which is searched several times
+_MOST_WASTED = 16 << 20  # characters, see `_wasted`, beyond those of the file
 _DEEPEST = 10_000  # characters that are decoded until Python finds a value too deep
 _BETWEEN_EVENTS = b", \t\r\n"
 _REMEDY = "write it again: prof.export_chrome_trace(FILE), or torch.profiler.tensorboard_trace_handler(DIR)"
@@ -69,7 +69,7 @@ class Chunks:
         first = stream.read(2)
         stream.seek(0)
         self._stream = ReadAhead(cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if first == _GZIP else stream)
-        self._largest_bytes, self._read_bytes = largest_bytes, 0
+        self._largest_bytes, self._read_bytes, self._wasted = largest_bytes, 0, 0
         self.about: dict[str, Any] = {}
         self.left_out = False
         self.damaged = 0
@@ -145,7 +145,7 @@ class Chunks:
     def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[Any, bytes]:
         """Like `_part`, for a text with a damaged event or the end of the list."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
-        decoder, events, at, searched = json.JSONDecoder(), [], 0, 0
+        decoder, events, at = json.JSONDecoder(), [], 0
         while at < min(len(letters), LONGEST_EVENT):
             if letters[at] == "]":
                 self._ended = True
@@ -155,8 +155,8 @@ class Chunks:
             except (ValueError, RecursionError) as error:
                 if not is_last and len(letters) - at < LONGEST_EVENT:
                     break
-                searched += error.pos - at if isinstance(error, json.JSONDecodeError) else _DEEPEST
-                if searched > _MOST_SEARCHED * PART_BYTES:
+                self._wasted += _wasted(error, at)
+                if self._wasted > _MOST_WASTED + self._read_bytes:
                     self._ended, self.stopped = True, "too many events are damaged"
                     break
                 self.damaged += 1
@@ -191,6 +191,15 @@ def _ends(text: bytes) -> Iterator[int]:
         if _BETWEEN.match(text, end) or _END.match(text, end + 1):
             yield end + 1
         end = text.rfind(b"}", 0, end)
+
+
+def _wasted(error: ValueError | RecursionError, at: int) -> int:
+    """Returns how many characters could have been decoded in the time that a damaged event at a place took.
+
+    It includes counting the lines before the place, which every error does.
+    """
+    behind = error.pos if isinstance(error, json.JSONDecodeError) else at + _DEEPEST
+    return 100 + behind - at + behind // 256
 
 
 def _behind_comma(letters: str, at: int) -> int:

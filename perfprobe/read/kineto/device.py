@@ -80,8 +80,12 @@ class DeviceReader:
         return len(self.kernels) + len(self.copies)
 
     def tables(self) -> list[Table]:
-        """The tables that have rows."""
-        return [rows.table() for rows in (self.kernels, self.copies, self.calls, self.waits) if len(rows)]
+        """The tables that have rows, which are freed."""
+        made = []
+        for rows in (self.kernels, self.copies, self.calls, self.waits):
+            made += [rows.table()] if len(rows) else []
+            rows.forget()
+        return made
 
     def _add_calls(self, events: Events) -> int:
         events, *span = _usable(events)

@@ -70,7 +70,8 @@ class MemoryReader:
     @cached_property
     def _own(self) -> Int64:
         rows, device = self._rows, self.device
-        return rows[:, rows[_DEVICE] == (_CPU if device is None else device)]
+        is_own = rows[_DEVICE] == (_CPU if device is None else device)
+        return rows if bool(is_own.all()) else rows[:, is_own]
 
     def left_out(self) -> int:
         """The number of events of other devices."""
@@ -91,16 +92,16 @@ class MemoryReader:
         if rows.shape[1] == 0 or bool((rows[_ADDRESS] < 0).any()):
             return None
         is_freed = rows[_BYTES] < 0
-        columns = {
-            "time_ns": rows[_TIME],
-            "thread": rows[_THREAD],
-            "event": np.where(is_freed, MemoryEvent.FREED, MemoryEvent.ALLOCATED),
-            "storage": rows[_ADDRESS] >> _ALIGNED_BITS,
-            "size_bytes": np.where(is_freed, -1, rows[_BYTES]),
-            "stack": np.full(rows.shape[1], -1, np.int64),
+        made = {
+            "time_ns": lambda: rows[_TIME],
+            "thread": lambda: rows[_THREAD],
+            "event": lambda: np.where(is_freed, MemoryEvent.FREED, MemoryEvent.ALLOCATED),
+            "storage": lambda: rows[_ADDRESS] >> _ALIGNED_BITS,
+            "size_bytes": lambda: np.where(is_freed, -1, rows[_BYTES]),
+            "stack": lambda: np.full(rows.shape[1], -1, np.int64),
         }
         kinds = MemoryRows.dtypes.items()
-        whole = MemoryRows(**{name: narrowed(columns[name], kind) for name, kind in kinds})
+        whole = MemoryRows(**{name: narrowed(made[name](), kind) for name, kind in kinds})
         starts = range(0, rows.shape[1], _BLOCK_ROWS)
         return MemoryBlocks.of(*(whole.take(slice(at, at + _BLOCK_ROWS)) for at in starts))
 

@@ -158,8 +158,9 @@ class _Reading:
 
     def recording(self) -> Recording:
         """Makes the recording."""
-        operators, of_device = self._operators.table(), self._device.tables()
+        operators = self._operators.table()
         lost = losses(self._chunks, self._operators, self._device, self._names, self._skipped, self._unusable)
+        of_device = self._device.tables()
         memory = self._operators.memory
         tables = [*of_device, *self._names.tables(), memory.readings(), lost]
         start_ns, stop_ns = self._times([operators, *of_device])
