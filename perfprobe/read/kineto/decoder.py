@@ -26,7 +26,6 @@ from perfprobe.read.kineto.event import (
 )
 from perfprobe.support.errors import EnvironmentLack
 
-
 _OF_EVENT = {name: at for at, name in enumerate((*TIMES, *EVENT))}  # places in `COLUMNS`
 _OF_ARGS = {key: at for at, key in enumerate(ARGS.values(), len(_OF_EVENT))}
 
