@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import cProfile
 import gzip
 import json
@@ -116,21 +117,22 @@ def harmed_json(rng: random.Random, data: bytes) -> bytes:
         return harmed_bytes(rng, data)
     whole = json.loads(data)
     for _ in range(rng.choice((1, 1, 2, 5, 40))):
-        place = whole
-        while True:
-            key = rng.choice(list(place)) if isinstance(place, dict) else rng.randrange(len(place))
-            if not isinstance(place[key], dict | list) or not place[key] or rng.random() < 0.1:
-                break
-            place = place[key]
+        place, key = _chosen(rng, whole)
         if rng.random() < 0.15:
             del place[key]
-            if not whole:
-                break
         else:
-            place[key] = rng.choice((*_VALUES, place[key], [place[key]] * 3))
-        if not place:
-            break
+            place[key] = copy.deepcopy(rng.choice((*_VALUES, place[key], [place[key]] * 3)))
     return json.dumps(whole).encode()
+
+
+def _chosen(rng: random.Random, whole: dict[str, Any]) -> tuple[Any, Any]:
+    """A value in a document: what contains it, and its key there."""
+    place: Any = whole or {"all": 0}
+    while True:
+        key = rng.choice(list(place)) if isinstance(place, dict) else rng.randrange(len(place))
+        if not isinstance(place[key], dict | list) or not place[key] or rng.random() < 0.1:
+            return place, key
+        place = place[key]
 
 
 def harmed_gzip(rng: random.Random, data: bytes) -> bytes:

@@ -146,7 +146,7 @@ class Chunks:
         """Like `_part`, for a text with a damaged event or the end of the list."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
         decoder, events, at = json.JSONDecoder(), [], 0
-        while at < min(len(letters), LONGEST_EVENT):
+        while at < min(len(letters), LONGEST_EVENT) and len(events) < MOST_BRACES:
             if letters[at] == "]":
                 self._ended = True
                 break
