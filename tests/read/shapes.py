@@ -80,7 +80,7 @@ def _kernel(name: str, at: int, device: int = 0, stream: int = 7) -> list[Event]
 
 
 def _node(at: int, thread: int, number: int, forward: int) -> list[Event]:
-    backward = {"Sequence_number": number, "Fwd_thread_id": forward}
+    backward: Event = {"Sequence_number": number, "Fwd_thread_id": forward}
     made = span("aten::mm", 10 * at, tid=thread, Sequence_number=number)
     return [made, span("MmBackward0", 1e9 + 10 * at, tid=9999, **backward)]
 

@@ -104,11 +104,13 @@ def test_reading_ends_where_most_events_are_damaged(event: bytes, monkeypatch: p
 
 
 def test_arrows_at_one_time_look_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = []
-    plain = Arrows._row
-    monkeypatch.setattr(
-        Arrows, "_row", lambda self, *given, **more: looks.append(1) or plain(self, *given, **more)
-    )
+    looks, plain = [], Arrows._row
+
+    def counted(self: Arrows, *given: Any, **more: Any) -> int | None:
+        looks.append(given)
+        return plain(self, *given, **more)
+
+    monkeypatch.setattr(Arrows, "_row", counted)
     kineto.read(written(tmp_path / "trace.json", shapes.events("arrows at one time", 200)))
     assert len(looks) == 2
 
@@ -123,7 +125,7 @@ def test_threads_that_called_forward_are_those_with_most_numbers(tmp_path: Path)
             events.append(span("aten::mm", 10 * at, tid=thread, Sequence_number=number))
         elif number % 4 == forward - 1:
             wanted.setdefault(forward, set()).add(number)
-            facts = {"Sequence_number": number, "Fwd_thread_id": forward}
+            facts: shapes.Event = {"Sequence_number": number, "Fwd_thread_id": forward}
             events.append(span("MmBackward0", 10 * at, tid=77, **facts))
     threads = kineto.read(written(tmp_path / "trace.json", events))[Threads]
     forward_of = dict(zip(threads.forward_id.tolist(), threads.os_thread.tolist(), strict=True))

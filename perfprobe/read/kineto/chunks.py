@@ -145,7 +145,8 @@ class Chunks:
     def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[Any, bytes]:
         """Like `_part`, for a text with a damaged event or the end of the list."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
-        decoder, events, at = json.JSONDecoder(), [], 0
+        decoder, at = json.JSONDecoder(), 0
+        events: list[dict[str, Any]] = []
         while at < min(len(letters), LONGEST_EVENT) and len(events) < MOST_BRACES:
             if letters[at] == "]":
                 self._ended = True

@@ -137,8 +137,9 @@ def events_of(objects: Iterable[dict[str, Any]]) -> Events:
         for key in _OF_EVENT.keys() & decoded.keys():
             at = _OF_EVENT[key]
             row[at] = time(decoded[key]) if at < len(TIMES) else code(decoded[key])
-        args = decoded.get("args")
-        for key in _OF_ARGS.keys() & args.keys() if isinstance(args, dict) else ():
+        found = decoded.get("args")
+        args = found if isinstance(found, dict) else {}
+        for key in _OF_ARGS.keys() & args.keys():
             row[_OF_ARGS[key]] = code(args[key])
         values.extend(row)
     columns = np.frombuffer(values, np.int64).reshape(-1, len(COLUMNS)).T

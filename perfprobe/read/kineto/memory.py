@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -92,7 +93,7 @@ class MemoryReader:
         if rows.shape[1] == 0 or bool((rows[_ADDRESS] < 0).any()):
             return None
         is_freed = rows[_BYTES] < 0
-        made = {
+        made: dict[str, Callable[[], Int64]] = {  # one after the other, because each is copied
             "time_ns": lambda: rows[_TIME],
             "thread": lambda: rows[_THREAD],
             "event": lambda: np.where(is_freed, MemoryEvent.FREED, MemoryEvent.ALLOCATED),

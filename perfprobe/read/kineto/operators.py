@@ -61,10 +61,10 @@ class OperatorReader:
         self.operators += int(np.count_nonzero(scope == FUNCTION))
         sequence = events.numbers("sequence")
         self._has_sequences |= bool((sequence >= 0).any())
-        times = {"start_ns": start_ns, "end_ns": end_ns}
-        named = {"name": row, "signature": self._signatures(events), "stack": self._stacks(events, frame)}
+        times: dict[str, Int64] = {"start_ns": start_ns, "end_ns": end_ns}
+        texts = {"name": row, "signature": self._signatures(events), "stack": self._stacks(events, frame)}
         numbers = {"forward_thread": events.smalls("forward_thread"), "order": _external(events)}
-        self._unsorted.add(thread=thread, scope=scope, sequence=sequence, **times, **named, **numbers)
+        self._unsorted.add(thread=thread, scope=scope, sequence=sequence, **times, **texts, **numbers)
         return len(events)
 
     def _usable(self, events: Events) -> tuple[Events, Int64, Int64, Int64]:
