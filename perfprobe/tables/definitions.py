@@ -180,8 +180,7 @@ def decoded(kind: type[SomeTable], block: Block) -> SomeTable:
         if dtype == TEXT:
             columns[name] = block.texts(name)
         else:
-            columns[name] = np.empty(block.rows, dtype)
-            block.read_into(name, columns[name])
+            columns[name] = block.column(name, dtype)
     return kind(**columns)
 
 
