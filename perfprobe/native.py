@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _OBSERVER = "perfprobe._observer"
 _NO_OPERATORS = "operators cannot be recorded"
 _STAMP = "_observer_stamp.json"  # beside the observer: the torch it was built against
+_LONGEST = 1 << 20  # characters of either file
 _BUILD = "_build.json"  # in the package: reasons for modules that were not built
 _CUDA = "libperfprobe_cuda"
 _not_built: dict[str, tuple[str, str]] = {}  # by torch's version: why no observer was built, and the remedy
@@ -322,7 +323,7 @@ def _package_folders() -> Iterator[str]:
 def _loaded(path: str) -> dict[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
-            content = json.load(file)
-    except (OSError, ValueError):
+            content = json.loads(file.read(_LONGEST))
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}

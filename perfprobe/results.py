@@ -28,13 +28,15 @@ class Results:
     Args:
         path: the file.
         others: the recordings of other ranks of the same run.
+        largest_bytes: the largest size of a trace, after it was expanded; None for the usual one.
 
     Every method raises InputError if the file cannot be read.
     """
 
-    def __init__(self, path: str, others: Sequence[str] = ()) -> None:
+    def __init__(self, path: str, others: Sequence[str] = (), largest_bytes: int | None = None) -> None:
         self._path = path
-        self._others = [Results(other) for other in others]
+        self._largest_bytes = largest_bytes
+        self._others = [Results(other, (), largest_bytes) for other in others]
 
     @cached_property
     def _analysis(self) -> Analysis:
@@ -46,7 +48,7 @@ class Results:
         from perfprobe.tables.children import ChildRecordings
 
         self._child_recordings = ChildRecordings()
-        trace = link(_read(self._path))
+        trace = link(_read(self._path, self._largest_bytes))
         return Analysis(replace(trace, children_ran=children_ran(trace.recording, self._child_recordings)))
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
@@ -352,11 +354,14 @@ class Results:
         return feeding(trace, workers, waits, parts), worker_teams(of_workers)
 
 
-def several(paths: Sequence[str]) -> Iterator[Results]:
-    """Opens recordings one by one. If they are ranks of one run, each is compared with the others."""
-    opened = [Results(path) for path in paths]
+def several(paths: Sequence[str], largest_bytes: int | None = None) -> Iterator[Results]:
+    """Opens recordings one by one. If they are ranks of one run, each is compared with the others.
+
+    largest_bytes: as for `Results`.
+    """
+    opened = [Results(path, (), largest_bytes) for path in paths]
     if not _are_ranks(opened):
-        return map(Results, paths)  # so that one at a time is in memory
+        return (Results(path, (), largest_bytes) for path in paths)  # so that one at a time is in memory
     for each in opened:
         each._others = [other for other in opened if other is not each]
     return iter(opened)
@@ -379,14 +384,16 @@ def _are_ranks(opened: Sequence[Results]) -> bool:
     return len(ranks) == len(opened) > 1 == len(sizes)
 
 
-def _read(path: str) -> Recording:
+def _read(path: str, largest_bytes: int | None) -> Recording:
     from perfprobe.read import kineto, pstats
     from perfprobe.tables import storage
 
     file = storage.opened(path)
     if pstats.is_pstats(file):
         return pstats.read(file)
-    return kineto.read(file) if kineto.is_file(file) else storage.read(file)
+    if not kineto.is_file(file):
+        return storage.read(file)
+    return kineto.read(file) if largest_bytes is None else kineto.read(file, largest_bytes)
 
 
 def newest(folder: str) -> str:

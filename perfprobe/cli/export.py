@@ -94,6 +94,7 @@ def parser() -> Parser:
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Check what can be written. The function that is returned makes and writes it piece by piece."""
     from perfprobe.cli import guarded
+    from perfprobe.cli.progress import reading
     from perfprobe.results import Results
 
     given = parser().parse_args(words)
@@ -106,7 +107,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         raise UsageError(f"a {chosen.suffix} file is binary", "-o -", "name a file")
     path = given.file if given.file is not None else newest()
     output = given.output if given.output in (None, "-") else writable(given.output)
-    made = Results(path).export(given.format, given.times, given.steps)
+    with reading([path]):
+        made = Results(path).export(given.format, given.times, given.steps)
     if output not in (None, "-") and os.path.exists(output) and os.path.samefile(output, path):
         raise UsageError("this is the file that is read", output, "name another file to write")
     for note in made.notes:

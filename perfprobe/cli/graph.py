@@ -54,6 +54,7 @@ def parser() -> Parser:
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and draw. The function that is returned prints where the picture is."""
+    from perfprobe.cli.progress import reading
     from perfprobe.results import Results
 
     given = parser().parse_args(words)
@@ -62,5 +63,6 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     path = given.file if given.file is not None else newest()
     if output is None:
         output = writable(f"{os.path.splitext(path)[0]}.callgraph.png")
-    Results(path).draw(output, view)
+    with reading([path]):
+        Results(path).draw(output, view)
     return lambda: write(f"the call graph is {printable(output)}\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager, suppress
+from threading import Event, Thread
 
 from perfprobe.support.text import printable
 
@@ -14,31 +15,46 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-_LARGE_BYTES = 32 << 20  # takes seconds to read
+_PATIENCE_S = 2.0  # until a line appears
+_SECOND_S = 1.0
 
 
 @contextmanager
 def reading(paths: Sequence[str]) -> Iterator[None]:
-    """A line that large files are being read, until the block ends."""
-    text = _read_text(paths) if os.isatty(2) else ""
-    _write(text)
+    """A line that files are being read and for how long, if the block takes more than two seconds.
+
+    The size of a file does not say how long it takes: a small one may expand to gigabytes.
+    """
+    if not os.isatty(2):
+        yield
+        return
+    is_done = Event()
+    line = Thread(target=_tell, args=(paths, is_done), name="perfprobe progress", daemon=True)
+    line.start()
     try:
         yield
     finally:
-        _write("\r\x1b[K" if text else "")
+        is_done.set()
+        line.join()
+
+
+def _tell(paths: Sequence[str], is_done: Event) -> None:
+    begun_s, wait_s = time.monotonic(), _PATIENCE_S
+    while not is_done.wait(wait_s):
+        _write(f"\r{_read_text(paths)}: {time.monotonic() - begun_s:.0f} s")
+        wait_s = _SECOND_S
+    if wait_s != _PATIENCE_S:
+        _write("\r\x1b[K")
 
 
 def _read_text(paths: Sequence[str]) -> str:
-    """Returns an empty text if reading the files takes less than a few seconds."""
+    from perfprobe.support import units
+
     size_bytes = 0
     for path in paths:
         with suppress(OSError):  # whoever reads it reports that
             size_bytes += os.path.getsize(path)
-    if size_bytes < _LARGE_BYTES:
-        return ""
-    from perfprobe.support import units
-
-    return f"reading {len(paths):,} file{'' if len(paths) == 1 else 's'}, {units.size(size_bytes)} ..."
+    return f"reading {len(paths):,} file{'' if len(paths) == 1 else 's'}, {units.size(size_bytes)}"
 
 
 def _write(text: str) -> None:

@@ -91,13 +91,13 @@ def _prepared(given: Namespace, paths: Sequence[str], wanted: View) -> Callable[
     from perfprobe.results import Results
 
     if given.plot is not None:
-        return _plot(paths, given.plot, of_memory=wanted.view == "memory")
+        return _plot(paths, given.plot, wanted)
     if wanted.view == "ranks" or _is_one_run(paths):
         return _together(paths, wanted, as_json=given.json)
     if given.json:
         return _as_json(paths, wanted, given.calls)
     if len(paths) == 1:
-        text = _text(Results(paths[0]), wanted, given.calls)
+        text = _text(Results(paths[0], (), wanted.largest), wanted, given.calls)
         return lambda: write(text)
     return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted, given.calls)))
 
@@ -127,7 +127,7 @@ def _together(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[
     """One report on several recordings: the ranks of a run beside each other, or the files of a long one."""
     from perfprobe.results import Results
 
-    results = Results(paths[0], paths[1:])
+    results = Results(paths[0], paths[1:], wanted.largest)
     if as_json:
         document = results.written(wanted)
         return lambda: write_all(chain(document.pieces(), ["\n"]))
@@ -135,7 +135,7 @@ def _together(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[
     return lambda: write(text)
 
 
-def _plot(paths: Sequence[str], output: str, *, of_memory: bool) -> Callable[[], int]:
+def _plot(paths: Sequence[str], output: str, wanted: View) -> Callable[[], int]:
     """Draw the steps of one recording, or its memory."""
     from perfprobe.results import Results
 
@@ -144,8 +144,8 @@ def _plot(paths: Sequence[str], output: str, *, of_memory: bool) -> Callable[[],
     if os.path.splitext(output)[1] not in _PICTURES:
         raise UsageError("unknown picture format", output, f"use a name that ends in {', '.join(_PICTURES)}")
     path = writable(output)
-    results = Results(paths[0], paths[1:])
-    (results.plot_memory if of_memory else results.plot)(path)
+    results = Results(paths[0], paths[1:], wanted.largest)
+    (results.plot_memory if wanted.view == "memory" else results.plot)(path)
     return lambda: write(f"the picture is {printable(path)}\n")
 
 
@@ -156,7 +156,7 @@ def _as_json(paths: Sequence[str], wanted: View, calls: str | None) -> Callable[
 
     documents = [
         results.written(wanted) if calls is None else results.calls_document(calls, wanted)
-        for results in several(paths)
+        for results in several(paths, wanted.largest)
     ]
     if len(documents) > 1:
         return lambda: write_all([*listed(documents), "\n"])
@@ -178,7 +178,9 @@ def _texts(paths: Sequence[str], wanted: View, calls: str | None) -> Iterator[st
     """The reports one by one, so that the first can be read while the next is made."""
     from perfprobe.results import Results, several
 
-    opened = several(paths) if (wanted.is_screen or wanted.full) and calls is None else map(Results, paths)
+    are_compared = (wanted.is_screen or wanted.full) and calls is None
+    alone = (Results(path, (), wanted.largest) for path in paths)
+    opened = several(paths, wanted.largest) if are_compared else alone
     for number, (path, results) in enumerate(zip(paths, opened, strict=True)):
         text = _text(results, wanted, calls)
         yield f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"

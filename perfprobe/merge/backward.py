@@ -62,16 +62,24 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 @dataclass
+class Room:
+    """How many more numbers the columns of all threads together may have."""
+
+    numbers: int
+
+
+@dataclass
 class Calls:
     """The forward calls of one thread, by number minus `base`. Columns grow as numbers come.
 
     Attributes:
+        room: shared by all threads.
         outermost: number of the key of the outermost operator around the call, see `Keys`.
         node: kind of the node that has the number.
     """
 
     base: int
-    limit: int
+    room: Room
     start_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     stack: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     outermost: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
@@ -81,9 +89,8 @@ class Calls:
 
     def places(self, sequence: Int64) -> Rows:
         """Returns the index of each number; -1 if it is out of range."""
-        places = np.where(
-            (sequence < self.base) | (sequence - self.base >= self.limit), -1, sequence - self.base
-        )
+        limit = len(self.stack) + self.room.numbers
+        places = np.where((sequence < self.base) | (sequence - self.base >= limit), -1, sequence - self.base)
         self._reserve(int(places.max()) + 1 if len(places) else 0)
         return places
 
@@ -115,12 +122,9 @@ class Calls:
     def settle(self) -> None:
         """Call this after all rows: assigns the later nodes of a call to that call."""
         later = np.flatnonzero((self.node == NodeKind.ONE_OF_SEVERAL) & (self.stack == _NO_CALL))
-        call = later.copy()
-        for _ in range(MOST_NODES):
-            unknown = np.flatnonzero(self.stack[call] == _NO_CALL)
-            if len(unknown) == 0:
-                break
-            call[unknown] = np.maximum(call[unknown] - 1, 0)
+        known = np.append(-MOST_NODES - 1, np.flatnonzero(self.stack != _NO_CALL))
+        call = known[np.searchsorted(known, later) - 1]
+        call = np.where(later - call <= MOST_NODES, call, later)
         self.stack[later] = self.stack[call]
         self.outermost[later] = self.outermost[call]
         if self.node_thread is not None and self.node_sequence is not None:
@@ -141,7 +145,8 @@ class Calls:
     def _reserve(self, size: int) -> None:
         if size <= len(self.stack):
             return
-        size = min(max(size, 2 * len(self.stack)), self.limit)
+        size = min(max(size, 2 * len(self.stack)), len(self.stack) + self.room.numbers)
+        self.room.numbers -= size - len(self.stack)
         self.start_ns = _longer(self.start_ns, size)
         self.stack = _longer(self.stack, size)
         self.outermost = _longer(self.outermost, size)
@@ -239,7 +244,7 @@ class ForwardCalls:
         """Reads the recording once, for the watcher too. Raises InputError if it cannot be read."""
         self._calls: dict[int, Calls] = {}
         self._keys = Keys()
-        self._limit = recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS
+        self._room = Room(recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS)
         self.places = Places(sites)
         self._node_kinds = np.array([*map(node_kind, recording[Strings].text), NodeKind.ONLY_ONE], np.int8)
         forward_id = np.append(recording[Threads].forward_id, np.int32(-1))
@@ -324,7 +329,7 @@ class ForwardCalls:
     def _of_thread(self, thread: int, sequence: Int64) -> Calls:
         calls = self._calls.get(thread)
         if calls is None:
-            calls = Calls(max(0, int(sequence.min()) - EARLIER_NUMBERS), self._limit)
+            calls = Calls(max(0, int(sequence.min()) - EARLIER_NUMBERS), self._room)
             if len(self._calls) < MOST_THREADS:
                 self._calls[thread] = calls
         return calls

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
 # Traces put the number of the graph before the name: graph_0_cpp_fused_add_1.
 _MOST_WORDS = 256
+_MOST_WORDS_OF_ONE = 16  # of an operator's name
 _NUMBERED = re.compile(r"(?:graph_\d+_)?(?:cpp|triton_[a-z]+)_fused_(.+)_\d+")
 
 
@@ -28,7 +29,7 @@ def operators(kernel: str, known: Collection[str]) -> list[str]:
     read: list[list[str]] = [[]]  # at index n: the operators in the first n words, [] if they cannot be split
     for end in range(1, len(words) + 1):
         found: list[list[str]] = []
-        for start in range(end):
+        for start in range(max(end - _MOST_WORDS_OF_ONE, 0), end):
             name, before = "_".join(words[start:end]), read[start]
             fits = (start == 0 or bool(before)) and name in known and before[-1:] < [name]
             found += [[*before, name]] if fits else []

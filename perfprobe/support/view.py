@@ -74,6 +74,12 @@ class View(Chosen):
         "packages that define the model's classes, shown if one line calls most of the time)",
         kind="names",
     )
+    largest: int = option(
+        8 << 30,
+        "largest size of a trace, after it was expanded (default: 8G)",
+        kind="size",
+        places=(COMMAND_LINE,),
+    )
     # "" prints no source lines.
     source: str | None = option(
         None,

@@ -56,6 +56,14 @@ class Block:
                 _fitting(int(values.max()), out.dtype)
             out[:] = values
 
+    def column(self, name: str, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        """Decodes an integer column like `read_into`. One value in all rows is one value in memory."""
+        column = self._places.get(name)
+        rows = self.rows if column is not None and CONSTANT < column.coding <= RELATIVE else min(self.rows, 1)
+        values = np.empty(rows, dtype)
+        self.read_into(name, values)
+        return values if rows == self.rows else np.broadcast_to(values, self.rows)
+
     def texts(self, name: str) -> Text:
         """Decodes a text column; "" in every row if the column is missing."""
         texts = np.full(self.rows, "", np.object_)

@@ -8,6 +8,7 @@ import numpy as np
 
 from perfprobe.support.errors import InputError
 from perfprobe.tables.columns import TEXT, Int64
+from perfprobe.tables.opened import regular_file
 from perfprobe.tables.workers import ChildKind, Workers
 
 FILE = "sums"  # in the folder of children
@@ -30,7 +31,7 @@ def read(path: str) -> Workers:
         InputError: there is no such file, or it is not a sheet.
     """
     try:
-        with open(path, "rb") as file:
+        with open(path, "rb", opener=regular_file) as file:
             data = file.read(_MOST_BYTES)
         return _workers(data)
     except OSError as error:

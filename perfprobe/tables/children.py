@@ -103,14 +103,17 @@ def sums(recording: Recording) -> Workers:
 
 def _descendants(workers: Workers, recording: Recording) -> Workers:
     """Returns the rows of this process's children. Other processes of its family use the same folder."""
-    family = {recording.fact("program", "pid")}
-    pairs = list(zip(workers.process.tolist(), workers.parent.tolist(), strict=True))
-    for _ in pairs:  # once for each level of nesting
-        more = {process for process, parent in pairs if parent in family} - family
-        if not more:
-            break
-        family |= more
-    return workers.take(np.array([parent in family for _, parent in pairs], np.bool_))
+    parents = workers.parent.tolist()
+    children: dict[int, list[int]] = {}
+    for process, parent in zip(workers.process.tolist(), parents, strict=True):
+        children.setdefault(parent, []).append(process)
+    family, waiting = set[int](), [int(recording.number("program", "pid") or 0)]
+    while waiting:
+        process = waiting.pop()
+        if process not in family:
+            family.add(process)
+            waiting += children.get(process, ())
+    return workers.take(np.array([parent in family for parent in parents], np.bool_))
 
 
 def detailed_workers(recording: Recording, workers: Workers) -> Iterator[tuple[int, str]]:

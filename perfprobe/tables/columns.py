@@ -186,9 +186,8 @@ class Table:
         """Returns the rows of all tables, one after the other."""
         if not tables:
             return cls.empty()
-        return cls.part(
-            {name: np.concatenate([getattr(t, name) for t in tables]) for name in tables[0].columns()}
-        )
+        names = tables[0].columns()
+        return cls.part({name: _joined([getattr(table, name) for table in tables]) for name in names})
 
     @classmethod
     def empty(cls: type[SomeTable]) -> SomeTable:
@@ -208,6 +207,14 @@ class Table:
             for name, found in cls.described.items()
             if found.combine in ways and optional in (None, found.optional)
         )
+
+
+def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Returns the columns one after the other. One value in all rows stays one value in memory."""
+    filled = [part for part in parts if len(part)]
+    if filled and all(part.strides == (0,) and part[0] == filled[0][0] for part in filled):
+        return np.broadcast_to(filled[0][0], sum(map(len, filled)))
+    return np.concatenate(parts)
 
 
 class Itself(Table):

@@ -28,6 +28,7 @@ from perfprobe.tables.events import (
     Threads,
 )
 from perfprobe.tables.gpu import (
+    MOST_DEVICES,
     ApiCalls,
     Copies,
     ExternalIds,
@@ -47,7 +48,7 @@ from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import OperatorSource, Recording, in_range
-from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.stacks import DEEPEST_MODULES, Frames, Modules, Stacks, depths
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.teams import ThreadActivity
 from perfprobe.tables.varints import DamagedError
@@ -181,8 +182,7 @@ def decoded(kind: type[SomeTable], block: Block) -> SomeTable:
         if dtype == TEXT:
             columns[name] = block.texts(name)
         else:
-            columns[name] = np.empty(block.rows, dtype)
-            block.read_into(name, columns[name])
+            columns[name] = block.column(name, dtype)
     return kind(**columns)
 
 
@@ -194,6 +194,13 @@ def _repaired(table: SomeTable, sizes: Mapping[type[Table], int]) -> tuple[SomeT
         limit = np.arange(len(table), dtype=np.int32) if own else sizes[target]
         columns[name], strays = in_range(columns[name], limit)
         total += strays
+    if "device" in columns:
+        columns["device"], strays = in_range(columns["device"], MOST_DEVICES)
+        total += strays
+    if isinstance(table, Modules):
+        is_too_deep = depths(columns["parent"]) % DEEPEST_MODULES == DEEPEST_MODULES - 1
+        columns["parent"] = np.where(is_too_deep, np.int32(-1), columns["parent"])
+        total += int(np.count_nonzero(is_too_deep))
     return (type(table)(**columns) if total else table), total
 
 

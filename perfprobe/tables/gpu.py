@@ -14,6 +14,8 @@ from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
+MOST_DEVICES = 256  # findings are made device by device
+
 
 class CopyKind(IntEnum):
     """Source and destination: CUpti_ActivityMemcpyKind of cupti_activity.h. FILL is our own, for a memset."""

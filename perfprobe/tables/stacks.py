@@ -11,6 +11,8 @@ import numpy as np
 from perfprobe.tables.columns import Int32, Int64, Itself, Mask, Table, column
 from perfprobe.tables.strings import Strings
 
+DEEPEST_MODULES = 256  # modules within each other; models have some ten
+
 
 class Frames(Table, name="frames"):
     """Places in Python code."""

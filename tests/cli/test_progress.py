@@ -1,4 +1,4 @@
-"""Progress on a terminal: the remaining time of a bar, and that a large file is being read."""
+"""Progress on a terminal: the remaining time of a bar, and that files are being read."""
 
 import os
 import subprocess
@@ -30,15 +30,18 @@ def test_without_a_given_time_rich_estimates_it() -> None:
     assert TimeLeft().render(progress.tasks[0]).plain == "-:--:--"
 
 
-@pytest.mark.parametrize(
-    ("size_bytes", "said"), [(40 << 20, b"reading 1 file, 40.0 MiB ..."), (1 << 20, b"done")]
-)
-def test_reading_large_files_is_shown_until_it_ends(size_bytes: int, said: bytes, tmp_path: Path) -> None:
-    with open(tmp_path / "run.perfprobe", "wb") as file:
-        file.truncate(size_bytes)
+@pytest.mark.parametrize(("patience_s", "is_shown"), [(0.0, True), (1e6, False)])
+def test_reading_that_takes_long_is_shown_until_it_ends(
+    patience_s: float, is_shown: bool, tmp_path: Path
+) -> None:
+    """A small file may take long too: it may expand to gigabytes."""
+    (tmp_path / "trace.json.gz").write_bytes(b"1" * 1500)
     program = (
-        "import sys, time; from perfprobe.cli.progress import reading\n"
-        "with reading(['run.perfprobe']): time.sleep(0.1)\n"
+        "import sys, threading; from perfprobe.cli import progress\n"
+        f"progress._PATIENCE_S = {patience_s}\n"
+        "shown, write = threading.Event(), progress._write\n"
+        "progress._write = lambda text: (write(text), shown.set())\n"
+        f"with progress.reading(['trace.json.gz']): shown.wait() if {is_shown} else None\n"
         "sys.stderr.write('done')\n"
     )
     terminal, end = os.openpty()
@@ -46,6 +49,5 @@ def test_reading_large_files_is_shown_until_it_ends(size_bytes: int, said: bytes
     os.close(end)
     shown = os.read(terminal, 1 << 16)
     os.close(terminal)
-    assert said in shown
-    assert (b"reading" in shown) == (b"reading" in said)
-    assert shown.endswith(b"done")
+    assert (b"reading 1 file, 1.46 KiB: 0 s" in shown) == is_shown
+    assert shown.endswith(b"\r\x1b[Kdone" if is_shown else b"done")

@@ -13,15 +13,31 @@ from types import FrameType
 from typing import NamedTuple
 
 from perfprobe import measuring
+from perfprobe.bench.ceilings import cache
 from perfprobe.results import Results
 from perfprobe.support.errors import PerfprobeError
 from perfprobe.support.graph_view import WEIGHTS, GraphView
 from perfprobe.support.view import GROUPS, View
-from perfprobe.tables import measured_file, storage
+from perfprobe.tables import child_sums, measured_file, storage
 from tests.mutations import files
+from tests.report.test_text import training
 
 HANG_S = 20
+TOO_LONG = f"more than {HANG_S} s"
+KINDS = (
+    *("operators", "python", "gpu", "children", "measurements", "pstats", "trace", "trace.gz", "exported"),
+    "ceilings",
+)
+_PROCESS = 4711
 FORMATS = ("pstats", "speedscope", "collapsed")
+
+
+class Damaged(NamedTuple):
+    """The file that is damaged, what it contains otherwise, and how to damage it."""
+
+    path: Path
+    whole: bytes
+    harmed: Callable[[random.Random, bytes], bytes]
 
 
 class Fault(NamedTuple):
@@ -34,29 +50,56 @@ class Fault(NamedTuple):
 
 def read_all(kind: str, seeds: Iterable[int], recordings: Path, folder: Path) -> list[Fault]:
     """Damages a file of this kind once for each seed and reads it with every command."""
-    path, whole = _made(kind, recordings, folder)
+    given = _made(kind, recordings, folder)
     faults = []
     for seed in seeds:
         rng = random.Random(seed)
-        path.write_bytes(files.harmed(rng, whole, is_recording=kind not in ("pstats", "measurements")))
-        faults += list(_read(str(folder / "file.perfprobe"), seed, rng, folder))
+        given.path.write_bytes(given.harmed(rng, given.whole))
+        faults += list(_read(given.path, seed, rng, folder))
     return faults
 
 
-def _made(kind: str, recordings: Path, folder: Path) -> tuple[Path, bytes]:
-    """The file to damage and its contents. The commands read `file.perfprobe`."""
+def _made(kind: str, recordings: Path, folder: Path) -> Damaged:
+    """The file to damage. The commands read `file.perfprobe`, which may be another one."""
     path = folder / "file.perfprobe"
     if kind == "pstats":
-        return path, files.profile(path)
+        return Damaged(path, files.profile(path), files.harmed_bytes)
     if kind == "measurements":
         path.write_bytes(files.recordings(recordings)["operators"])
         beside = Path(measured_file.beside(str(path)))
-        return beside, files.measurements(beside, measured_file.identity(storage.read(path)))
-    return path, files.recordings(recordings)[kind]
+        whole = files.measurements(beside, measured_file.identity(storage.read(path)))
+        return Damaged(beside, whole, files.harmed_json)
+    if kind == "children":
+        return _sums(path)
+    if kind in ("trace", "trace.gz", "exported"):
+        path.write_bytes(files.recordings(recordings)["gpu"])
+        trace = files.exported(path)
+        whole = trace if kind == "exported" else files.foreign(trace)
+        return Damaged(path, whole, files.harmed_gzip if kind == "trace.gz" else files.harmed_json)
+    if kind == "ceilings":
+        beside = folder / "ceilings.json"
+        return Damaged(beside, files.ceilings(beside), files.harmed_json)
+    return Damaged(path, files.recordings(recordings)[kind], files.harmed_recording)
 
 
-def _read(path: str, seed: int, rng: random.Random, folder: Path) -> Iterator[Fault]:
-    for name, command in _commands(path, rng, folder).items():
+def _sums(path: Path) -> Damaged:
+    """The sheet of the children of a recorded process, and a recording of one of them."""
+    facts = {"program": {"pid": _PROCESS}, "children": {"folder": "children", "spawned": 4}}
+    path.write_bytes(training(**facts).encode(2))
+    beside = path.parent / "children"
+    beside.mkdir()
+    own = {"program": {"pid": 100, "parent_pid": _PROCESS}, "children": {"folder": "."}}
+    (beside / "100.perfprobe").write_bytes(training(**own).encode(2))
+    sheet = beside / child_sums.FILE
+    return Damaged(sheet, files.sums(sheet, _PROCESS), files.harmed_sums)
+
+
+def _read(damaged: Path, seed: int, rng: random.Random, folder: Path) -> Iterator[Fault]:
+    path = str(folder / "file.perfprobe")
+    commands = _commands(path, rng, folder)
+    if damaged.name == "ceilings.json":
+        commands = {"machine": lambda: cache.read(str(damaged), "key")}
+    for name, command in commands.items():
         try:
             with in_time():
                 command()
@@ -85,7 +128,7 @@ def in_time() -> Iterator[None]:
     """Raises TimeoutError if the body takes more CPU time than HANG_S."""
 
     def late(number: int, frame: FrameType | None) -> None:
-        raise TimeoutError(f"more than {HANG_S} s")
+        raise TimeoutError(TOO_LONG)
 
     before = signal.signal(signal.SIGPROF, late)
     signal.setitimer(signal.ITIMER_PROF, HANG_S)

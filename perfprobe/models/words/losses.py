@@ -142,6 +142,8 @@ REASONS: dict[str, str] = {
     "GPU memory": "The memory of GPUs is missing from the report. The loss says why.",
     "memory of the CPU and of other GPUs": "The trace has it, but reports show the GPU with most memory.",
     "threads beyond the first": "The trace has more threads than are read: their operators are missing.",
+    "the device of kernels and copies": "Devices with larger numbers are shown as one unknown device.",
+    "facts behind the list of events": "The trace has more of them than are read, so facts may be missing.",
     "damaged events were left out": "The trace is damaged: these events are in no figure.",
     "events without usable times were not exported": "These events are in no figure.",
 }

@@ -30,6 +30,7 @@ class Arrows:
         self._names = names
         self._begin: dict[Any, _Place] = {}
         self._end: dict[Any, _Place] = {}
+        self._rows: dict[tuple[_Place, bool], int | None] = {}  # many arrows may begin at one time
         self.used = 0
 
     def add(self, events: Events, *, are_ends: bool) -> None:
@@ -50,8 +51,8 @@ class Arrows:
         """
         for at, (key, begin) in enumerate(self._begin.items()):
             end = self._end.get(key)
-            forward = self._row(threads, begin)
-            backward = None if end is None else self._row(threads, end, is_node=True)
+            forward = self._known_row(threads, begin)
+            backward = None if end is None else self._known_row(threads, end, is_node=True)
             if forward is None or backward is None or end is None:
                 continue
             called, node = threads[begin[0]], threads[end[0]]
@@ -60,6 +61,12 @@ class Arrows:
             node.sequence[backward] = called.sequence[forward]
             node.forward_thread[backward] = begin[0] + 1
             self.used += 1
+
+    def _known_row(self, threads: Mapping[int, Taken], place: _Place, *, is_node: bool = False) -> int | None:
+        key = place, is_node
+        if key not in self._rows:
+            self._rows[key] = self._row(threads, place, is_node=is_node)
+        return self._rows[key]
 
     def _row(self, threads: Mapping[int, Taken], place: _Place, *, is_node: bool = False) -> int | None:
         """The innermost operator that began there; of a node, the one directly within the engine's row."""

@@ -15,13 +15,16 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO, cast
 
 from perfprobe.models.chrome import ENTRY
+from perfprobe.read.kineto import about
 from perfprobe.read.kineto.ahead import ReadAhead
 from perfprobe.read.kineto.decoder import Decoder, own_decoder, plain_decoder
+from perfprobe.support import units
 from perfprobe.support.errors import InputError
 
-PART_BYTES = 4 << 20
-LONGEST_HEAD = 64 << 20  # bytes before the list of events
-LONGEST_EVENT = 4 << 20
+PART_BYTES = 2 << 20
+MOST_BRACES = 1 << 15  # of a part: at most so many events, which take more memory than their text
+LONGEST_EVENT = 1 << 20
+LARGEST_BYTES = 8 << 30  # of a trace, after it was expanded
 _GZIP = b"\x1f\x8b"
 _LIST = re.compile(rb'"traceEvents"\s*:\s*\[')
 _BETWEEN = re.compile(rb"}\s*,\s*(?={)")
@@ -30,6 +33,8 @@ _BARE = re.compile(rb"\s*\[")
 _NO_NUMBER = re.compile(rb":\s*-?(?:nan|inf)\b", re.IGNORECASE)  # not JSON, but C++ writes them
 _BEGINNING = re.compile(rb"(?:\xef\xbb\xbf)?\s*[{\[]")
 _TRIES = 4
+_MOST_WASTED = 16 << 20  # characters, see `_wasted`, beyond those of the file
+_DEEPEST = 10_000  # characters that are decoded until Python finds a value too deep
 _BETWEEN_EVENTS = b", \t\r\n"
 _REMEDY = "write it again: prof.export_chrome_trace(FILE), or torch.profiler.tensorboard_trace_handler(DIR)"
 
@@ -42,8 +47,12 @@ def is_trace(head: bytes) -> bool:
 class Chunks:
     """Iterates over the events of a trace and keeps the file's other entries.
 
+    Args:
+        largest_bytes: the largest size of a trace, after it was expanded.
+
     Attributes:
-        about: the file's entries other than the events. Large entries are left out.
+        about: the file's entries other than the events.
+        left_out: whether there are too many entries behind the events.
         damaged: the number of events that could not be decoded.
         stopped: why reading ended before the end of the list; None if it did not.
         faster: what makes decoding faster; "" if the standard library does not decode.
@@ -52,15 +61,17 @@ class Chunks:
             `Events`.
 
     Raises:
-        InputError: the file is not a trace.
+        InputError: the file is not a trace, or too large.
     """
 
-    def __init__(self, stream: BinaryIO, name: str) -> None:
+    def __init__(self, stream: BinaryIO, name: str, largest_bytes: int = LARGEST_BYTES) -> None:
         self._name = name
         first = stream.read(2)
         stream.seek(0)
         self._stream = ReadAhead(cast(BinaryIO, gzip.GzipFile(fileobj=stream)) if first == _GZIP else stream)
+        self._largest_bytes, self._read_bytes, self._wasted = largest_bytes, 0, 0
         self.about: dict[str, Any] = {}
+        self.left_out = False
         self.damaged = 0
         self.stopped: str | None = None
         self.parts = 0
@@ -72,21 +83,27 @@ class Chunks:
 
     def __iter__(self) -> Iterator[Any]:
         """Yields the events of each part."""
-        left, self._first = self._first, b""
-        while True:
-            text = self._read(PART_BYTES)
-            events, left = self._part((left + text).lstrip(_BETWEEN_EVENTS), is_last=not text)
+        text, self._first, is_last, needs_more = self._first, b"", False, True
+        while not self._ended and not (is_last and needs_more):
+            if not is_last and (needs_more or len(text) < PART_BYTES):
+                more = self._read(PART_BYTES)
+                text, is_last = text + more, not more
+            text = text.lstrip(_BETWEEN_EVENTS)
+            events, left = self._part(text, is_last=is_last)
             if len(events):
                 self.parts += 1
                 yield events
-            if self._ended or not text:
-                break
-        self._finish(left)
+            text, needs_more = left, len(left) >= len(text)
+        self._finish(text)
 
     def _read(self, size_bytes: int) -> bytes:
         text = self._stream.read(size_bytes)
         if self._stream.is_damaged:
             self.stopped = "the compressed file is cut or damaged"
+        self._read_bytes += len(text)
+        if self._read_bytes > self._largest_bytes:
+            what = f"the trace is larger than {units.size(self._largest_bytes)} when expanded"
+            raise InputError(what, self._name, "`perfprobe report --largest SIZE` reads larger ones")
         return text
 
     def _start(self) -> bytes:
@@ -96,13 +113,22 @@ class Chunks:
             text = self._read(PART_BYTES)
             head += text
             found = _LIST.search(head) or _BARE.match(head)
+            size_bytes = len(head) if found is None else found.start()
+            if size_bytes > about.LONGEST_BYTES:
+                raise self._no_trace("too much comes before its list of traceEvents")
             if found is not None:
                 self._add_about(head[: found.start()].rstrip().rstrip(b","))
                 return head[found.end() :].lstrip()
-            if not text or len(head) > LONGEST_HEAD:
-                why = "it has no list of traceEvents" if head else "it is empty"
-                what = f"not a trace of torch.profiler: {self.stopped or why}"
-                raise InputError(what, self._name, _REMEDY)
+            if not text:
+                raise self._no_trace("it has no list of traceEvents" if head else "it is empty")
+
+    def _no_trace(self, why: str) -> InputError:
+        return InputError(f"not a trace of torch.profiler: {self.stopped or why}", self._name, _REMEDY)
+
+    def _add_about(self, text: bytes) -> None:
+        if about.is_too_large(text):
+            raise self._no_trace("too much comes before its list of traceEvents")
+        self.about.update(about.entries(text))
 
     def _part(self, text: bytes, *, is_last: bool) -> tuple[Any, bytes]:
         """Decodes a text that begins with an event; returns the events and the rest of the text."""
@@ -119,51 +145,62 @@ class Chunks:
     def _one_by_one(self, text: bytes, *, is_last: bool) -> tuple[Any, bytes]:
         """Like `_part`, for a text with a damaged event or the end of the list."""
         letters = _NO_NUMBER.sub(b":null", text).decode(errors="replace")
-        decoder, events, at = json.JSONDecoder(), [], 0
-        while at < len(letters):
+        decoder, at = json.JSONDecoder(), 0
+        events: list[dict[str, Any]] = []
+        while at < min(len(letters), LONGEST_EVENT) and len(events) < MOST_BRACES:
             if letters[at] == "]":
                 self._ended = True
                 break
             try:
                 event, at = decoder.raw_decode(letters, at)
-            except (ValueError, RecursionError):
+            except (ValueError, RecursionError) as error:
                 if not is_last and len(letters) - at < LONGEST_EVENT:
+                    break
+                self._wasted += _wasted(error, at)
+                if self._wasted > _MOST_WASTED + self._read_bytes:
+                    self._ended, self.stopped = True, "too many events are damaged"
                     break
                 self.damaged += 1
                 at = _next_event(letters, at)
                 continue
-            events.append(event)
+            if isinstance(event, dict) and "ph" in event:
+                events.append(event)
             at = _behind_comma(letters, at)
-        objects = [event for event in events if isinstance(event, dict)]
-        return self._decoder.made(objects), letters[at:].encode()
+        return self._decoder.made(events), letters[at:].encode()
 
     def _finish(self, left: bytes) -> None:
         if not self._ended:
             self.stopped = self.stopped or "the file ends before its list of events does"
             return
-        while (text := self._read(PART_BYTES)) and len(left) < LONGEST_HEAD:
-            left += text
-        self._add_about(b'{"":0' + left[1:].rstrip() if left.startswith(b"]") else b'{"":0,' + left)
-
-    def _add_about(self, text: bytes) -> None:
-        """Adds entries of the file from a text like `{"a": 1, "b": 2`, with or without the final bracket."""
-        for closed in (text, text + b"}"):
-            try:
-                found = json.loads(closed)
-            except (ValueError, RecursionError):
-                continue
-            if isinstance(found, dict):
-                self.about.update(found)
+        if not left.startswith(b"]"):
             return
+        while (text := self._read(PART_BYTES)) and len(left) <= about.LONGEST_BYTES:
+            left += text
+        left = left[1:].rstrip().removeprefix(b",")
+        self.left_out = about.is_too_large(left)
+        if not self.left_out:
+            self.about.update(about.entries(b"{" + left))
 
 
 def _ends(text: bytes) -> Iterator[int]:
     """Yields the positions at which an event may end, the last one first."""
-    end = text.rfind(b"}")
+    end = len(text)
+    while text.count(b"{", 0, end) > MOST_BRACES:
+        end //= 2
+    end = text.rfind(b"}", 0, end)
     while end >= 0:
         if _BETWEEN.match(text, end) or _END.match(text, end + 1):
             yield end + 1
         end = text.rfind(b"}", 0, end)
+
+
+def _wasted(error: ValueError | RecursionError, at: int) -> int:
+    """Returns how many characters could have been decoded in the time that a damaged event at a place took.
+
+    It includes counting the lines before the place, which every error does.
+    """
+    behind = error.pos if isinstance(error, json.JSONDecodeError) else at + _DEEPEST
+    return 100 + behind - at + behind // 256
 
 
 def _behind_comma(letters: str, at: int) -> int:

@@ -26,6 +26,9 @@ from perfprobe.read.kineto.event import (
 )
 from perfprobe.support.errors import EnvironmentLack
 
+_OF_EVENT = {name: at for at, name in enumerate((*TIMES, *EVENT))}  # places in `COLUMNS`
+_OF_ARGS = {key: at for at, key in enumerate(ARGS.values(), len(_OF_EVENT))}
+
 
 class OwnEvent:
     """An event of a trace that perfprobe exported. `args.row` is set if it is the row of a table."""
@@ -130,11 +133,15 @@ def events_of(objects: Iterable[dict[str, Any]]) -> Events:
         return (NONE if value is None else text(value)) if at_ns is None else at_ns
 
     for decoded in objects:
+        row = [NONE] * len(COLUMNS)
+        for key in _OF_EVENT.keys() & decoded.keys():
+            at = _OF_EVENT[key]
+            row[at] = time(decoded[key]) if at < len(TIMES) else code(decoded[key])
         found = decoded.get("args")
         args = found if isinstance(found, dict) else {}
-        values.extend([time(decoded.get(name)) for name in TIMES])
-        values.extend([code(decoded.get(name)) for name in EVENT])
-        values.extend([code(args.get(key)) for key in ARGS.values()])
+        for key in _OF_ARGS.keys() & args.keys():
+            row[_OF_ARGS[key]] = code(args[key])
+        values.extend(row)
     columns = np.frombuffer(values, np.int64).reshape(-1, len(COLUMNS)).T
     return Events([np.ascontiguousarray(column) for column in columns], list(texts))
 

@@ -13,7 +13,16 @@ from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.rows import Rows
 from perfprobe.tables.columns import Int64, Table
-from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, MemoryKind, WaitKind
+from perfprobe.tables.gpu import (
+    MOST_DEVICES,
+    ApiCalls,
+    Copies,
+    CopyKind,
+    GpuWaits,
+    Kernels,
+    MemoryKind,
+    WaitKind,
+)
 
 CALLS = ("cuda_runtime", "cuda_driver", "runtime", "privateuse1_runtime", "xpu_runtime", "mtia_runtime")
 _KINDS = {
@@ -50,7 +59,7 @@ class DeviceReader:
         self._names, self._generated = names, generated
         self.kernels, self.copies = Rows(Kernels), Rows(Copies)
         self.calls, self.waits = Rows(ApiCalls), Rows(GpuWaits)
-        self.without_sizes = self.graph_launches = self.of_graphs = 0
+        self.without_sizes = self.graph_launches = self.of_graphs = self.beyond_devices = 0
         self.streams_differ = self.has_no_stream = False
 
     def adder(self, category: str) -> Callable[[Events], int] | None:
@@ -71,8 +80,12 @@ class DeviceReader:
         return len(self.kernels) + len(self.copies)
 
     def tables(self) -> list[Table]:
-        """The tables that have rows."""
-        return [rows.table() for rows in (self.kernels, self.copies, self.calls, self.waits) if len(rows)]
+        """The tables that have rows, which are freed."""
+        made = []
+        for rows in (self.kernels, self.copies, self.calls, self.waits):
+            made += [rows.table()] if len(rows) else []
+            rows.forget()
+        return made
 
     def _add_calls(self, events: Events) -> int:
         events, *span = _usable(events)
@@ -87,7 +100,7 @@ class DeviceReader:
     def _add_kernels(self, events: Events) -> int:
         events, *span = _usable(events)
         name = events.each("name", self._name)
-        self.kernels.extend(*span, *_where(events), name, self._launches(events), *self._origin(events))
+        self.kernels.extend(*span, *self._where(events), name, self._launches(events), *self._origin(events))
         return len(events)
 
     def _name(self, name: Any) -> int:
@@ -101,7 +114,9 @@ class DeviceReader:
         kinds = np.array(moves, np.int64).reshape(-1, 3)[group].T
         nothing = np.full(len(events), -1, np.int64)
         sizes = events.numbers("size_bytes")
-        self.copies.extend(*span, *_where(events), *kinds, nothing, sizes, nothing, *self._origin(events))
+        self.copies.extend(
+            *span, *self._where(events), *kinds, nothing, sizes, nothing, *self._origin(events)
+        )
         return len(events)
 
     def _add_waits(self, events: Events) -> int:
@@ -113,6 +128,13 @@ class DeviceReader:
         where = events.smalls("context"), events.smalls("stream")
         self.waits.extend(*span, kind, *where, events.numbers("correlation"))
         return len(events)
+
+    def _where(self, events: Events) -> tuple[Int64, Int64, Int64]:
+        """Returns devices, contexts and streams."""
+        device = np.where(events.has("device"), events.smalls("device"), events.smalls("pid"))
+        stream = np.where(events.has("stream"), events.smalls("stream"), events.smalls("tid"))
+        self.beyond_devices += int(np.count_nonzero(device >= MOST_DEVICES))
+        return np.where(device < MOST_DEVICES, device, -1), events.smalls("context"), stream
 
     def _origin(self, events: Events) -> tuple[Int64, Int64, Int64]:
         """Returns the correlation ids, graphs and nodes of graphs."""
@@ -138,13 +160,6 @@ def _usable(events: Events) -> tuple[Events, Int64, Int64]:
     """Returns the events that have times, their starts and their ends."""
     start_ns, end_ns, usable = events.spans()
     return events.take(usable), start_ns[usable], end_ns[usable]
-
-
-def _where(events: Events) -> tuple[Int64, Int64, Int64]:
-    """Returns devices, contexts and streams."""
-    device = np.where(events.has("device"), events.smalls("device"), events.smalls("pid"))
-    stream = np.where(events.has("stream"), events.smalls("stream"), events.smalls("tid"))
-    return device, events.smalls("context"), stream
 
 
 def _percent(value: Any) -> int:

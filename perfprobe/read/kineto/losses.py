@@ -12,6 +12,7 @@ from perfprobe.read.kineto.device import DeviceReader
 from perfprobe.read.kineto.names import MOST_THREADS, Names
 from perfprobe.read.kineto.operators import OperatorReader
 from perfprobe.tables.events import Losses
+from perfprobe.tables.gpu import MOST_DEVICES
 
 SOURCE = "trace"
 _OURS = "record with perfprobe: python -m perfprobe script.py"
@@ -33,7 +34,8 @@ def losses(
         unusable: number of events without a time or a thread.
     """
     rows = [
-        *_of_file(chunks, names, skipped, unusable),
+        *_of_file(chunks),
+        *_of_events(names, skipped, unusable),
         *(_of_operators(operators) if operators.operators else ()),
         *(_of_device(device) if device.events else ()),
     ]
@@ -45,14 +47,19 @@ def losses(
 Row = tuple[str, str, int, str]
 
 
-def _of_file(chunks: Chunks, names: Names, skipped: Counter[str], unusable: int) -> Iterator[Row]:
+def _of_file(chunks: Chunks) -> Iterator[Row]:
     if chunks.stopped is not None:
         reason = f"{chunks.stopped}: the part before is shown"
         yield "recording", reason, -1, "write it again, and copy it when the program has ended"
+    if chunks.left_out:
+        yield SOURCE, "facts behind the list of events: there are too many", -1, "write the trace again"
     if chunks.faster and chunks.parts > 1:
         yield SOURCE, "speed: the standard library read the trace", -1, chunks.faster
     if chunks.damaged:
         yield SOURCE, "damaged events were left out", chunks.damaged, "write the trace again"
+
+
+def _of_events(names: Names, skipped: Counter[str], unusable: int) -> Iterator[Row]:
     if unusable:
         yield SOURCE, "events without a time, a duration or a thread were left out", unusable, ""
     if names.threads_left_out:
@@ -115,6 +122,9 @@ def _of_device(device: DeviceReader) -> Iterator[Row]:
     if not len(device.waits):
         remedy = "record with experimental_config=_ExperimentalConfig(enable_cuda_sync_events=True)"
         yield "gpu", "waits for the GPU, other than inside copies: the trace has no cuda_sync", -1, remedy
+    if device.beyond_devices:
+        reason = f"the device of kernels and copies: only numbers below {MOST_DEVICES} are read"
+        yield "gpu", reason, device.beyond_devices, ""
     if device.without_sizes:
         yield "gpu", "grid and block of kernels: this version does not write them", device.without_sizes, ""
     if device.graph_launches and not device.of_graphs:

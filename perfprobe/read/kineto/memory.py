@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,9 +12,10 @@ import numpy as np
 from perfprobe.read.kineto.event import FIRST_TEXT, NONE, Events
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.rows import narrowed
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.device_memory import DeviceReadings
 from perfprobe.tables.memory import MemoryBlocks, MemoryEvent, MemoryRows
+from perfprobe.tables.threads import each_thread
 
 _CPU = -1  # in place of a device
 _ALIGNED_BITS = 4  # see `MemoryRows`
@@ -30,9 +33,10 @@ class MemoryReader:
         self._names = names
         self._values = array("q")
         self._sorted: Int64 | None = None
+        self._of_threads: dict[int, Rows] | None = None
 
     def __len__(self) -> int:
-        return len(self._values) // 7
+        return len(self._values) // 7 if self._sorted is None else self._sorted.shape[1]
 
     def add(self, events: Events) -> None:
         """Adds events."""
@@ -49,11 +53,12 @@ class MemoryReader:
     def _rows(self) -> Int64:
         """All events by time, one a column. At one time frees come first."""
         if self._sorted is None:
-            rows = np.array(self._values, np.int64).reshape(-1, 7).T
+            rows = np.frombuffer(self._values, np.int64).reshape(-1, 7).T
             self._sorted = rows[:, np.lexsort((rows[_BYTES], rows[_TIME]))]
+            self._values = array("q")
         return self._sorted
 
-    @property
+    @cached_property
     def device(self) -> int | None:
         """The GPU on which most bytes were allocated; None for the CPU, if there are no events of GPUs."""
         rows = self._rows
@@ -63,38 +68,41 @@ class MemoryReader:
         allocated_bytes = np.bincount(on_gpus[_DEVICE], weights=on_gpus[_BYTES])
         return int(np.argmax(allocated_bytes))
 
+    @cached_property
     def _own(self) -> Int64:
         rows, device = self._rows, self.device
-        return rows[:, rows[_DEVICE] == (_CPU if device is None else device)]
+        is_own = rows[_DEVICE] == (_CPU if device is None else device)
+        return rows if bool(is_own.all()) else rows[:, is_own]
 
     def left_out(self) -> int:
         """The number of events of other devices."""
-        return len(self) - len(self._own()[_TIME])
+        return len(self) - len(self._own[_TIME])
 
     def of_thread(self, thread: int) -> tuple[Int64, Int64] | None:
         """Times and sizes of a thread's events; None if the trace has no memory events."""
         if len(self) == 0:
             return None
-        rows = self._own()
-        rows = rows[:, rows[_THREAD] == thread]
-        return rows[_TIME], rows[_BYTES]
+        if self._of_threads is None:
+            self._of_threads = dict(each_thread(self._own[_THREAD]))
+        rows = self._of_threads.get(thread, np.empty(0, np.intp))
+        return self._own[_TIME, rows], self._own[_BYTES, rows]
 
     def blocks(self) -> MemoryBlocks | None:
         """The rows of `MemoryRows`; None if the trace has no addresses."""
-        rows = self._own()
+        rows = self._own
         if rows.shape[1] == 0 or bool((rows[_ADDRESS] < 0).any()):
             return None
         is_freed = rows[_BYTES] < 0
-        columns = {
-            "time_ns": rows[_TIME],
-            "thread": rows[_THREAD],
-            "event": np.where(is_freed, MemoryEvent.FREED, MemoryEvent.ALLOCATED),
-            "storage": rows[_ADDRESS] >> _ALIGNED_BITS,
-            "size_bytes": np.where(is_freed, -1, rows[_BYTES]),
-            "stack": np.full(rows.shape[1], -1, np.int64),
+        made: dict[str, Callable[[], Int64]] = {  # one after the other, because each is copied
+            "time_ns": lambda: rows[_TIME],
+            "thread": lambda: rows[_THREAD],
+            "event": lambda: np.where(is_freed, MemoryEvent.FREED, MemoryEvent.ALLOCATED),
+            "storage": lambda: rows[_ADDRESS] >> _ALIGNED_BITS,
+            "size_bytes": lambda: np.where(is_freed, -1, rows[_BYTES]),
+            "stack": lambda: np.full(rows.shape[1], -1, np.int64),
         }
         kinds = MemoryRows.dtypes.items()
-        whole = MemoryRows(**{name: narrowed(columns[name], kind) for name, kind in kinds})
+        whole = MemoryRows(**{name: narrowed(made[name](), kind) for name, kind in kinds})
         starts = range(0, rows.shape[1], _BLOCK_ROWS)
         return MemoryBlocks.of(*(whole.take(slice(at, at + _BLOCK_ROWS)) for at in starts))
 
@@ -114,7 +122,7 @@ class MemoryReader:
 
     def before_bytes(self) -> int | None:
         """Returns what the device held before the first event; None if that is not known."""
-        rows = self._own()
+        rows = self._own
         if rows.shape[1] == 0:
             return None
         held_bytes, size_bytes = int(rows[_HELD, 0]), int(rows[_BYTES, 0])

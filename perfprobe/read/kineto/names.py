@@ -15,7 +15,7 @@ from perfprobe.support.first_line import AT_START, FIRST_LINE
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Signatures, Threads
 from perfprobe.tables.gpu import KinetoLaunches, Launches
-from perfprobe.tables.stacks import Frames, Modules, Stacks
+from perfprobe.tables.stacks import DEEPEST_MODULES, Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 
 MOST_STACKS = 65_536
@@ -47,6 +47,7 @@ class Names:
         self.signatures = Interned(Signatures, MOST_STACKS)
         self.launches, self._kineto = Rows(Launches), Rows(KinetoLaunches)
         self.module_calls: Counter[int] = Counter()  # of each row of modules
+        self._module_depths = {-1: 0}
         self._call_stacks: dict[bytes, int] = {}
         self._sizes: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
         self._launches: dict[tuple[int, ...], int] = {}
@@ -119,12 +120,19 @@ class Names:
             name = place[len(_MODULE) : LONGEST_TEXT].strip()  # class and number: `Linear_3`
             outer, frame, module = (-1, -1, -1) if below < 0 else self.stacks.values(below)
             kind = name.rpartition("_")[0]
-            module = self.modules.row(module, self.text(name), self.text(kind))
+            module = self._module(module, self.text(name), self.text(kind))
             return self.stacks.row(outer, frame, module)
         frame = self.frame(place, first_line_only=True)
         if frame < 0:
             return below
         return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2])
+
+    def _module(self, outer: int, name: int, kind: int) -> int:
+        """Returns the row of a module within another one, -1 for none; where they are too deep, a root."""
+        depth = self._module_depths[outer]
+        module = self.modules.row(outer if depth < DEEPEST_MODULES else -1, name, kind)
+        self._module_depths.setdefault(module, depth % DEEPEST_MODULES + 1)
+        return module
 
     def entered(self, below: int, place: str) -> int:
         """Like `call`, for one call. Calls of modules are counted."""

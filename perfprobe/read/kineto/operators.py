@@ -15,7 +15,7 @@ from perfprobe.read.kineto.event import Events, grouped
 from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.memory import MemoryReader
 from perfprobe.read.kineto.names import Names
-from perfprobe.read.kineto.nesting import WITHOUT_PYTHON, NestedThread, Taken
+from perfprobe.read.kineto.nesting import NOT_IN_TRACES, WITHOUT_PYTHON, NestedThread, Taken, Unsorted
 from perfprobe.read.kineto.signature import text_of
 from perfprobe.support.first_line import AT_START
 from perfprobe.tables.columns import Int64, Rows, distinct
@@ -26,6 +26,7 @@ from perfprobe.tables.threads import each_thread
 _RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # operators in older traces
 _MOST_KNOWN = 1 << 17
 _MOST_OPEN = 1000  # Python calls within each other
+_MOST_FORWARD = 64  # threads that called forward
 _PROFILER = ("torch/profiler/profiler.py(", "torch/autograd/profiler.py(")
 
 
@@ -34,7 +35,7 @@ class OperatorReader:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._threads: dict[int, array[int]] = {}
+        self._unsorted = Unsorted()
         self._python: dict[int, array[int]] = {}
         self.memory = MemoryReader(names)
         self._inputs: dict[tuple[bytes, ...], int] = {}
@@ -60,13 +61,10 @@ class OperatorReader:
         self.operators += int(np.count_nonzero(scope == FUNCTION))
         sequence = events.numbers("sequence")
         self._has_sequences |= bool((sequence >= 0).any())
-        columns = (
-            *(start_ns, end_ns, row, self._signatures(events), self._stacks(events, frame), sequence),
-            *(events.smalls("forward_thread"), scope, _external(events)),
-        )
-        for number, own in _each(thread):
-            rows = self._threads.setdefault(number, array("q"))
-            rows.frombytes(np.stack([column[own] for column in columns], axis=1).tobytes())
+        times: dict[str, Int64] = {"start_ns": start_ns, "end_ns": end_ns}
+        texts = {"name": row, "signature": self._signatures(events), "stack": self._stacks(events, frame)}
+        numbers = {"forward_thread": events.smalls("forward_thread"), "order": _external(events)}
+        self._unsorted.add(thread=thread, scope=scope, sequence=sequence, **times, **texts, **numbers)
         return len(events)
 
     def _usable(self, events: Events) -> tuple[Events, Int64, Int64, Int64]:
@@ -119,16 +117,20 @@ class OperatorReader:
 
     def table(self) -> Operators:
         """Returns all rows. Those of a thread are in the order in which they ended, outer after inner."""
-        threads = {thread: Taken.sorted(rows) for thread, rows in self._threads.items()}
-        self._threads.clear()
+        threads = self._unsorted.by_thread()
         if not self._has_sequences:
             self.arrows.number(threads)
         self._find_forward_ids(threads)
-        parts = []
+        rows = sum(len(taken.start_ns) for taken in threads.values())
+        made = {name: np.empty(rows, kind) for name, kind in Operators.dtypes.items()}
+        made |= {name: np.broadcast_to(made[name].dtype.type(-1), rows) for name in NOT_IN_TRACES}
+        at = 0
         for thread, taken in threads.items():
             nested = NestedThread(taken, self._around(thread), self.memory.of_thread(thread), self._names)
-            parts.append(nested.table(thread))
-        return Operators.concat(parts)
+            for name, column in nested.columns(thread):
+                made[name][at : at + len(column)] = column
+            at += len(taken.start_ns)
+        return Operators(**made)
 
     @property
     def lacks_forward(self) -> bool:
@@ -142,31 +144,31 @@ class OperatorReader:
         Backward operators hold that number and the sequence numbers of their forward calls. The thread that
         has most of these sequence numbers is taken.
         """
-        called = {
-            thread: taken.sequence[(taken.sequence >= 0) & (taken.forward_thread <= 0)]
-            for thread, taken in threads.items()
-        }
-        wanted: dict[int, set[int]] = {}
-        for taken in threads.values():
-            is_backward = (taken.forward_thread > 0) & (taken.sequence >= 0)
-            for forward_id in np.unique(taken.forward_thread[is_backward]).tolist():
-                numbers = taken.sequence[is_backward & (taken.forward_thread == forward_id)]
-                wanted.setdefault(forward_id, set()).update(numbers.tolist())
-        for forward_id, numbers in wanted.items():
-            shared = {thread: len(numbers.intersection(found.tolist())) for thread, found in called.items()}
-            best = max(shared, key=lambda thread: shared[thread])
-            if shared[best]:
-                self._names.set_forward_id(best, forward_id)
+        has_number = [taken.sequence >= 0 for taken in threads.values()]
+        if not has_number:
+            return
+        own = np.repeat(list(threads), [np.count_nonzero(has) for has in has_number])
+        both = zip(threads.values(), has_number, strict=True)
+        numbered = [(taken.sequence[has], taken.forward_thread[has]) for taken, has in both]
+        sequence, forward_thread = map(np.concatenate, zip(*numbered, strict=True))
+        is_backward = forward_thread > 0
+        thread, called = _pairs(own[~is_backward], sequence[~is_backward])
+        forward_id, wanted = _pairs(forward_thread[is_backward], sequence[is_backward])
+        for each, rows in each_thread(forward_id)[:_MOST_FORWARD]:
+            numbers = wanted[rows]
+            place = np.minimum(np.searchsorted(numbers, called), len(numbers) - 1)
+            shared = np.bincount(thread[numbers[place] == called], minlength=1)
+            if shared.max():
+                self._names.set_forward_id(int(shared.argmax()), each)
 
-    def _around(self, thread: int) -> list[tuple[int, int, int]]:
+    def _around(self, thread: int) -> tuple[Int64, Int64, Int64]:
         columns = np.frombuffer(self._python.pop(thread, array("q")), np.int64).reshape(-1, 3).T
         order = np.lexsort((-columns[1], columns[0]))
-        calls = list(zip(*(column[order].tolist() for column in columns), strict=True))
-        open_calls = begun_before(calls[:_MOST_OPEN], self._names)
-        for at in range(open_calls):
-            start_ns, end_ns, place = calls[at]
-            calls[at] = start_ns, end_ns, self._names.text(f"{self._names.name(place)}{AT_START}")
-        return calls
+        start_ns, end_ns, place = (column[order] for column in columns)
+        first = zip(*(column[:_MOST_OPEN].tolist() for column in (start_ns, end_ns, place)), strict=True)
+        for at in range(begun_before(list(first), self._names)):
+            place[at] = self._names.text(f"{self._names.name(int(place[at]))}{AT_START}")
+        return start_ns, end_ns, place
 
     def _names_range(self, name: str) -> bool:
         self.steps |= name.startswith("ProfilerStep#")
@@ -230,6 +232,15 @@ def begun_before(calls: list[tuple[int, int, int]], names: Names) -> int:
         if names.name(place).rpartition("site-packages/")[2].startswith(_PROFILER):
             return at
     return 0
+
+
+def _pairs(first: Int64, second: Int64) -> tuple[Int64, Int64]:
+    """Returns the different pairs of two columns, sorted."""
+    order = np.lexsort((second, first))
+    first, second = first[order], second[order]
+    is_new = np.ones(len(order), np.bool_)
+    is_new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+    return first[is_new], second[is_new]
 
 
 def _external(events: Events) -> Int64:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from perfprobe.models.chrome import DEVICE_FACTS, NO_STREAM
 from perfprobe.read.kineto.arrows import FORWARD_TO_BACKWARD
-from perfprobe.read.kineto.chunks import Chunks, is_trace
+from perfprobe.read.kineto.chunks import LARGEST_BYTES, Chunks, is_trace
 from perfprobe.read.kineto.device import DeviceReader
 from perfprobe.read.kineto.event import Events
 from perfprobe.read.kineto.losses import losses
@@ -20,8 +20,8 @@ from perfprobe.read.kineto.operators import OperatorReader
 from perfprobe.read.kineto.own import own, streamed
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
-from perfprobe.tables.columns import distinct
-from perfprobe.tables.events import Operators
+from perfprobe.tables.columns import Table, distinct
+from perfprobe.tables.gpu import MOST_DEVICES, Copies, Kernels
 from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.recording import Recording
 
@@ -31,7 +31,6 @@ _OLD = {"Operator", "Kernel", "Runtime"}  # categories of 2021, as they are writ
 _KNOWN = ("ac2g", "async", "fwdbwd", "")
 _HEAD_BYTES = 64
 _SAME_NS = 10  # Kineto of 2025 lets them begin 1 ns early
-_MOST_DEVICES = 256
 _LONGEST_CATEGORY = 40
 _DISTRIBUTED = ("backend", "rank", "world_size", "nccl_version")
 
@@ -44,12 +43,17 @@ def is_file(file: OpenedFile) -> bool:
         return False
 
 
-def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
-    """Reads a trace, compressed with gzip or not. Raises InputError if it is unreadable or not a trace."""
+def read(path: str | os.PathLike[str] | OpenedFile, largest_bytes: int = LARGEST_BYTES) -> Recording:
+    """Reads a trace, compressed with gzip or not.
+
+    largest_bytes: the largest size of a trace, after it was expanded.
+
+    Raises InputError if it is unreadable, not a trace, or larger.
+    """
     file = path if isinstance(path, OpenedFile) else storage.opened(path)
     try:
         with file.stream() as stream:
-            chunks = Chunks(stream, file.name)
+            chunks = Chunks(stream, file.name, largest_bytes)
             return own(file.name, chunks) if chunks.own else _Reading(file.name, chunks).recording()
     except OSError as error:
         raise InputError(f"cannot read the trace: {error.strerror or error}", file.name) from error
@@ -143,12 +147,12 @@ class _Reading:
     def _note_annotation(self, events: Events) -> None:
         self._annotation = self._annotation or _first(events)
 
-    def _stream_ranges(self) -> str:
+    def _stream_ranges(self, of_device: Sequence[Table]) -> str:
         """Returns how ranges are drawn on streams: exactly from their first kernel on, or padded."""
         if self._annotation is None:
             return "none"
         begin_ns = self._annotation[0]
-        starts = (rows.table().columns()["start_ns"] for rows in (self._device.kernels, self._device.copies))
+        starts = (table.columns()["start_ns"] for table in of_device if isinstance(table, Kernels | Copies))
         is_exact = any(bool((abs(start_ns - begin_ns) <= _SAME_NS).any()) for start_ns in starts)
         return "exact" if is_exact else "padded"
 
@@ -156,13 +160,14 @@ class _Reading:
         """Makes the recording."""
         operators = self._operators.table()
         lost = losses(self._chunks, self._operators, self._device, self._names, self._skipped, self._unusable)
+        of_device = self._device.tables()
         memory = self._operators.memory
-        tables = [*self._device.tables(), *self._names.tables(), memory.readings(), lost]
-        start_ns, stop_ns = self._times(operators)
+        tables = [*of_device, *self._names.tables(), memory.readings(), lost]
+        start_ns, stop_ns = self._times([operators, *of_device])
         return Recording(
             path=self._name,
             tables={type(table): table for table in tables},
-            meta=self._meta(start_ns, stop_ns),
+            meta=self._meta(start_ns, stop_ns, of_device),
             complete=True,
             last_ns=stop_ns,
             stopped_at=None,
@@ -175,16 +180,15 @@ class _Reading:
         """Returns how often each row of `Modules` was called."""
         return [self._names.module_calls[row] for row in range(len(self._names.modules))]
 
-    def _times(self, operators: Operators) -> tuple[int, int]:
+    def _times(self, tables: Sequence[Table]) -> tuple[int, int]:
         """Returns start and end of the recording: the profiler's own span, else of the events."""
-        tables = [operators, *(table for table in self._device.tables())]
         starts = [int(table.columns()["start_ns"].min()) for table in tables if len(table)]
         ends = [int(table.columns()["end_ns"].max()) for table in tables if len(table)]
         if self._span is not None:
             return min(self._span[0], *starts, self._span[0]), max(self._span[1], *ends, self._span[1])
         return (min(starts), max(ends)) if starts else (0, 0)
 
-    def _meta(self, start_ns: int, stop_ns: int) -> dict[str, Any]:
+    def _meta(self, start_ns: int, stop_ns: int, of_device: Sequence[Table]) -> dict[str, Any]:
         about, processes = self._chunks.about, self._processes
         process = {"pid": max(processes, key=lambda pid: processes[pid])} if processes else {}
         program = {"argv": [os.path.basename(self._name)], **process}
@@ -196,7 +200,7 @@ class _Reading:
                 **{key: distributed[key] for key in _DISTRIBUTED if key in distributed},
                 "python_calls": self._operators.python_calls,
                 "categories": "today's" if _OLD.isdisjoint(self._kinds) else "old",
-                "stream_ranges": self._stream_ranges(),
+                "stream_ranges": self._stream_ranges(of_device),
                 "shapes": self._operators.with_shapes > 0,
                 **({"no_stream": NO_STREAM} if self._device.has_no_stream else {}),
             },
@@ -235,6 +239,6 @@ def _devices(devices: Any) -> list[dict[str, Any] | None]:
     known = {
         number: {own: entry[name] for own, name in DEVICE_FACTS.items() if name in entry}
         for entry in listed
-        if type(number := entry.get("id")) is int and 0 <= number < _MOST_DEVICES
+        if type(number := entry.get("id")) is int and 0 <= number < MOST_DEVICES
     }
     return [known.get(number) for number in range(max(known, default=-1) + 1)]

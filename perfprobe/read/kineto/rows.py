@@ -35,9 +35,13 @@ class Rows:
         """Returns the values of a row."""
         return tuple(self._values[row * self._width : (row + 1) * self._width])
 
+    def forget(self) -> None:
+        """Frees the rows."""
+        self._values = array("q")
+
     def table(self) -> Table:
         """Returns the table. A value too large for its column becomes -1."""
-        columns = np.array(self._values, np.int64).reshape(-1, self._width).T
+        columns = np.frombuffer(self._values, np.int64).reshape(-1, self._width).T
         pairs = zip(self.kind.dtypes.items(), columns, strict=True)
         return self.kind(**{name: narrowed(column, dtype) for (name, dtype), column in pairs})
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from perfprobe.report.rows.gpu.within import longest_cuda_call
 from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.operators import rows_of
@@ -187,18 +189,25 @@ def _operator_of(found: HottestOperator) -> ScreenRow:
 
 def _line_of(findings: Findings) -> ScreenRow | None:
     """The line with most operator time, if it has most of all and none of its rows has most of that."""
-    rows = rows_of(findings, findings[Hotspots].rows)
+    rows, trace = findings[Hotspots].rows, findings.trace
     sums_ns: Counter[Line] = Counter()
-    for row in rows:
-        if row.ran.origin is not None:
-            sums_ns[row.ran.origin] += row.ran.typical_ns
-    whole_ns = sum(row.ran.typical_ns for row in rows)
+    whole_ns, origins = (
+        int(rows.typical_ns.sum()),
+        list(zip(rows.frame.tolist(), rows.forward_frame.tolist(), strict=True)),
+    )
+    line_of = {frames: trace.line(frames[0]) or trace.line(frames[1]) for frames in set(origins)}
+    for frames, typical_ns in zip(origins, rows.typical_ns.tolist(), strict=True):
+        origin = line_of[frames]
+        if origin is not None:
+            sums_ns[origin] += typical_ns
     line = max(sums_ns, key=sums_ns.__getitem__, default=None)
     if line is None:
         return None
-    time_ns, at = sums_ns[line], [row for row in rows if row.ran.origin == line]
-    if 2 * time_ns <= whole_ns or 2 * max(row.ran.typical_ns for row in at) >= time_ns:
+    of_line = rows.take(np.array([line_of[frames] == line for frames in origins], np.bool_))
+    time_ns = sums_ns[line]
+    if 2 * time_ns <= whole_ns or 2 * int(of_line.typical_ns.max()) >= time_ns:
         return None
+    at = rows_of(findings, of_line)
     share = time_ns / whole_ns
     what = f"{place(line)}, {whole_percent(share)} of operator time"
     named = by_name((row, row.ran.typical_ns) for row in at)[:_PARTS]
