@@ -23,12 +23,6 @@ TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -q --durations 12
 SANITIZE ?=
 OUT ?=
-# More than the number of processors: many tests sleep or wait for a process.
-PROCESSES := $(shell echo $$(($$(nproc) < 4 ? $$(nproc) * 2 : 4)))
-# Files with tests marked `alone`. Naming them saves importing all others, which takes longer than some of these tests.
-ALONE = $(shell grep -rl 'mark\.alone' tests --include='test_*.py')
-# pytest's exit code if its arguments select no test.
-NO_TESTS := 5
 GROUP ?=
 PYTHONS ?=
 TAG ?=
@@ -94,8 +88,7 @@ $(VENV)/dot.stamp: | $(VENV)/created.stamp
 test: test-python test-native
 
 test-python: setup
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not alone" --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) $(if $(findstring tests,$(PYTEST_ARGS)),,$(ALONE)) -m alone || [ $$? -eq $(NO_TESTS) ]
+	@$(BIN)/python -m tests.second_try $(PYTEST_ARGS)
 
 # Collects the tests once, so that the processes of `test-python` need not each rewrite the same assert statements.
 collected: setup
