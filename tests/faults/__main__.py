@@ -1,8 +1,9 @@
 """Makes each call of perfprobe's own fail, one after another, and prints what went wrong.
 
     python -m tests.faults [COMMAND ...] [--kind KIND ...] [--every K] [--from N]
+    python -m tests.faults --uncovered
 
-The n-th call fails for n = N, N + K, N + 2K and so on. The kinds are in `native/faults/faults.h`.
+The n-th call fails for n = N, N + K, N + 2K and so on. `calls.py` says which calls are of a kind.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.faults import commands
-from tests.faults.commands import COMMANDS, KINDS, Command, Ended
+from tests.faults.calls import uncovered
+from tests.faults.commands import COMMANDS, KINDS, Ended
 
 
 def main() -> int:
@@ -26,11 +28,16 @@ def main() -> int:
     parser.add_argument("--every", type=int, default=1, metavar="K")
     parser.add_argument("--from", type=int, default=1, metavar="N", dest="first")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--uncovered", action="store_true", help="only list the calls that no kind covers")
     given = parser.parse_args()
     failed = 0
     with tempfile.TemporaryDirectory() as name:
         library = commands.build(Path(name))
         for chosen in given.commands or COMMANDS:
+            if given.uncovered:
+                commands.prepared(COMMANDS[chosen], Path(name))
+                print(chosen, dict(uncovered(COMMANDS[chosen], Path(name))), flush=True)
+                continue
             for kind in given.kind or KINDS:
                 numbers = (given.first, given.every, given.jobs)
                 failed += _swept(chosen, kind, numbers, library, Path(name))
@@ -68,8 +75,6 @@ def _last(ended: Ended) -> str:
     lines = [line for line in ended.err.splitlines() if line.strip()]
     return lines[-1][:150] if lines else ""
 
-
-__all__ = ["Command", "main"]
 
 if __name__ == "__main__":
     sys.exit(main())

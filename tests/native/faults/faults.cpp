@@ -202,6 +202,7 @@ int fcntl64(int file, int command, ...) {
   return fails(Kind::descriptor, CALLER) ? -1 : real(file, command, argument);
 }
 WRAP(descriptor, int, -1, dup, (int file), (file))
+WRAP(descriptor, int, -1, eventfd, (unsigned start, int flags), (start, flags))
 WRAP(descriptor, int, -1, dup2, (int file, int to), (file, to))
 WRAP(descriptor, int, -1, dup3, (int file, int to, int flags), (file, to, flags))
 WRAP(descriptor, int, -1, pipe, (int* files), (files))
