@@ -38,6 +38,8 @@ comma := ,
 # The native tests link the libraries that `setup` compiled. Only those with sanitizers are compiled again.
 MODULES_BUILD := build/editable
 NATIVE_BUILD = $(if $(SANITIZE),build/native-$(subst $(comma),-,$(SANITIZE)),$(MODULES_BUILD))
+# The longest first.
+LINTS := lint-types lint-python lint-format lint-layers lint-cpp
 CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 # This environment has torch, so an observer that cannot be built is an error here, not a reduced installation.
@@ -46,7 +48,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native collected sanitize gpu-check lint docs guides examples demo bench wheel release clean distclean
+.PHONY: setup test test-python test-native collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -113,11 +115,24 @@ gpu-check:
 	@[ -n "$(OUT)" ] || { echo "name a folder for what it finds: make gpu-check OUT=folder" >&2; exit 2; }
 	@$(PYTHON) -u -m tests.gpu.check --out "$(OUT)" $(GROUP:%=--group %)
 
+# All tools run, those that take seconds beside mypy, and each prints what it finds, before it fails. MAKEFLAGS is
+# empty, because under `make --jobs` this would be told that its own --jobs does not count.
 lint: setup
-	@$(BIN)/ruff check --quiet
-	@$(BIN)/ruff format --check --quiet
+	@MAKEFLAGS= $(MAKE) --silent --no-print-directory --keep-going --jobs=2 --output-sync=target $(LINTS)
+
+lint-types:
 	@$(BIN)/mypy --no-error-summary
+
+lint-python:
+	@$(BIN)/ruff check --quiet
+
+lint-format:
+	@$(BIN)/ruff format --check --quiet
+
+lint-layers:
 	@layers=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$layers" >&2; exit 1; }
+
+lint-cpp:
 	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 
 docs: setup
