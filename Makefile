@@ -23,12 +23,6 @@ TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -q --durations 12
 SANITIZE ?=
 OUT ?=
-# More than the number of processors: many tests sleep or wait for a process.
-PROCESSES := $(shell echo $$(($$(nproc) < 4 ? $$(nproc) * 2 : 4)))
-# Files with tests marked `alone`. Naming them saves importing all others, which takes longer than some of these tests.
-ALONE = $(shell grep -rl 'mark\.alone' tests --include='test_*.py')
-# pytest's exit code if its arguments select no test.
-NO_TESTS := 5
 GROUP ?=
 PYTHONS ?=
 TAG ?=
@@ -44,6 +38,8 @@ comma := ,
 # The native tests link the libraries that `setup` compiled. Only those with sanitizers are compiled again.
 MODULES_BUILD := build/editable
 NATIVE_BUILD = $(if $(SANITIZE),build/native-$(subst $(comma),-,$(SANITIZE)),$(MODULES_BUILD))
+# The longest first.
+LINTS := lint-types lint-python lint-format lint-layers lint-cpp
 CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 # This environment has torch, so an observer that cannot be built is an error here, not a reduced installation.
@@ -52,7 +48,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native collected sanitize gpu-check lint docs guides examples demo bench wheel release clean distclean
+.PHONY: setup test test-python test-native collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -94,8 +90,7 @@ $(VENV)/dot.stamp: | $(VENV)/created.stamp
 test: test-python test-native
 
 test-python: setup
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) -m "not alone" --numprocesses $(PROCESSES) --dist loadfile --no-loadscope-reorder
-	@$(BIN)/python -m pytest $(PYTEST_ARGS) $(if $(findstring tests,$(PYTEST_ARGS)),,$(ALONE)) -m alone || [ $$? -eq $(NO_TESTS) ]
+	@$(BIN)/python -m tests.second_try $(PYTEST_ARGS)
 
 # Collects the tests once, so that the processes of `test-python` need not each rewrite the same assert statements.
 collected: setup
@@ -120,11 +115,24 @@ gpu-check:
 	@[ -n "$(OUT)" ] || { echo "name a folder for what it finds: make gpu-check OUT=folder" >&2; exit 2; }
 	@$(PYTHON) -u -m tests.gpu.check --out "$(OUT)" $(GROUP:%=--group %)
 
+# All tools run, those that take seconds beside mypy, and each prints what it finds, before it fails. MAKEFLAGS is
+# empty, because under `make --jobs` this would be told that its own --jobs does not count.
 lint: setup
-	@$(BIN)/ruff check --quiet
-	@$(BIN)/ruff format --check --quiet
+	@MAKEFLAGS= $(MAKE) --silent --no-print-directory --keep-going --jobs=2 --output-sync=target $(LINTS)
+
+lint-types:
 	@$(BIN)/mypy --no-error-summary
+
+lint-python:
+	@$(BIN)/ruff check --quiet
+
+lint-format:
+	@$(BIN)/ruff format --check --quiet
+
+lint-layers:
 	@layers=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$layers" >&2; exit 1; }
+
+lint-cpp:
 	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
 
 docs: setup

@@ -33,6 +33,8 @@ COMMANDS = {
 
 _WITH_NUMPY = ("report", "export", "graph", "bench", "threads", "machine")
 _FAULT = 1
+_LACK = 4
+_REFUSED = (ImportError, MemoryError, OSError)  # at any place, where the system is at its limits
 _INTERRUPTED = 130
 
 
@@ -42,6 +44,9 @@ def main(words: Sequence[str] | None = None) -> int:
         action = _prepared(words)
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except _REFUSED as error:  # our own modules cannot be read
+        sys.stderr.write(f"perfprobe: it cannot start: {error}\n")
+        return _LACK
     return action if isinstance(action, int) else action()
 
 
@@ -82,6 +87,9 @@ def guarded(step: Callable[[], Any]) -> Any:
         return error.exit_code
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except _REFUSED as error:
+        stderr.tell(f"perfprobe did not get what it needs: {fault(error)}")
+        return _LACK
     except Exception as error:
         scarce = scarcity(error)
         if scarce is not None:

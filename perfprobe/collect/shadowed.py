@@ -45,7 +45,10 @@ def give_back(loaded: Iterable[str], place: str) -> None:
 def find_in(place: str, name: str) -> ModuleSpec | None:
     """Returns the spec of a module in an entry of sys.path, without importing it; None if it has none."""
     find = getattr(importer(place), "find_spec", None)
-    spec: ModuleSpec | None = None if find is None else find(name)
+    try:
+        spec: ModuleSpec | None = None if find is None else find(name)
+    except OSError:  # if the program imports from there, its own import says it
+        return None
     return spec
 
 

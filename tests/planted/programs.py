@@ -199,9 +199,11 @@ PLANTED = {
                 "        self.first, self.second = nn.Linear(64, 64), nn.Linear(64, 8)",
                 "        self.a, self.b, self.c, self.d = [nn.Linear(64, 64) for _ in range(4)]\n"
                 "        self.e = nn.Linear(64, 8)\n"
-                "    def all(self, x):\n        for _ in range(20):\n            x = torch.relu(self.a(x))\n"
+                "    def all(self, x):\n"
+                "        x = x.repeat(64, 1)  # fewer are short operators on a slow machine\n"
+                "        for _ in range(20):\n            x = torch.relu(self.a(x))\n"
                 "            x = torch.tanh(self.b(x))\n            x = torch.sigmoid(self.c(x))\n"
-                "            x = torch.relu(self.d(x))\n        return self.e(x)\n",
+                "            x = torch.relu(self.d(x))\n        return self.e(x[:4])\n",
             )
         ),
         "nothing stands out",

@@ -1,0 +1,130 @@
+"""What fails once passes on the second try, within a list; what fails twice fails the run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests import second_try
+from tests.failures import Failure
+from tests.second_try import LISTED, MOST_FAILED, MOST_LISTED, Refused
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# `first()`: whether this is the first time that a test of this name asks.
+HEAD = """
+import os, pytest
+from pathlib import Path
+def first(name):
+    mark = Path(__file__).with_name(name + ".mark")
+    was, _ = mark.exists(), mark.touch()
+    return not was
+"""
+CALL = HEAD + "def test_call(): assert not first('call'), 'too slow'\ndef test_fine(): pass\n"
+SET_UP = HEAD + (
+    "@pytest.fixture(scope='module')\n"
+    "def made():\n    if first('made'): raise OSError('no such machine')\n"
+    "@pytest.mark.parametrize('n', range(9))\n"
+    "def test_of(made, n): pass\n"
+)
+CRASH = HEAD + "def test_crash():\n    if first('crash'): os.abort()\ndef test_later(): pass\n"
+ALONE = HEAD + "@pytest.mark.alone\ndef test_single(): assert not first('single')\n"
+ALWAYS = HEAD + "@pytest.mark.parametrize('n', ['a b'])\ndef test_wrong(n): assert 1 == 2\n"
+ABORT = HEAD + "def test_abort(): os.abort()\n"
+
+
+def run(
+    folder: Path, files: dict[str, str], *words: str, listed: dict[str, str] | None = None
+) -> tuple[int, str]:
+    """The exit status and the output of a run of these test files."""
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers = alone\naddopts = --import-mode=importlib\n")
+    (folder / "listed.json").write_text(json.dumps(listed or {}))
+    for name, text in files.items():
+        (folder / f"test_{name}.py").write_text(text)
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.second_try", "--listed", "listed.json", "-q", *words],
+        cwd=folder,
+        env={**variables, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def test_what_fails_once_is_named_and_passes(tmp_path: Path) -> None:
+    files = {"call": CALL, "setup": SET_UP, "crash": CRASH, "alone": ALONE}
+    status, out = run(tmp_path, files, listed={"test_call.py::test_call": "the clock is coarse"})
+    assert status == 0, out
+    assert "again, alone: 12 that failed" in out  # nine of them by one set-up
+    assert "passed on the second try: test_call.py::test_call: the clock is coarse\n" in out
+    _, _, to_add = out.partition("each with its cause:\n")
+    lines = json.loads("{" + to_add + "}")
+    assert set(lines) == {"test_setup.py set-up", "test_crash.py::test_crash", "test_alone.py::test_single"}
+    assert lines["test_setup.py set-up"] == "OSError: no such machine"
+    assert "crashed while running" in lines["test_crash.py::test_crash"]
+
+
+def test_what_fails_twice_fails_the_run(tmp_path: Path) -> None:
+    status, out = run(tmp_path, {"call": CALL, "always": ALWAYS})
+    assert (status, out.partition("\nfailed twice:\n")[2]) == (1, "test_always.py::test_wrong[a b]\n"), out
+    assert "passed on the second try: test_call.py::test_call: AssertionError: too slow" in out
+
+
+def test_a_crash_on_the_second_try_fails_the_run(tmp_path: Path) -> None:
+    status, out = run(tmp_path, {"abort": ABORT}, "test_abort.py")
+    assert status == 1
+    assert out.endswith("did not come to its end, pytest ended with -6:\ntest_abort.py::test_abort\n"), out
+
+
+def test_a_file_that_cannot_be_imported_fails_the_run(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()  # of the real run: the one file with a test marked `alone` is the other
+    (tmp_path / "tests" / "test_alone.py").write_text(ALONE)
+    status, out = run(tmp_path, {"call": CALL, "import": "import nothing_of_this_name"})
+    assert status == 1
+    assert "pytest ended with 2:\ntest_import.py\n" in out, out
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"), [(("-k", "no_such"), 5), (("--no-such",), 4)], ids=["selection", "usage"]
+)
+def test_a_wrong_run_has_no_second_try(words: tuple[str, ...], expected: int, tmp_path: Path) -> None:
+    status, out = run(tmp_path, {"one": CALL}, *words)
+    assert (status, "again" in out) == (expected, False), out
+
+
+def failed(*tests: str) -> list[Failure]:
+    return [Failure(test, test, "why") for test in tests]
+
+
+def test_five_may_depend_on_the_machine() -> None:
+    listed = dict.fromkeys("abcd", "known")
+    second_try._judge(failed("a", "e"), [], listed)
+    with pytest.raises(Refused, match="6 tests depend on the machine"):
+        second_try._judge(failed("a", "e", "f"), [], listed)
+    with pytest.raises(Refused, match=r"\nf$"):
+        second_try._judge(failed("a", "e", "f"), failed("f"), listed)
+
+
+def test_many_failures_are_not_run_again() -> None:
+    with pytest.raises(Refused, match="too many to run again"):
+        second_try._again(failed(*map(str, range(MOST_FAILED + 1))))
+
+
+def test_the_committed_list_names_tests_and_causes() -> None:
+    listed = json.loads(LISTED.read_text(encoding="utf-8"))
+    assert len(listed) <= MOST_LISTED
+    for name, cause in listed.items():
+        file, _, test = name.removesuffix(" set-up").partition("::")
+        tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+        functions = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        assert not test or test.partition("[")[0] in functions, name
+        assert cause
