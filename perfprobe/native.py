@@ -12,6 +12,7 @@ from importlib.machinery import ExtensionFileLoader
 
 from perfprobe.built import kept, torch_there
 from perfprobe.support.errors import EnvironmentLack
+from perfprobe.support.scarcity import scarcity
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,9 +54,8 @@ def core() -> ModuleType:
     try:
         return importlib.import_module("perfprobe._core")
     except ImportError as error:
-        raise EnvironmentLack(
-            "nothing can be recorded", _reason("perfprobe._core", error), rebuild()
-        ) from error
+        why = scarcity(error) or (_reason("perfprobe._core", error), rebuild())
+        raise EnvironmentLack("nothing can be recorded", *why) from error
 
 
 def injection() -> str:
@@ -125,7 +125,8 @@ def _installed_observer() -> ModuleType:
     try:
         return importlib.import_module(_OBSERVER)
     except ImportError as error:
-        raise EnvironmentLack(_NO_OPERATORS, _reason(_OBSERVER, error), rebuild()) from error
+        why = scarcity(error) or (_reason(_OBSERVER, error), rebuild())
+        raise EnvironmentLack(_NO_OPERATORS, *why) from error
 
 
 def _kept_observer(path: str) -> ModuleType:
@@ -139,8 +140,8 @@ def _kept_observer(path: str) -> ModuleType:
         module = importlib.util.module_from_spec(spec)
         loader.exec_module(module)
     except ImportError as error:
-        remedy = "build it again with `perfprobe build --again`"
-        raise EnvironmentLack(_NO_OPERATORS, _reason(_OBSERVER, error), remedy) from error
+        why = scarcity(error) or (_reason(_OBSERVER, error), "build it again with `perfprobe build --again`")
+        raise EnvironmentLack(_NO_OPERATORS, *why) from error
     sys.modules[_OBSERVER] = module
     return module
 
@@ -255,16 +256,17 @@ def why_not_built(name: str) -> str | None:
 
 
 def rebuild() -> str:
-    """The exact command that builds the native modules again for the running Python and torch."""
+    """The command that builds the native modules again for the running Python and torch.
+
+    Never one that asks an index for perfprobe: what has this name there need not be perfprobe.
+    """
     source, editable = _source()
     command = [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps"]
+    command += ["--no-build-isolation", "-e"] if editable else []
+    words = " ".join(_quoted(word) for word in [*command, source or "FOLDER"])
     if source is None:
-        command += ["--no-cache-dir", "--no-binary", "perfprobe", "perfprobe"]
-    elif editable:
-        command += ["--no-build-isolation", "-e", source]
-    else:
-        command += [source]
-    return f"rebuild it with `{' '.join(_quoted(word) for word in command)}`"
+        return f"rebuild it from its source: `{words}`, where FOLDER is a copy of perfprobe's source"
+    return f"rebuild it with `{words}`"
 
 
 def _source() -> tuple[str | None, bool]:

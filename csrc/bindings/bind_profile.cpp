@@ -39,6 +39,7 @@ void bind_profile(py::module_& module) {
       .def("begin", &begin)
       .def("end", [](CallProfile& profile) { profile.end(Ending::stopped); })
       .def("write", &CallProfile::write)
+      .def("forget", &CallProfile::forget)
       .def_property_readonly("ending", &CallProfile::ending_text)
       .def_property_readonly("started_ns", &CallProfile::started_ns)
       .def_property_readonly("ended_ns", &CallProfile::ended_ns)

@@ -92,7 +92,7 @@ PyObject* garbage_collected(PyObject* /*self*/, PyObject* const* arguments, Py_s
   } else if (began_ns != 0) {
     const int64_t took_ns = monotonic_ns() - began_ns;
     collected_ns += took_ns;
-    if (took_ns > kShortNs && is_watching)
+    if (took_ns > kShortNs && is_watching && RangeLog::is_recording())
       RangeLog::instance().put_passed("garbage collection", began_ns);
   }
   Py_RETURN_NONE;

@@ -41,7 +41,7 @@ bool is_listening() {
 }  // namespace
 
 bool is_wanted() {
-  return is_listening() || RangeLog::instance().is_recording();
+  return is_listening() || RangeLog::is_recording();
 }
 
 int64_t begin(const char* name) {
@@ -52,7 +52,7 @@ int64_t begin(const char* name) {
     itt::push(itt_message);
     token = kUnrecorded;
   }
-  const int64_t id = RangeLog::instance().push_own(name);
+  const int64_t id = RangeLog::is_recording() ? RangeLog::instance().push_own(name) : 0;
   return id != 0 ? id : token;
 }
 

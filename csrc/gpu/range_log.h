@@ -39,7 +39,8 @@ class RangeLog {
   // Writes the rest; ranges that are still open get no end. Does nothing without `begin`.
   RangeFigures end();
 
-  [[nodiscard]] bool is_recording() const { return recording_.load(std::memory_order_relaxed); }
+  // Needs no instance: making one may throw std::bad_alloc, which the program must never see.
+  [[nodiscard]] static bool is_recording() { return recording_.load(std::memory_order_relaxed); }
   // All clients since the process began.
   [[nodiscard]] std::vector<RangeClient> clients();
 
@@ -73,7 +74,7 @@ class RangeLog {
   void after_fork();
   void in_child();
 
-  std::atomic<bool> recording_{false};
+  static inline std::atomic<bool> recording_{false};
   std::atomic<int64_t> lost_{0};  // out of memory, or the thread's data was freed already
   RangeNames names_;
 

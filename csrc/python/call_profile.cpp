@@ -194,6 +194,18 @@ void CallProfile::write() try {
 } catch (const std::bad_alloc&) {  // the rows of an earlier snapshot still exist
 }
 
+// Only a profile that counts uses the profilers, and all users hold the GIL.
+void CallProfile::forget() {
+  if (active_ == this)
+    return;
+  for (const auto& thread : threads_) {
+    PyObject* cleared = PyObject_CallMethod(thread->profiler, "clear", nullptr);
+    if (cleared == nullptr)
+      PyErr_Clear();
+    Py_XDECREF(cleared);
+  }
+}
+
 void CallProfile::write_facts(int64_t until_ns) {
   char text[512];
   const int length = std::snprintf(

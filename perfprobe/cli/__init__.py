@@ -93,7 +93,7 @@ def guarded(step: Callable[[], Any]) -> Any:
     except Exception as error:
         scarce = scarcity(error)
         if scarce is not None:
-            stderr.tell(f"perfprobe ran out of resources: {'; '.join(scarce)}")
+            stderr.tell("; ".join(scarce))
             return EnvironmentLack.exit_code
         stderr.tell(f"internal error in perfprobe: {fault(error)}")
         return _FAULT

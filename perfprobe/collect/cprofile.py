@@ -92,6 +92,7 @@ class CallCounter(Collector):
         profile.end()
         self._watch.stop()
         profile.write()
+        profile.forget()
         self._say_why_it_ended()
         self._say_what_is_missing()
 
@@ -151,6 +152,7 @@ def _costs(facts: Facts) -> tuple[float, float, float, float]:
         counted = [_loop_ns(loop) for loop in loops]
     finally:
         profile.end()
+        profile.forget()
     python_ns, c_ns, _ = ((after - before) / _LOOPS for before, after in zip(plain, counted, strict=True))
     slowed = 1 - plain[-1] / counted[-1]
     return max(python_ns, 0.0), max(c_ns, 0.0), slowed if slowed > _NOISE else 0.0, profile.event_ns

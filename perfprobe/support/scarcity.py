@@ -12,13 +12,16 @@ _MORE_MEMORY = "raise the limit (`ulimit -v`, or that of the container), or let 
 _MORE_THREADS = "raise the limit (`ulimit -u`, or the container's limit of PIDs)"
 _REMEDIES = {errno.ENOMEM: _MORE_MEMORY, errno.EAGAIN: _MORE_THREADS}
 _REASONS = {errno.ENOMEM: "out of memory or address space", errno.EAGAIN: "no more threads are allowed"}
+# What glibc says of a library for which there is no room. If the kernel refuses it, a reason follows.
+_UNMAPPED = ("failed to map segment from shared object", "Cannot allocate memory")
 _MB = 1 << 20
 REPORT_BYTES = 128 * _MB  # address space of numpy and of a report on a short recording
 
 
 def scarcity(error: BaseException) -> tuple[str, str] | None:
     """Returns what ran out, and the remedy, if that is why this error was raised; else None."""
-    number = errno.ENOMEM if isinstance(error, MemoryError) else getattr(error, "errno", None)
+    is_memory = isinstance(error, MemoryError) or str(error).endswith(_UNMAPPED)
+    number = errno.ENOMEM if is_memory else getattr(error, "errno", None)
     if number not in _REMEDIES:
         return None
     said = getattr(error, "strerror", None)

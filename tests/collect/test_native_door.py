@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shlex
 import sys
 from importlib.machinery import ModuleSpec
@@ -14,7 +15,7 @@ from perfprobe import native
 from perfprobe.support.errors import EnvironmentLack
 
 TORCH = SimpleNamespace(__version__="9.9.9+cpu")
-FROM_INDEX = ["--no-cache-dir", "--no-binary", "perfprobe", "perfprobe"]
+FROM_SOURCE = ["FOLDER"]  # the text says which
 
 
 @pytest.fixture
@@ -90,9 +91,9 @@ def test_an_observer_that_does_not_load_is_reported(installed: Path) -> None:
 @pytest.mark.parametrize(
     ("recorded", "words"),
     [
-        (None, FROM_INDEX),
-        ("not json", FROM_INDEX),
-        ('{"url": "file:///wheels/perfprobe-0.1.0-py3-none-any.whl"}', FROM_INDEX),
+        (None, FROM_SOURCE),
+        ("not json", FROM_SOURCE),
+        ('{"url": "file:///wheels/perfprobe-0.1.0-py3-none-any.whl"}', FROM_SOURCE),
         ('{"url": "file:///src/with%20space"}', ["/src/with space"]),
         (
             '{"url": "file:///src", "dir_info": {"editable": true}}',
@@ -110,3 +111,17 @@ def test_the_rebuild_command(
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     command = shlex.split(native.rebuild().split("`")[1])
     assert command == [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps", *words]
+
+
+def test_no_text_asks_an_index_for_perfprobe() -> None:
+    """Nothing of that name is published by us; what others publish under it must not be installed."""
+    root = Path(__file__).parents[2]
+    folders = [root / name for name in ("perfprobe", "csrc", "docs", ".ci", ".github")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    asked = re.compile(r"""pip3? install[^\n`]*[ '"]perfprobe(?![-/\w])""")
+    found = []
+    for path in [*files, root / "README.md", root / "CHANGELOG.md", root / "Makefile"]:
+        if path.suffix in (".py", ".md", ".yml", ".cpp", ".h", "") and "__pycache__" not in path.parts:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            found += [f"{path.name}: {match[0]}" for match in asked.finditer(text)]
+    assert found == []

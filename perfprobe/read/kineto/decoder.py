@@ -77,7 +77,7 @@ def own_decoder() -> Decoder:
     try:
         import msgspec
     except ImportError:
-        remedy = "pip install 'perfprobe[traces]'"
+        remedy = "pip install msgspec"
         return Decoder(lambda text: _own_events(_objects(text)), _own_events, remedy)
     facts = msgspec.defstruct("Facts", [("row", list[int] | None, None)], rename={"row": ENTRY}, gc=False)
     plain = [(name, Any, None) for name in ("ts", "dur")]
