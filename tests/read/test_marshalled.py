@@ -115,5 +115,5 @@ def test_a_file_has_a_limited_number_of_items_and_names(monkeypatch: pytest.Monk
         Reader(names).whole()
     with pytest.raises(MarshalError, match="a tuple of 6 items"):
         Reader(marshal.dumps((1, 2, 3, 4, 5, 6), 2)).whole()
-    usual = {("a.py", at, f"f{at}"): (1, 1, 0.1, 0.1, {}) for at in range(30)}
+    usual: dict[Any, Any] = {("a.py", at, f"f{at}"): (1, 1, 0.1, 0.1, {}) for at in range(30)}
     assert len(Reader(marshal.dumps(usual, 2)).whole()) == 30  # type: ignore[arg-type]
