@@ -85,3 +85,5 @@ def test_descendants_of_a_process(tmp_path: Path) -> None:
 
     wanted = [each for each in process.tolist() if is_below(each)]
     assert _descendants(workers, storage.read(path)).process.tolist() == wanted
+    path.write_bytes(Program(program={"pid": [1]}).encode(2))  # a damaged number
+    assert len(_descendants(workers, storage.read(path))) == 0
