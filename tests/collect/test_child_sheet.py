@@ -155,5 +155,5 @@ def test_a_missing_sheet_is_reported(path: Path) -> None:
 
 def test_a_pipe_is_not_waited_for(path: Path) -> None:
     os.mkfifo(path)
-    with pytest.raises(InputError, match="cannot be read.*not a file"):
+    with pytest.raises(InputError, match=r"cannot be read.*not a file"):
         child_sums.read(str(path))
