@@ -2,8 +2,8 @@
 
 `marshal.loads` may crash the interpreter on untrusted bytes, so it is not used. This reads versions 2 to 5
 of the format (https://github.com/python/cpython/blob/main/Python/marshal.c). Only dicts, tuples, strings,
-integers and floats may occur. References may only point to flat values, so the result is never larger than
-the file times a small constant.
+integers and floats may occur. References may only point to flat values, and tuples, items of dicts and
+different strings are limited. So the result takes at most a constant and a few times the size of the file.
 """
 
 from __future__ import annotations
@@ -11,6 +11,11 @@ from __future__ import annotations
 import struct
 from typing import TypeAlias
 
+_MOST_IN_TUPLE = 5  # figures of a function
+_MOST_ITEMS = 500_000  # of dicts, for a small file
+_BYTES_AN_ITEM = 40  # larger files may have more; cProfile writes more than 50 for each
+_MOST_STRINGS = 400_000  # different ones
+_BYTES_A_STRING = 50
 DEEPEST = 4  # levels of a profile: dict, tuple, dict, tuple
 
 Value: TypeAlias = "int | float | str | tuple[Value, ...] | Pairs"
@@ -47,6 +52,8 @@ class Reader:
         self._data = data
         self._at = 0
         self._seen: list[Value | None] = []  # targets of references, None while being read
+        self._strings: dict[str, str] = {}
+        self._items = 0
 
     def whole(self) -> Value:
         """Returns the value. Raises MarshalError for damaged or trailing data and for other types."""
@@ -71,7 +78,7 @@ class Reader:
 
     def _of_kind(self, kind: int, levels: int, at: int) -> Value:
         if kind in _SHORT_TEXTS:
-            return self._bytes(self._bytes(1)[0]).decode("latin-1")
+            return self._string(self._bytes(self._bytes(1)[0]).decode("latin-1"))
         if kind in _NUMBERS:
             return self._number(kind)
         if kind in _LONG_TEXTS:
@@ -83,6 +90,8 @@ class Reader:
         if kind == _DICT:
             return self._pairs(levels - 1)
         items = self._bytes(1)[0] if kind == _SMALL_TUPLE else self._size()
+        if items > _MOST_IN_TUPLE:
+            raise MarshalError(f"a tuple of {items:,} items at byte {at:,}")
         return tuple([self._value(levels - 1) for _ in range(items)])
 
     def _pairs(self, levels: int) -> Pairs:
@@ -90,6 +99,9 @@ class Reader:
         while self._peek() != _END:
             key = self._value(levels)
             pairs.append((key, self._value(levels)))
+            self._items += 1
+            if self._items > _MOST_ITEMS + len(self._data) // _BYTES_AN_ITEM:
+                raise MarshalError("more functions and callers than a file of this size has")
         self._at += 1
         return pairs
 
@@ -121,9 +133,16 @@ class Reader:
     def _long_text(self, encoding: str) -> str:
         data = self._bytes(self._size())
         try:
-            return data.decode(encoding, "surrogatepass")
+            return self._string(data.decode(encoding, "surrogatepass"))
         except UnicodeDecodeError as error:
             raise MarshalError(f"text is not UTF-8 at byte {self._at:,}") from error
+
+    def _string(self, text: str) -> str:
+        """Returns the same object for equal strings: most names occur many times."""
+        known = self._strings.setdefault(text, text)
+        if len(self._strings) > _MOST_STRINGS + len(self._data) // _BYTES_A_STRING:
+            raise MarshalError("more names than a file of this size has")
+        return known
 
     def _size(self) -> int:
         """Reads a number of items or bytes. It is at most the bytes left, as each item takes at least one."""

@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Sequence
+from array import array
+from collections.abc import Iterable
 from typing import TypeAlias
 
 import numpy as np
@@ -67,19 +68,16 @@ def _recording(path: str, value: Value) -> Recording:
     entries = [(_key(key), _parts(figures, 5)) for key, figures in _pairs(value)]
     place = {key: row for row, (key, _) in enumerate(entries)}
     ids: dict[str, int] = {}
-    functions = [
-        (0, 0, *_named(ids, key), *_figures(calls, primitive, own, total))
-        for key, (primitive, calls, own, total, _) in entries
-    ]
+    functions, calls = array("q"), array("q")  # row by row; a tuple for each would take three times as much
+    for key, (primitive, count, own, total, _) in entries:
+        functions.extend((0, 0, *_named(ids, key), *_figures(count, primitive, own, total)))
     thread_name = ids.setdefault("all threads", len(ids))
-    calls = [
-        (0, _caller(place, caller), row, *_figures(*_parts(figures, 4)))
-        for row, (_, (*_, callers)) in enumerate(entries)
-        for caller, figures in _pairs(callers)
-    ]
+    for row, (_, (*_, callers)) in enumerate(entries):
+        for caller, figures in _pairs(callers):
+            calls.extend((0, _caller(place, caller), row, *_figures(*_parts(figures, 4))))
     tables = (
         Strings(np.array(list(ids), np.object_)),
-        _table(Threads, [(-1, -1, thread_name)]),
+        _table(Threads, array("q", (-1, -1, thread_name))),
         _table(Functions, functions),
         _table(Calls, calls),
     )
@@ -95,14 +93,10 @@ def _recording(path: str, value: Value) -> Recording:
     )
 
 
-def _table(kind: type[SomeTable], rows: Sequence[tuple[int, ...]]) -> SomeTable:
-    columns = zip(*rows, strict=True) if rows else [()] * len(kind.dtypes)
-    return kind(
-        **{
-            name: np.array(column, dtype)
-            for (name, dtype), column in zip(kind.dtypes.items(), columns, strict=True)
-        }
-    )
+def _table(kind: type[SomeTable], rows: array[int]) -> SomeTable:
+    columns = np.frombuffer(rows, np.int64).reshape(-1, len(kind.dtypes)).T
+    pairs = zip(kind.dtypes.items(), columns, strict=True)
+    return kind(**{name: column.astype(dtype) for (name, dtype), column in pairs})
 
 
 def _named(ids: dict[str, int], key: Key) -> tuple[int, int, int]:

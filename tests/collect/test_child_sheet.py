@@ -151,3 +151,9 @@ def test_arbitrary_bytes_are_read_or_refused(path: Path) -> None:
 def test_a_missing_sheet_is_reported(path: Path) -> None:
     with pytest.raises(InputError, match="cannot be read"):
         child_sums.read(str(path))
+
+
+def test_a_pipe_is_not_waited_for(path: Path) -> None:
+    os.mkfifo(path)
+    with pytest.raises(InputError, match=r"cannot be read.*not a file"):
+        child_sums.read(str(path))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from perfprobe.read import marshalled
 from perfprobe.read.marshalled import MarshalError, Pairs, Reader, Value
 
 KEYS = [
@@ -101,3 +102,18 @@ def test_impossible_sizes_and_references_are_refused(data: bytes) -> None:
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()
+
+
+def test_a_file_has_a_limited_number_of_items_and_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(marshalled, "_MOST_ITEMS", 10)
+    monkeypatch.setattr(marshalled, "_MOST_STRINGS", 10)
+    short = b"{" + b"z\x01ai\0\0\0\0" * 20 + b"0"  # less than any function takes
+    with pytest.raises(MarshalError, match="more functions and callers than"):
+        Reader(short).whole()
+    names = b"{" + b"".join(b"z\x01%cz\x01%c" % (65 + at, 97 + at) for at in range(10)) + b"0"
+    with pytest.raises(MarshalError, match="more names than"):
+        Reader(names).whole()
+    with pytest.raises(MarshalError, match="a tuple of 6 items"):
+        Reader(marshal.dumps((1, 2, 3, 4, 5, 6), 2)).whole()
+    usual: dict[Any, Any] = {("a.py", at, f"f{at}"): (1, 1, 0.1, 0.1, {}) for at in range(30)}
+    assert len(Reader(marshal.dumps(usual, 2)).whole()) == 30  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,8 @@ def test_descendants_of_a_process(tmp_path: Path) -> None:
         "process": process.astype(np.int32),
         "parent": parent.astype(np.int32),
     }
-    workers = Workers(**{name: names.get(name, column) for name, column in columns.items()})
+    given: dict[str, Any] = {name: names.get(name, column) for name, column in columns.items()}
+    workers = Workers(**given)
     path = tmp_path / "run.perfprobe"
     path.write_bytes(Program(program={"pid": 1}).encode(2))
     parent_of = dict(zip(process.tolist(), parent.tolist(), strict=True))
@@ -83,3 +85,5 @@ def test_descendants_of_a_process(tmp_path: Path) -> None:
 
     wanted = [each for each in process.tolist() if is_below(each)]
     assert _descendants(workers, storage.read(path)).process.tolist() == wanted
+    path.write_bytes(Program(program={"pid": [1]}).encode(2))  # a damaged number
+    assert len(_descendants(workers, storage.read(path))) == 0
