@@ -48,6 +48,26 @@ class Recorder:
 def tell_of_process_starts(told: Callable[[str, tuple[Any, ...]], object] | None) -> None:
     """From now on call `told(event, arguments)` before each subprocess, os.system and os.posix_spawn."""
 
+def undisturbed(function: _Function) -> _Function:
+    """A callable without a frame that runs the function while signals are held."""
+
+def around(
+    function: _Function,
+    before: Callable[..., object] | None = None,
+    after: Callable[..., object] | None = None,
+) -> _Function:
+    """A callable without a frame: `before(*arguments)`, the function, `after(succeeded, result, *arguments)`.
+
+    Signals are held during `before` and `after`. What `after` returns is the result, unless the function
+    raised.
+    """
+
+def released(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call the program's function from code of ours that holds signals, without holding them meanwhile."""
+
+def signals_have_arrived() -> bool:
+    """Whether a signal has arrived since signals are held."""
+
 class ChildSheet:
     """A row of sums for each child process, in a file that all of them map; cells have names."""
 

@@ -33,7 +33,8 @@ py::object released(const py::object& function, const py::args& arguments) {
 
 void bind_signals(py::module_& module) {
   module.def(
-      "undisturbed", [](const py::object& function) { return made(make_undisturbed(function.ptr())); },
+      "undisturbed",
+      [](const py::object& function) { return made(make_undisturbed(function.ptr())); },
       py::arg("function"));
   module.def("around", &around, py::arg("function"), py::arg("before") = py::none(),
              py::arg("after") = py::none());

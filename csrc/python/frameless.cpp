@@ -120,9 +120,10 @@ PyType_Slot frameless_slots[] = {
 
 // No garbage collection needed: whoever installs one also removes it, which breaks its cycles.
 PyType_Spec frameless_spec = {"perfprobe._core.Frameless", sizeof(Frameless), 0,
-                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, frameless_slots};
+                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, frameless_slots};
 
-PyObject* make_frameless(vectorcallfunc call, PyObject* function, PyObject* before, PyObject* after) {
+PyObject* make_frameless(vectorcallfunc call, PyObject* function, PyObject* before,
+                         PyObject* after) {
   static PyObject* const type = PyType_FromSpec(&frameless_spec);
   if (type == nullptr)
     return nullptr;

@@ -14,7 +14,7 @@ namespace {
 
 struct HeldSignal {
   PyObject* handler = nullptr;  // the program's; nullptr if the signal is not held
-  struct sigaction action {};   // the kernel's part of it
+  struct sigaction action{};    // the kernel's part of it
 };
 
 // All of this is only used by the main thread. A signal is noted on any thread.
@@ -48,6 +48,20 @@ PyObject* signal_function(const char* name) {
   return found;
 }
 
+// Not through the interpreter, which refuses calls at the recursion limit.
+PyObject* call(PyObject* function, PyObject* const* arguments, Py_ssize_t count) {
+  if (function == nullptr)
+    return nullptr;
+  const int flags = PyCFunction_Check(function) == 0 ? 0 : PyCFunction_GET_FLAGS(function);
+  if (flags == METH_O)
+    return PyCFunction_GET_FUNCTION(function)(PyCFunction_GET_SELF(function), arguments[0]);
+  if (flags != METH_FASTCALL)
+    return PyObject_Vectorcall(function, arguments, static_cast<size_t>(count), nullptr);
+  const auto fast = reinterpret_cast<_PyCFunctionFast>(
+      reinterpret_cast<void (*)()>(PyCFunction_GET_FUNCTION(function)));
+  return fast(PyCFunction_GET_SELF(function), arguments, count);
+}
+
 PyObject* noter() {
   static PyObject* const made = PyCFunction_New(&note_definition, nullptr);
   return made;
@@ -57,7 +71,7 @@ PyObject* noter() {
 PyObject* handler_of(int signal) {
   static PyObject* const get = signal_function("getsignal");
   PyObject* number = PyLong_FromLong(signal);
-  PyObject* found = get == nullptr ? nullptr : PyObject_CallOneArg(get, number);
+  PyObject* found = number == nullptr ? nullptr : call(get, &number, 1);
   Py_XDECREF(number);
   if (found != nullptr && PyCallable_Check(found) != 0)
     return found;
@@ -71,22 +85,24 @@ PyObject* handler_of(int signal) {
 bool set_handler(int signal, PyObject* handler) {
   constexpr int kMostTries = 100;
   static PyObject* const set = signal_function("signal");
-  for (int tries = 0; set != nullptr && tries < kMostTries; ++tries) {
-    PyObject* before = PyObject_CallFunction(set, "iO", signal, handler);
+  PyObject* const arguments[] = {PyLong_FromLong(signal), handler};
+  bool is_set = false;
+  for (int tries = 0; set != nullptr && !is_set && tries < kMostTries; ++tries) {
+    PyObject* before = call(set, arguments, 2);
+    is_set = before != nullptr;
     Py_XDECREF(before);
-    if (before != nullptr)
-      return true;
-    HeldSignals::raise_later();
+    if (!is_set)
+      HeldSignals::raise_later();
   }
-  PyErr_Clear();
-  return false;
+  Py_XDECREF(arguments[0]);
+  return is_set;
 }
 
 // The kernel then calls `note`, but only where it calls Python's own handler now: another one, of
 // faulthandler or a library, remains.
 void hold_one(int signal, PyObject* handler) {
   HeldSignal& entry = held_signals[static_cast<size_t>(signal)];
-  struct sigaction pythons {};
+  struct sigaction pythons{};
   ::sigaction(signal, nullptr, &entry.action);
   if (!set_handler(signal, noter())) {
     Py_DECREF(handler);
@@ -228,7 +244,8 @@ void HeldSignals::raise_later() {
     Py_AddPendingCall(&raise_kept, nullptr);
 }
 
-ReleasedSignals::ReleasedSignals() : depth_(HeldSignals::are_held() ? std::exchange(times_held, 0) : 0) {
+ReleasedSignals::ReleasedSignals()
+    : depth_(HeldSignals::are_held() ? std::exchange(times_held, 0) : 0) {
   if (depth_ > 0)
     give_all_back();
 }

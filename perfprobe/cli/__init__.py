@@ -36,11 +36,18 @@ _INTERRUPTED = 130
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code. A program that is run may end the process before."""
+    """Run the command and return its exit code. A program that is run may end the process before.
+
+    Raises:
+        KeyboardInterrupt: before the command began. As with plain python, SIGINT then ends the process.
+    """
     try:
         action = _prepared(words)
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        action = _INTERRUPTED
+    if action == _INTERRUPTED:
+        sys.excepthook = lambda *_: None
+        raise KeyboardInterrupt
     return action if isinstance(action, int) else action()
 
 

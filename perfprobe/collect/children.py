@@ -10,6 +10,7 @@ from _thread import get_ident
 from os import getpid, register_at_fork, times
 
 from perfprobe import native
+from perfprobe.collect.held_signals import around, undisturbed
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.collect.started import Started
 
@@ -70,6 +71,7 @@ class Forks:
             self._hooked.add(id(util))
             register(self, Forks._in_child)
 
+    @undisturbed
     def _before(self) -> None:
         family = self._family
         if family is not None and family.is_own and _is_of_multiprocessing(sys._getframe()):
@@ -79,12 +81,14 @@ class Forks:
         if self._recorder is not None:
             self._recorder.pause()
 
+    @undisturbed
     def _after_in_parent(self) -> None:
         followed = self._under_way.pop(get_ident(), None) is not None
         self._counts[_FOLLOWED if followed else _kind(sys._getframe())] += 1
         if self._recorder is not None:
             self._recorder.resume()
 
+    @undisturbed
     def _in_child(self) -> None:
         row, family = self._under_way.get(get_ident()), self._family
         self._under_way.clear()
@@ -133,13 +137,10 @@ class Spawns:
         if self._wrapped is spawn or original is None:  # the program may have a module with this name
             return
         self._wrapped = spawn
+        spawn.get_command_line = around(original, after=self._changed)  # type: ignore[attr-defined]
 
-        def get_command_line(**values: object) -> list[str]:
-            command: list[str] = original(**values)
-            change = self._change
-            return command if change is None else change(command)
-
-        spawn.get_command_line = get_command_line  # type: ignore[attr-defined]
+    def _changed(self, succeeded: bool, command: list[str]) -> list[str]:
+        return self._change(command) if succeeded and self._change is not None else command
 
 
 _FORKS = Forks()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from perfprobe.collect.held_signals import around
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -26,19 +28,15 @@ class ProfilerWatch:
         original = self._original
         if original is None:
             return
-
-        def _prepare_profiler(config: Any, activities: Any, *rest: Any, **named: Any) -> Any:
-            self._notice(activities)
-            return original(config, activities, *rest, **named)
-
-        self._hook = self._module._prepare_profiler = _prepare_profiler
+        self._hook = self._module._prepare_profiler = around(original, before=self._notice)
 
     def stop(self) -> None:
         """Stops watching, unless someone else has wrapped the function since."""
         if self._hook is not None and self._module._prepare_profiler is self._hook:
             self._module._prepare_profiler = self._original
+        self._hook = None
 
-    def _notice(self, activities: Any) -> None:
+    def _notice(self, _config: Any, activities: Any, *_: Any) -> None:
         if self._said or self._gpu not in activities:
             return
         self._said = True
