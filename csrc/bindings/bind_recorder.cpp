@@ -147,11 +147,11 @@ class PyRecorder {
       self->recorder().set_alarm(monotonic_ns(), &PyRecorder::ring, recorder);
       return 0;
     }
-    const HeldSignals held_signals;
     const py::object callback = std::move(self->callback_);
     PyObject* next = nullptr;
     {
-      const HeldTracing held;
+      const HeldTracing held;  // first, as holding signals may run a handler of the program
+      const HeldSignals held_signals;
       next = PyObject_CallNoArgs(callback.ptr());
     }
     if (next == nullptr)

@@ -68,20 +68,20 @@ def run(program: Program, ending: Ending, watch: Watch) -> None:
             core.run_outermost(watch.begin, watch.end, _code(program, namespace), namespace)
         else:
             core.call_outermost(watch.begin, watch.end, runpy._run_module_as_main, *_module(program))
-        if core.signals_have_arrived():
-            hide_from_traceback(run.__code__, core)  # of what their handlers raise when this has returned
     except BaseException as error:
         ending.text = _ending(error)
         hide_from_traceback(run.__code__, core)
         raise
     finally:
-        _return_from(core, watch)  # from here on perfprobe's frames only return
+        _return_from(core, watch, ending)  # from here on perfprobe's frames only return
     ending.text = "returned"
 
 
-def _return_from(core: ModuleType, watch: Watch) -> None:
+def _return_from(core: ModuleType, watch: Watch, ending: Ending) -> None:
     # A separate function, because cProfile, which saw it begin, then knows it as perfprobe's and counts no
     # calls in it.
+    if ending.text is None and core.signals_have_arrived():
+        hide_from_traceback(run.__code__, core)  # of what their handlers raise when `run` has returned
     watch.go_on()
     core.count_frames()
 
