@@ -7,6 +7,7 @@
 #include "core/kernel_files.cpp"
 #include "python/frame_values.cpp"
 #include "python/frames.cpp"
+#include "python/held_signals.cpp"
 #include "python/user_code.cpp"
 #include "torch/batch_size.cpp"
 #include "torch/calibration.cpp"

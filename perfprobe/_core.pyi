@@ -53,6 +53,29 @@ def tell_of_process_starts(told: Callable[[str, tuple[Any, ...]], object] | None
 def handed_text(text: bytes) -> int:
     """A descriptor from which a new process reads the text: a file in memory that has no name."""
 
+def undisturbed(function: _Function) -> _Function:
+    """A callable without a frame that runs the function while signals are held."""
+
+def around(
+    function: _Function,
+    before: Callable[..., object] | None = None,
+    after: Callable[..., object] | None = None,
+) -> _Function:
+    """A callable without a frame: `before(*arguments)`, the function, `after(succeeded, result, *arguments)`.
+
+    Signals are held during `before` and `after`. What `after` returns is the result, unless the function
+    raised.
+    """
+
+def released(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call the program's function from code of ours that holds signals, without holding them meanwhile."""
+
+def signals_have_arrived() -> bool:
+    """Whether a signal has arrived since signals are held."""
+
+def drop_signals() -> list[int]:
+    """Forget these signals, whose handlers belong to a program that has ended; return their numbers."""
+
 class ChildSheet:
     """A row of sums for each child process, in a file that all of them map; cells have names."""
 

@@ -7,6 +7,7 @@ import sys
 
 from perfprobe.collect import host
 from perfprobe.collect.destination import default_path
+from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.options import BUFFER_BYTES, Options
 from perfprobe.results import Results
 from perfprobe.session import Session
@@ -39,12 +40,14 @@ class Profile:
         folder = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
         self._session = Session(program, folder, options, tell=_tell)
 
+    @undisturbed
     def __enter__(self) -> Profile:
         self._session.start(self.path, named=self._named)
         self.path = self._session.path
         self._session.begin()
         return self
 
+    @undisturbed
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:

@@ -20,6 +20,7 @@ from perfprobe.collect.family import Family
 from perfprobe.collect.garbage import GarbageCollections
 from perfprobe.collect.git import head
 from perfprobe.collect.gpu import GpuCollector
+from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.instructions import InstructionCollector
 from perfprobe.collect.live_steps import StepFinder
 from perfprobe.collect.operators import OperatorCollector
@@ -52,6 +53,8 @@ try:
 except Exception as error:
     why = "".join(letter if letter.isprintable() else " " for letter in str(error))
     sys.stderr.write("perfprobe: this child process is not recorded: %s\\n" % why)
+except BaseException as error:
+    raise error.with_traceback(None)
 finally:
     sys.path[:] = before
 """
@@ -96,6 +99,7 @@ class Session:
         self.path = ""  # until it is started
         self._collectors: list[Collector] = []
 
+    @undisturbed
     def start(self, path: str, *, named: bool) -> None:
         """Create the recording and start the collectors.
 
@@ -141,23 +145,27 @@ class Session:
         # Our own start is not part of the program's time.
         self._facts.guarded("start", lambda: self._facts.extend("start", **host.moment()))
 
+    @undisturbed
     def begin(self) -> None:
         """The program begins now. From here on its calls are counted."""
         for collector in self._collectors:
             self._facts.guarded(collector.name, collector.begin)
 
+    @undisturbed
     def end(self) -> None:
         """The program has ended. Code that runs while its frames are released is still recorded."""
         if active() is self:
             for collector in self._collectors:
                 self._facts.guarded(collector.name, collector.pause)
 
+    @undisturbed
     def go_on(self) -> None:
         """Continue to record after `end`."""
         if active() is self:
             for collector in self._collectors:
                 self._facts.guarded(collector.name, collector.go_on)
 
+    @undisturbed
     def stop(self, ending: str | None) -> None:
         """End the recording. Has no effect if called again, or in a forked child, which does not record."""
         if active() is not self or self._stopping:
@@ -322,6 +330,7 @@ def gpu_counters() -> dict[str, Any] | None:
     return next((found for found in counted if found is not None), None)
 
 
+@undisturbed
 def record_child(settings: dict[str, Any], loaded: Sequence[str]) -> None:
     """Record this process, a spawned child of a recorded one, into a file of its own, until it ends.
 

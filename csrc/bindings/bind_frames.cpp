@@ -3,6 +3,7 @@
 #include <pybind11/pybind11.h>
 
 #include "python/frames.h"
+#include "python/held_signals.h"
 #include "python/keep_exception.h"
 #include "python/open_calls.h"
 #include "python/outermost.h"
@@ -63,10 +64,23 @@ py::tuple stack_kept() {
   return py::make_tuple(named(frames), kept);
 }
 
+// Between the program's frames and ours: what a handler raises meanwhile is raised afterwards.
+void begin_with(const py::object& begin) {
+  const HeldSignals held;
+  begin();
+}
+
 bool succeeds(const py::object& end) {
+  const HeldSignals held;
   PyObject* ended = PyObject_CallNoArgs(end.ptr());
   Py_XDECREF(ended);
   return ended != nullptr;
+}
+
+template <class Program>
+PyObject* released(const Program& run) {
+  const ReleasedSignals program_runs;
+  return run();
 }
 
 // Returns the result of the program after `end` was called. An exception of the program takes
@@ -106,16 +120,17 @@ void bind_frames(py::module_& module) {
       "run_outermost",
       [](const py::object& begin, const py::object& end, const py::object& code,
          const py::dict& globals) {
-        begin();
-        return result_of(run_outermost(code.ptr(), globals.ptr()), end);
+        begin_with(begin);
+        return result_of(released([&] { return run_outermost(code.ptr(), globals.ptr()); }), end);
       },
       py::arg("begin"), py::arg("end"), py::arg("code"), py::arg("globals"));
   module.def(
       "call_outermost",
       [](const py::object& begin, const py::object& end, const py::object& function,
          const py::args& arguments) {
-        begin();
-        return result_of(call_outermost(function.ptr(), arguments.ptr()), end);
+        begin_with(begin);
+        return result_of(released([&] { return call_outermost(function.ptr(), arguments.ptr()); }),
+                         end);
       },
       py::arg("begin"), py::arg("end"), py::arg("function"));
 }

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/native_stack.h"
 #include "python/frames.h"
+#include "python/held_signals.h"
 #include "python/profile_hook.h"
 
 namespace py = pybind11;
@@ -126,9 +127,8 @@ class PyRecorder {
     recorder().set_alarm(monotonic_ns() + delay_ns, &PyRecorder::ring, this);
   }
   static void ring(void* recorder) {
-    constexpr int64_t kRetryNs = 1'000'000;  // the interpreter's list of pending calls is full
     auto* self = static_cast<PyRecorder*>(recorder);
-    if (Py_AddPendingCall(&PyRecorder::call_pending, recorder) != 0)
+    if (Py_AddPendingCall(&PyRecorder::call_pending, recorder) != 0)  // their list is full
       self->recorder().set_alarm(monotonic_ns() + kRetryNs, &PyRecorder::ring, recorder);
   }
   // With a profile or trace function set, Python 3.11 runs pending calls before it enters a
@@ -139,6 +139,10 @@ class PyRecorder {
     auto* self = static_cast<PyRecorder*>(recorder);
     if (!self->is_ours() || !self->callback_)
       return 0;
+    if (HeldSignals::are_held()) {  // other code of ours runs, which must not be interrupted
+      self->recorder().set_alarm(monotonic_ns() + kRetryNs, &PyRecorder::ring, recorder);
+      return 0;
+    }
     if (enters_again()) {
       self->recorder().set_alarm(monotonic_ns(), &PyRecorder::ring, recorder);
       return 0;
@@ -146,7 +150,8 @@ class PyRecorder {
     const py::object callback = std::move(self->callback_);
     PyObject* next = nullptr;
     {
-      const HeldTracing held;
+      const HeldTracing held;  // first, as holding signals may run a handler of the program
+      const HeldSignals held_signals;
       next = PyObject_CallNoArgs(callback.ptr());
     }
     if (next == nullptr)
@@ -173,6 +178,8 @@ class PyRecorder {
   }
 
  private:
+  static constexpr int64_t kRetryNs = 1'000'000;
+
   static size_t python_depth() {
     FrameList frames;
     read_frames_public(PyThreadState_Get(), nullptr, frames);

@@ -11,6 +11,7 @@
 #include "core/live_steps.h"
 #include "core/step_log.h"
 #include "core/trigger_socket.h"
+#include "python/held_signals.h"
 
 namespace py = pybind11;
 
@@ -38,7 +39,10 @@ void exit_soon() {
   Py_AddPendingCall(
       [](void* /*argument*/) {
         PyErr_SetNone(PyExc_SystemExit);
-        return -1;
+        if (!HeldSignals::are_held())
+          return -1;
+        HeldSignals::raise_later();  // not in our own code, which would end half-way
+        return 0;
       },
       nullptr);
 }

@@ -20,6 +20,7 @@ void bind_budget(pybind11::module_& module);
 void bind_device_memory(pybind11::module_& module);
 void bind_thread_times(pybind11::module_& module);
 void bind_read(pybind11::module_& module);
+void bind_signals(pybind11::module_& module);
 }  // namespace perfprobe
 
 PYBIND11_MODULE(_core, module) {
@@ -42,4 +43,5 @@ PYBIND11_MODULE(_core, module) {
   perfprobe::bind_device_memory(module);
   perfprobe::bind_thread_times(module);
   perfprobe::bind_read(module);
+  perfprobe::bind_signals(module);
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "python/held_signals.h"
 #include "python/keep_exception.h"
 #include "python/profile_hook.h"
 
@@ -18,11 +19,12 @@ PyObject* current_told = nullptr;
 
 // The Python code called here is not part of the program: no profile function sees it, and its
 // errors are ignored.
-int on_audit(const char* event, PyObject* arguments, void* /*nothing*/) {
+int on_process_start(const char* event, PyObject* arguments, void* /*nothing*/) {
   if (current_told == nullptr || std::ranges::find(kStarts, event) == kStarts.end())
     return 0;
   if (PyInterpreterState_Get() != PyInterpreterState_Main())
     return 0;
+  const HeldSignals held_signals;
   const KeepException keep_exception;
   const HeldTracing held;
   PyObject* told = current_told;
@@ -40,7 +42,7 @@ int on_audit(const char* event, PyObject* arguments, void* /*nothing*/) {
 bool tell_of_process_starts(PyObject* told) {
   static bool is_added = false;
   if (!is_added && told != nullptr) {
-    if (PySys_AddAuditHook(&on_audit, nullptr) != 0)
+    if (PySys_AddAuditHook(&on_process_start, nullptr) != 0)
       return false;
     is_added = true;
   }

@@ -1,11 +1,11 @@
 #include "python/profile_hook.h"
 
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include <utility>
 
 #include <opcode.h>
+
+#include "python/held_signals.h"
 
 namespace perfprobe {
 namespace {
@@ -44,10 +44,6 @@ int release_tracing(void* state) {
 }
 
 }  // namespace
-
-bool is_main_thread() {
-  return ::syscall(SYS_gettid) == ::getpid();
-}
 
 const PyMethodDef* definition_of(PyObject* function) {
   const bool is_native = function != nullptr && PyCFunction_Check(function) != 0;

@@ -12,7 +12,6 @@ namespace perfprobe {
 CountedThread* this_thread();
 void set_this_thread(CountedThread* thread);
 void stop_in_forked_children();
-bool is_main_thread();  // pending calls run there
 // Returns the definition behind a C function; nullptr for all other objects.
 const PyMethodDef* definition_of(PyObject* function);
 // The interpreter's definition of `sys.setprofile`. It is read before the program can replace it.

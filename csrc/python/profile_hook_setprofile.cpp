@@ -9,6 +9,8 @@
 
 #include <frameobject.h>
 
+#include "python/held_signals.h"
+
 namespace perfprobe {
 namespace {
 

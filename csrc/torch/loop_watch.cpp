@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "core/hash.h"
 #include "python/frames.h"
+#include "python/held_signals.h"
 #include "torch/batch_size.h"
 #include "torch/gil.h"
 #include "torch/observer.h"
@@ -76,6 +77,7 @@ bool has_made_optimizer() {
   if (has_optimizer || !std::has_single_bit(++batches_asked))
     return has_optimizer;
   const Gil gil;
+  const HeldSignals held;  // the attributes of the program's classes may be computed
   if (PyErr_Occurred() == nullptr)
     has_optimizer = is_made(optimizer_class, 0);
   return has_optimizer;

@@ -4,6 +4,7 @@
 
 #include <structmember.h>
 
+#include "python/held_signals.h"
 #include "torch/observer.h"
 #include "torch/recorded_call.h"
 
@@ -23,20 +24,19 @@ const RecordedMethod& of(PyObject* object) {
   return *reinterpret_cast<RecordedMethod*>(object);
 }
 
-// object: nullptr if there is none. Returns a new reference; nullptr for no name, with or without
-// an error set.
+// object: nullptr if there is none. Returns a new reference; nullptr for no name.
 PyObject* name_for(const RecordedMethod& self, PyObject* object) {
   if (PyUnicode_CheckExact(self.names))
     return Py_NewRef(self.names);
   if (object == nullptr)
     return nullptr;
   PyObject* address = PyLong_FromVoidPtr(object);
-  if (address == nullptr)
-    return nullptr;
-  PyObject* known = PyDict_GetItemWithError(self.names, address);
-  Py_DECREF(address);
-  if (known != nullptr || PyErr_Occurred() != nullptr)
-    return Py_XNewRef(known);
+  PyObject* known = address == nullptr ? nullptr : PyDict_GetItemWithError(self.names, address);
+  Py_XDECREF(address);
+  if (known != nullptr)
+    return Py_NewRef(known);
+  const HeldSignals held;
+  PyErr_Clear();
   return PyObject_CallOneArg(self.name_of, object);
 }
 
@@ -51,13 +51,8 @@ PyObject* call_recorded(const RecordedMethod& self, PyObject* const* arguments, 
   const size_t bound = PyFunction_Check(self.function) && count > 0 ? 1 : 0;
   PyObject* name = name_for(self, bound == 1 ? arguments[0] : nullptr);
   const char* text = utf8_of(name);
-  if (text == nullptr && PyErr_Occurred() != nullptr) {
-    if (!PyErr_ExceptionMatches(PyExc_Exception)) {  // such as Ctrl-C in the look-up of the name
-      Py_XDECREF(name);
-      return nullptr;
-    }
+  if (text == nullptr)
     PyErr_Clear();
-  }
   PyObject* result = nullptr;
   if (text == nullptr) {
     result = PyObject_Vectorcall(self.function, arguments, flags, names);

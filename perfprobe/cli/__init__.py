@@ -39,14 +39,21 @@ _INTERRUPTED = 130
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code. A program that is run may end the process before."""
+    """Run the command and return its exit code. A program that is run may end the process before.
+
+    Raises:
+        KeyboardInterrupt: before the command began. As with plain python, SIGINT then ends the process.
+    """
     try:
         action = _prepared(words)
     except KeyboardInterrupt:
-        return _INTERRUPTED
+        action = _INTERRUPTED
     except _REFUSED as error:  # our own modules cannot be read
         sys.stderr.write(f"perfprobe: it cannot start: {error}\n")
         return _LACK
+    if action == _INTERRUPTED:
+        sys.excepthook = lambda *_: None
+        raise KeyboardInterrupt
     return action if isinstance(action, int) else action()
 
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found]  # `signal` would import enum
 import atexit
 import os
 from os import getpid
 from sys import getrecursionlimit, setrecursionlimit
 
 from perfprobe import __version__
-from perfprobe.cli import BEGUN_CPU_NS
+from perfprobe.cli import BEGUN_CPU_NS, COMMANDS, guarded
 from perfprobe.cli.after import ReportChild
 from perfprobe.cli.before import make_observer
 from perfprobe.cli.options import PROGRAM_OPTIONS, Parser, absolute, add_options, chosen, view, writable
+from perfprobe.collect import held_signals
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
+from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.host import rank
 from perfprobe.collect.options import Options
 from perfprobe.collect.program import Program, current_folder
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+_END = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}  # signals that ask a process to end
 _OWN_DEPTH = 1000  # the interpreter's default limit of recursion
 _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
@@ -71,7 +75,7 @@ Exit code: that of the program. perfprobe's own: 2 wrong usage, 3 bad input,
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Check the words and start recording. The function that is returned runs the program."""
+    """Check the words. The function that is returned starts recording and runs the program."""
     options = parser()
     place = options.split(words, PROGRAM_OPTIONS)
     given = options.parse_args(words[:place])
@@ -84,14 +88,20 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     make_observer(recorded, program.first_on_path, quiet=(rank() or {"rank": 0})["rank"] > 0)
     session = Session(about, folder, recorded, tell=stderr.tell, follow=True, begun_cpu_ns=BEGUN_CPU_NS)
     report = _report_child(given, stderr)
-    session.start(_path(given, program), named=given.output is not None)
-    ending = Ending()
-    finish = Finish(session, ending, report, stderr)
-    atexit.register(finish)  # before the program's own: handlers run in reverse order
+    path, ending = _path(given, program), Ending()
 
-    def action() -> int:
-        run(program, ending, session)
+    def start() -> int:
+        session.start(path, named=given.output is not None)
+        # Before the program's own: handlers run in reverse order.
+        atexit.register(undisturbed(Finish(session, ending, report, stderr)))
         return 0
+
+    @undisturbed  # A signal that comes before the program reaches it at its first line.
+    def action() -> int:
+        status: int = guarded(start)
+        if status == 0:
+            run(program, ending, session)
+        return status
 
     return action
 
@@ -114,6 +124,7 @@ class Finish:
         setrecursionlimit(max(limit, _OWN_DEPTH))  # the program may have set a limit that is too low for us
         try:
             self._session.stop(self._ending.text)
+            _be_interruptible()
             self._report.print(path)
         except KeyboardInterrupt:
             self._stderr.tell(f"interrupted; the recording is {printable(path)}")
@@ -125,10 +136,24 @@ class Finish:
             setrecursionlimit(limit)
 
 
+def _be_interruptible() -> None:
+    """The program has ended: none of its signal handlers runs any more, and Ctrl-C ends the report.
+
+    A signal that the program handled does not end the process now: its exit code is the program's.
+    """
+    for number in range(1, signal.NSIG):
+        if callable(signal.getsignal(number)):
+            signal.signal(number, signal.default_int_handler if number in _END else _ignore)
+    if not _END.isdisjoint(held_signals.drop()):
+        raise KeyboardInterrupt
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """Does nothing. Unlike with SIG_IGN, processes that are started do not ignore the signal."""
+
+
 def parser() -> Parser:
     """The options of `run`. Its help is also that of perfprobe, so it names all commands."""
-    from perfprobe.cli import COMMANDS
-
     commands = "\n".join(f"  {name:12}{summary}" for name, (_, summary) in COMMANDS.items())
     description = f"{_DESCRIPTION}\n\ncommands, each with a --help of its own:\n{commands}"
     parser = Parser("run", usage=_USAGE, description=description, epilog=_EXAMPLES)
@@ -170,8 +195,6 @@ def _program(words: Sequence[str]) -> Program:
 
 def _run_missing(program: Program, word: str) -> int:
     """Do what python does without a program. A script that does not exist may be a mistyped command."""
-    from perfprobe.cli import guarded
-
     status = run_missing(program)
     if word.isalpha():
         guarded(lambda: _refuse_command(word))
@@ -180,8 +203,6 @@ def _run_missing(program: Program, word: str) -> int:
 
 def _refuse_command(word: str) -> None:
     import difflib
-
-    from perfprobe.cli import COMMANDS
 
     options = {"help": "--help", "version": "--version"}
     for close in difflib.get_close_matches(word, [*COMMANDS, *options], 1):

@@ -11,6 +11,7 @@ from os import getpid, register_at_fork, times
 
 from perfprobe import native
 from perfprobe.collect.base import fault
+from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.collect.spawns import Spawns
 from perfprobe.collect.started import Started
@@ -71,6 +72,7 @@ class Forks:
             self._hooked.add(id(util))
             register(self, Forks._in_child)
 
+    @undisturbed
     def _before(self) -> None:
         family = self._family
         if family is not None and family.is_own and _is_of_multiprocessing(sys._getframe()):
@@ -80,12 +82,14 @@ class Forks:
         if self._recorder is not None:
             self._recorder.pause()
 
+    @undisturbed
     def _after_in_parent(self) -> None:
         followed = self._under_way.pop(get_ident(), None) is not None
         self._counts[_FOLLOWED if followed else _kind(sys._getframe())] += 1
         if self._recorder is not None:
             self._recorder.resume()
 
+    @undisturbed
     def _in_child(self) -> None:
         row, family = self._under_way.get(get_ident()), self._family
         self._under_way.clear()

@@ -10,12 +10,12 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from functools import wraps
 from os import getpid
 from types import BuiltinFunctionType
 
 from perfprobe.collect import generated, launches
 from perfprobe.collect.base import fault
+from perfprobe.collect.held_signals import around
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.models import fused
 
@@ -95,24 +95,17 @@ class CompiledKernels:
     def _replace_load(self, codecache: Any) -> None:
         cache = codecache.PyCodeCache
         original = vars(cache)[_LOAD]
-        function = original.__func__
-
-        @wraps(function)
-        def load_by_key_path(owner: Any, *args: Any, **kwargs: Any) -> Any:
-            try:
-                module = function(owner, *args, **kwargs)
-            except BaseException as error:
-                # The traceback is then that of a plain program, without this frame.
-                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-                raise
-            self._guarded("kernels of torch.compile were not recorded", lambda: self._take(module))
-            return module
-
-        self._cache, self._original, self._ours = cache, original, classmethod(load_by_key_path)
+        load = around(original.__func__, after=self._loaded)
+        self._cache, self._original, self._ours = cache, original, classmethod(load)
         self._config = codecache.config
         setattr(cache, _LOAD, self._ours)
         for module in list(cache.modules):
             self._take(module)
+
+    def _loaded(self, succeeded: bool, module: ModuleType, *_: Any) -> ModuleType:
+        if succeeded:
+            self._guarded("kernels of torch.compile were not recorded", lambda: self._take(module))
+        return module
 
     def _guarded(self, what: str, step: Callable[[], None]) -> None:
         """Runs a step. If inductor is not as expected, writes one loss and does nothing else."""

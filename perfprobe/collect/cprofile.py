@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
 
 # Functions of perfprobe that run what the program would run itself.
-_LENDERS = ("exec_module", "_first_spec", "spawnv_passfds", "excepthook")
+_LENDERS = ("_first_spec", "spawnv_passfds", "excepthook")
 _ALL = "--python cprofile counts to the end"
 _ONE = "a process can have only one of them: drop one"
 _LOOPS = 400

@@ -16,6 +16,7 @@ from perfprobe import native
 from perfprobe.collect import loader_worker
 from perfprobe.collect.base import fault
 from perfprobe.collect.destination import SUFFIX, inserted
+from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.support.text import printable
 
@@ -136,6 +137,7 @@ class Family:
             for cell in ("started_ns", "last_ns"):
                 self._sheet.set(self._row, cell, monotonic_ns())
 
+    @undisturbed
     def leave(self) -> None:
         """Call this at the child's end."""
         for end in self._ends:
@@ -192,6 +194,7 @@ class Family:
         if original is None:
             return
 
+        @undisturbed
         def read() -> None:
             kind._after_fork = original
             try:

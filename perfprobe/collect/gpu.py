@@ -7,6 +7,7 @@ from os import getpid
 
 from perfprobe import native
 from perfprobe.collect.base import Collector
+from perfprobe.collect.held_signals import around
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.collect.outside import nsight
 
@@ -166,19 +167,13 @@ class GpuCollector(Collector):
     def _hook_initialisation(self) -> None:
         place, original = self._torch._C, self._torch._C._cuda_init
 
-        def _cuda_init() -> object:
-            self._unhook()
-            if getpid() == self._process:
-                self._facts.guarded(self.name, self._begin)
-            try:
-                return original()
-            except BaseException as error:
-                # This frame is not the program's; see ImportWatch.
-                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-                raise
+        self._initialise = original
+        self._hook = place._cuda_init = around(original, before=self._initialising)
 
-        self._initialise, self._hook = original, _cuda_init
-        place._cuda_init = _cuda_init
+    def _initialising(self) -> None:
+        self._unhook()
+        if getpid() == self._process:
+            self._facts.guarded(self.name, self._begin)
 
     def _unhook(self) -> None:
         if self._hook is not None and self._torch._C._cuda_init is self._hook:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from _thread import allocate_lock, get_ident
 
+from perfprobe.collect.held_signals import around, undisturbed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -18,7 +20,7 @@ class ImportWatch:
     The mark is an `exec_module` on that one loader object, which is removed before the callback. So module,
     spec and loader end up as without perfprobe. Asking for the spec without importing, failed and repeated
     imports, and reloads do no harm. An import that does not use this finder (if another is in front of it, or
-    the loader accepts no mark) is noticed at the next import.
+    the loader accepts no mark) is noticed at the next import. A signal of the program waits for the callback.
     """
 
     def __init__(self, name: str, completed: Callable[[ModuleType], None]) -> None:
@@ -46,8 +48,8 @@ class ImportWatch:
         self._notice_missed()
         if fullname != self.name or get_ident() in self._searching:
             return None
-        self._searching.add(get_ident())
         try:
+            self._searching.add(get_ident())
             spec = _first_spec(self, fullname, path, target)
         finally:
             self._searching.discard(get_ident())
@@ -57,26 +59,19 @@ class ImportWatch:
 
     def _mark(self, loader: object) -> None:
         run = getattr(loader, "exec_module", None)
-        marks = getattr(run, "marks", ())  # marks of other watches for the same module
+        marks = getattr(getattr(run, "__after__", None), "marks", ())  # of other watches for the same module
         is_marked = "exec_module" in getattr(loader, "__dict__", {})
         if run is None or isinstance(loader, type) or self in marks or (is_marked and not marks):
             return
 
-        def exec_module(module: ModuleType) -> None:
-            try:
-                run(module)
-            except BaseException as error:
-                # A bare raise does not add this frame again, so the traceback is that of a plain import
-                # (except in Python 3.10, which raises with the traceback it caught).
-                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
-                raise
-            if module.__name__ == self.name:  # the loader of a zip file serves many modules
+        def executed(succeeded: bool, _result: None, module: ModuleType) -> None:
+            if succeeded and module.__name__ == self.name:  # the loader of a zip file serves many modules
                 vars(loader).pop("exec_module", None)
                 self._fire(module)
 
-        exec_module.marks = (*marks, self)  # type: ignore[attr-defined]
+        executed.marks = (*marks, self)  # type: ignore[attr-defined]
         try:
-            loader.exec_module = exec_module  # type: ignore[attr-defined]
+            loader.exec_module = around(run, after=executed)  # type: ignore[attr-defined]
         except AttributeError:
             return
 
@@ -87,6 +82,7 @@ class ImportWatch:
             if spec is not None and not getattr(spec, "_initializing", False):
                 self._fire(module)
 
+    @undisturbed
     def _fire(self, module: ModuleType) -> None:
         with self._lock:
             first, self._fired = not self._fired, True

@@ -11,6 +11,7 @@ from os import getpid
 from types import BuiltinFunctionType, FunctionType, ModuleType
 
 from perfprobe.collect.base import fault
+from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.imports import ImportWatch
 
 TYPE_CHECKING = False
@@ -44,6 +45,7 @@ class KernelNames:
         """Sets the kernel's name; returns it."""
         key = id(kernel)
 
+        @undisturbed
         def forget(_: object) -> None:
             self.by_id.pop(key, None)
             self._alive.pop(key, None)

@@ -75,32 +75,23 @@ def decorated(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 def _plain(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def ranged(*args: Any, **kwargs: Any) -> Any:
-        token = _begin(name)
-        try:
+        with range(name):
             return function(*args, **kwargs)
-        finally:
-            _end(token)
 
     return ranged
 
 
 def _coroutine(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     async def ranged(*args: Any, **kwargs: Any) -> Any:
-        token = _begin(name)
-        try:
+        with range(name):
             return await function(*args, **kwargs)
-        finally:
-            _end(token)
 
     return ranged
 
 
 def _generator(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     def ranged(*args: Any, **kwargs: Any) -> Any:
-        token = _begin(name)
-        try:
+        with range(name):
             return (yield from function(*args, **kwargs))
-        finally:
-            _end(token)
 
     return ranged

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from perfprobe.collect.held_signals import around
 from perfprobe.collect.imports import ImportWatch
 
 TYPE_CHECKING = False
@@ -36,31 +37,23 @@ class ProfilerWatch:
         original = self._original
         if original is None:
             return
-
-        def _prepare_profiler(config: Any, activities: Any, *rest: Any, **named: Any) -> Any:
-            self._notice(activities)
-            return original(config, activities, *rest, **named)
-
-        self._hook = self._module._prepare_profiler = _prepare_profiler
+        self._hook = self._module._prepare_profiler = around(original, before=self._notice)
 
     def stop(self) -> None:
         """Stops watching, unless someone else has wrapped the function since."""
         self._monitor_watch.stop()
         if self._hook is not None and self._module._prepare_profiler is self._hook:
             self._module._prepare_profiler = self._original
+        self._hook = None
 
     def _watch_monitor(self, monitor: ModuleType) -> None:
         original = getattr(monitor, "start_collection", None)
-        if original is None:
-            return
+        if original is not None:
+            reason = f"{MONITOR} gets no GPU records: it was started while perfprobe holds CUPTI"
+            said = around(original, before=lambda *_: self._say(reason))
+            monitor.start_collection = said  # type: ignore[attr-defined]
 
-        def start_collection(*given: Any, **named: Any) -> Any:
-            self._say(f"{MONITOR} gets no GPU records: it was started while perfprobe holds CUPTI")
-            return original(*given, **named)
-
-        monitor.start_collection = start_collection  # type: ignore[attr-defined]
-
-    def _notice(self, activities: Any) -> None:
+    def _notice(self, _config: Any, activities: Any, *_: Any) -> None:
         if self._gpu in activities:
             self._say(
                 "the program's own torch.profiler gets no GPU records: it was started while perfprobe holds "

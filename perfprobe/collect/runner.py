@@ -51,7 +51,8 @@ def run(program: Program, ending: Ending, watch: Watch) -> None:
     `watch` is called right before and after the program, and when only frames of the launcher are left. The
     launcher does not show. `__main__` is a new module. `sys.argv` and `sys.path` are those of a plain start.
     No traceback or dump has the launcher's frames, and they do not count against the recursion limit. No
-    module that only perfprobe has loaded hides a file of the program.
+    module that only perfprobe has loaded hides a file of the program. A caller that holds signals
+    (`held_signals`) does not hold them while the program runs.
     """
     core = native.core()
     through_runpy = program.kind in ("module", "archive")
@@ -69,16 +70,18 @@ def run(program: Program, ending: Ending, watch: Watch) -> None:
             core.call_outermost(watch.begin, watch.end, runpy._run_module_as_main, *_module(program))
     except BaseException as error:
         ending.text = _ending(error)
-        hide_from_traceback(run.__code__)
+        hide_from_traceback(run.__code__, core)
         raise
     finally:
-        _return_from(core, watch)  # from here on perfprobe's frames only return
+        _return_from(core, watch, ending)  # from here on perfprobe's frames only return
     ending.text = "returned"
 
 
-def _return_from(core: ModuleType, watch: Watch) -> None:
+def _return_from(core: ModuleType, watch: Watch, ending: Ending) -> None:
     # A separate function, because cProfile, which saw it begin, then knows it as perfprobe's and counts no
     # calls in it.
+    if ending.text is None and core.signals_have_arrived():
+        hide_from_traceback(run.__code__, core)  # of what their handlers raise when `run` has returned
     watch.go_on()
     core.count_frames()
 

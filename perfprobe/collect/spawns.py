@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from os import close
 
+from perfprobe.collect.held_signals import undisturbed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +37,7 @@ class Spawns:
         """Sets the function that returns a descriptor for the child being spawned now, or None to leave it
         alone. From the descriptor the child reads code, which it runs first. None for the function to stop.
         """
-        self._hand_over = hand_over
+        self._hand_over = hand_over and undisturbed(hand_over)
 
     def wrap(self, util: Any) -> None:
         """Wraps a function of `multiprocessing.util`."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import CodeType, TracebackType
+    from types import CodeType, ModuleType, TracebackType
 
 
-def hide_from_traceback(launcher: CodeType) -> None:
+def hide_from_traceback(launcher: CodeType, core: ModuleType) -> None:
     """Prints the exception that is being raised without the frames of `launcher` and above.
 
     The current `sys.excepthook`, which may be the program's, prints it. It gets the traceback that it would
     get under plain python.
+
+    Args:
+        core: `perfprobe._core`, which the program may have removed from sys.modules.
     """
     hook = getattr(sys, "excepthook", None)
 
+    @core.undisturbed  # type: ignore[untyped-decorator]
     def excepthook(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
         shown = below(launcher, traceback)
         error.__traceback__ = sys.last_traceback = shown
@@ -27,7 +32,7 @@ def hide_from_traceback(launcher: CodeType) -> None:
             return
         sys.excepthook = hook
         try:
-            hook(kind, error, shown)
+            core.released(hook, kind, error, shown)
         except SystemExit:
             raise
         except BaseException as second:
@@ -47,10 +52,20 @@ def below(launcher: CodeType, traceback: TracebackType | None) -> TracebackType 
     while entry is not None and entry.tb_frame.f_code is not launcher:
         entry = entry.tb_next
     if entry is None:
-        return traceback
+        return _below_last(os.path.dirname(os.path.dirname(launcher.co_filename)), traceback)
     while entry is not None and entry.tb_frame.f_code.co_filename == launcher.co_filename:
         entry = entry.tb_next
     return entry
+
+
+def _below_last(folder: str, traceback: TracebackType | None) -> TracebackType | None:
+    """Returns the part below the innermost frame of this folder's files; all of it if there is none."""
+    entry = found = traceback
+    while entry is not None:
+        if entry.tb_frame.f_code.co_filename.startswith(f"{folder}/"):
+            found = entry.tb_next
+        entry = entry.tb_next
+    return found
 
 
 def _display(error: BaseException) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -35,7 +36,8 @@ def name_of(kernel: object) -> str | None:
     if kernel is unnamed:
         raise Busy("fails")
     if kernel is interrupting:
-        raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)
+        return None
     return None if kernel is hidden else names.setdefault(id(kernel), "triton::k")
 
 

@@ -7,6 +7,8 @@ from _thread import get_native_id
 from os import getpid, register_at_fork
 from types import FunctionType
 
+from perfprobe.collect.held_signals import around, undisturbed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,8 +53,8 @@ class OpenRanges:
 
         # Counted for as long as the range may be open: a window may be closed between any two of these steps.
         def entered(self: Any) -> Any:
-            begin(self)
             try:
+                begin(self)
                 return enter(self)
             except BaseException:
                 end(self)
@@ -83,6 +85,7 @@ class OpenRanges:
         if on_main_thread():
             self._open.append(opened)
 
+    @undisturbed
     def _end(self, opened: Any) -> None:
         if on_main_thread():
             self._open = [other for other in self._open if other is not opened]
@@ -131,18 +134,11 @@ class Guests:
     def _wrapped(self, original: Any, starts: bool) -> Any:
         arrives, left = self._arrives, self._left
 
-        def wrapped(*values: Any, **named: Any) -> Any:
-            if starts:
-                arrives()
-            try:
-                return original(*values, **named)
-            finally:
-                if not starts:
-                    left(sys._getframe(1).f_locals.get("self"))
+        def ended(_succeeded: bool, result: Any, *_: Any) -> Any:
+            left(sys._getframe(1).f_locals.get("self"))
+            return result
 
-        wrapped.__name__ = original.__name__
-        wrapped.__wrapped__ = original  # type: ignore[attr-defined]
-        return wrapped
+        return around(original, before=lambda *_: arrives()) if starts else around(original, after=ended)
 
 
 class Forks:
@@ -158,7 +154,10 @@ class Forks:
         self._before, self._after = before, after
         if before is not None and not self._registered:
             self._registered = True
-            register_at_fork(before=lambda: _call(self._before), after_in_parent=lambda: _call(self._after))
+            register_at_fork(
+                before=undisturbed(lambda: _call(self._before)),
+                after_in_parent=undisturbed(lambda: _call(self._after)),
+            )
 
 
 FORKS = Forks()
