@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,11 +37,13 @@ def test_the_deepest_operator_around_a_time(most_levels: int, monkeypatch: pytes
 
 
 def test_rows_within_each_other_are_visited_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    looks = []
-    plain = np.searchsorted
-    monkeypatch.setattr(
-        np, "searchsorted", lambda *given, **more: (looks.append(1), plain(*given, **more))[1]
-    )
+    looks, plain = [], np.searchsorted
+
+    def counted(*given: Any, **more: Any) -> Any:
+        looks.append(given)
+        return plain(*given, **more)
+
+    monkeypatch.setattr(np, "searchsorted", counted)
     rows = np.arange(1000)
     found = deepest(np.arange(1000, 2000), rows, 5000 - rows, rows.astype(np.int32))
     assert found.tolist() == [999] * 1000
