@@ -11,6 +11,8 @@ from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.memory import MemoryChanges, TensorMemory
 from perfprobe.tables.threads import each_thread
 
+_MOST_LEVELS = 256  # of operators within each other that are looked at one after the other
+
 Columns: TypeAlias = dict[str, npt.NDArray[Any]]
 
 
@@ -76,7 +78,10 @@ def deepest(time_ns: Int64, start_ns: Int64, end_ns: Int64, depth: Int32) -> Row
     rows = np.flatnonzero(np.searchsorted(time_ns, end_ns, side="right") > first)
     rows = rows[np.lexsort((start_ns[rows], -depth[rows]))]
     left = np.arange(len(time_ns))
-    for level in np.split(rows, np.flatnonzero(np.diff(depth[rows])) + 1):
+    levels = np.split(rows, np.flatnonzero(np.diff(depth[rows])) + 1)
+    if len(levels) > _MOST_LEVELS:
+        return _deepest_by_time(time_ns, start_ns, end_ns, depth, rows)
+    for level in levels:
         if len(level) == 0 or len(left) == 0:
             break
         place = np.searchsorted(start_ns[level], time_ns[left], side="right") - 1
@@ -85,6 +90,26 @@ def deepest(time_ns: Int64, start_ns: Int64, end_ns: Int64, depth: Int32) -> Row
         found[left[is_inside]] = row[is_inside]
         left = left[~is_inside]
     return found
+
+
+def _deepest_by_time(time_ns: Int64, start_ns: Int64, end_ns: Int64, depth: Int32, rows: Rows) -> Rows:
+    """Like `deepest`, row by row: the same time for any depth, but slow for usual ones."""
+    rows = rows[np.lexsort((depth[rows], start_ns[rows]))]
+    columns = (column[rows].tolist() for column in (start_ns, end_ns, depth))
+    coming = zip(*columns, rows.tolist(), strict=True)
+    found, opened = [], list[tuple[int, int, int]]()  # end, depth and row, the deepest last
+    following = next(coming, None)
+    for at_ns in time_ns.tolist():
+        while following is not None and following[0] <= at_ns:
+            begun_ns, stop_ns, level, row = following
+            while opened and (opened[-1][0] < begun_ns or opened[-1][1] >= level):
+                opened.pop()
+            opened.append((stop_ns, level, row))
+            following = next(coming, None)
+        while opened and opened[-1][0] < at_ns:
+            opened.pop()
+        found.append(opened[-1][2] if opened else -1)
+    return np.array(found, np.intp)
 
 
 def over_ns(end_ns: Int64, depth: Int32) -> int:
