@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -115,9 +115,15 @@ def _recorded(words: Sequence[str], recording: Path) -> tuple[float, float]:
     """CPU time in ns: of the measured part of a program under perfprobe, and of the report."""
     recording.unlink(missing_ok=True)
     took_ns = int(_output(["-m", "perfprobe", "run", "-q", "-o", str(recording), *words]))
-    before_s = os.times().children_user + os.times().children_system
+    before_ns = _children_ns()
     _output(["-m", "perfprobe", "report", str(recording)])
-    return took_ns, 1e9 * (os.times().children_user + os.times().children_system - before_s)
+    return took_ns, _children_ns() - before_ns
+
+
+def _children_ns() -> float:
+    """CPU time of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return 1e9 * (used.ru_utime + used.ru_stime)
 
 
 def _output(words: Sequence[str]) -> str:

@@ -37,8 +37,10 @@ for part, run in {"model": Net, "other": work, "waiting": sleep, "children": chi
     timed(part, run)
 net = torch.nn.Linear(8, 8)
 opt = torch.optim.SGD(net.parameters(), lr=0.1)
+x = torch.randn(4, 8)
+took["all"] = time.monotonic_ns() - begin
 for _ in range(5):
-    net(torch.randn(4, 8)).sum().backward()
+    net(x).sum().backward()
     opt.step()
 print(json.dumps(took))
 """
@@ -49,8 +51,9 @@ def test_parts_of_start_up_are_as_the_program_timed_them(tmp_path: Path) -> None
     took = json.loads(said)
     rows = [row for row in found["start_up"] if row["part"] != "import" or row["by"] is None]
     known = {row["part"]: row["time_ns"] for row in reversed(rows)}
+    rest_ns = took.pop("all") - sum(took.values())  # on a busy machine the program waits between the parts
     for part, time_ns in took.items():
-        assert 0.85 * time_ns <= known[part] <= 1.15 * time_ns + 100_000_000, (part, known, took)
+        assert 0.85 * time_ns <= known[part] <= 1.15 * time_ns + 100_000_000 + rest_ns, (part, known, took)
     slow = next(row for row in found["first_screen"] if row["label"] == "SLOW")
     assert slow["text"].startswith("waiting for child processes, 1.")
     assert (slow["line"], slow["function"]) == (known_line(PROGRAM, "subprocess.run"), "child")
