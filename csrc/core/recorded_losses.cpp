@@ -43,12 +43,11 @@ std::vector<Loss> Recorder::collect_losses() {
     if (count > 0)
       losses.push_back({"operators", reason, count, advice});
   };
-  add("events beyond " + std::to_string(Definitions::kLimit) +
-          " different stacks (or " + std::to_string(Definitions::kStackRows) +
-          " calls in them), shown as one stack",
+  add("events beyond " + std::to_string(Definitions::kLimit) + " different stacks (or " +
+          std::to_string(Definitions::kStackRows) + " calls in them), shown as one stack",
       definitions_->other_stacks(), "record a shorter part of the program");
-  add("stacks truncated: too deep, only the innermost frames are shown",
-      definitions_->cut_stacks(), "nothing to do; calls further out are missing in these stacks");
+  add("stacks truncated: too deep, only the innermost frames are shown", definitions_->cut_stacks(),
+      "nothing to do; calls further out are missing in these stacks");
   add("events beyond " + std::to_string(Definitions::kLimit) +
           " different signatures (or 16 MB of them), shown as (other)",
       definitions_->other_signatures(), "record a shorter part of the program");

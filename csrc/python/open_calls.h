@@ -92,7 +92,8 @@ size_t OpenCalls<Note>::find(RawFrame* frame, const RawFrame* called) const {
   const auto index = static_cast<size_t>(mark_of(frame, called));
   if (index >= size_ || calls_[index].frame != frame)
     return size_;
-  const bool has_place = frame->stacktop < 0 || calls_[index].place.instruction == instruction_of(frame);
+  const bool has_place =
+      frame->stacktop < 0 || calls_[index].place.instruction == instruction_of(frame);
   return has_place ? index : size_;
 }
 

@@ -35,7 +35,8 @@ class Walked:
 
     def __call__(self) -> None:
         walked = _walk() if self._random.random() < 0.3 else None
-        self._tensor.neg(), self.stacks.append(walked)  # one line: a tree may trace them, and look there
+        # One line: a tree may trace both, and look in between.
+        _ = self._tensor.neg(), self.stacks.append(walked)  # type: ignore[func-returns-value]
 
 
 def _walk() -> Stack:

@@ -92,7 +92,7 @@ def test_no_view_shows_a_text_raw(
         return f"{EVIL}{text}" if is_first else f"{text}{EVIL}"
 
     read = results._read
-    monkeypatch.setattr(results, "_read", lambda path: all_marked(read(path), mark))
+    monkeypatch.setattr(results, "_read", lambda *given: all_marked(read(*given), mark))
     opened = results.Results(str(recording))
     views = [View(), View(brief=True), View(full=True, columns="all")]
     views += [View(group=group, top=0) for group in GROUPS] + [View(view=view, top=0) for view in VIEWS]
