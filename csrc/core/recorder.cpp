@@ -48,10 +48,10 @@ void Recorder::write_until_closed() {
       only_rang = !leaving && !is_much_to_write();
     }
     const bool is_due = monotonic_ns() >= due_ns;
-    ring_alarms(is_due);
     if (is_due)
       due_ns = monotonic_ns() + flush_ns_;
     try {
+      ring_alarms(is_due);
       if (is_due || !only_rang)
         write_pending(is_due ? Extent::all : Extent::full_chunks);
     } catch (const std::bad_alloc&) {  // nothing was taken yet, so the next round writes it
@@ -110,6 +110,7 @@ void Recorder::ring_alarms(bool is_heartbeat) {
   std::vector<Alarm> due;
   {
     const std::lock_guard lock(pool_mutex_);
+    due.reserve(alarms_.size());
     const int64_t now_ns = monotonic_ns();
     std::erase_if(alarms_, [&](const Alarm& alarm) {
       const bool is_due = alarm.due_ns <= now_ns || (is_heartbeat && alarm.due_ns == kAtHeartbeat);

@@ -62,6 +62,7 @@ def _swept(name: str, kind: str, numbers: tuple[int, int, int], library: Path, f
             what = commands.wrong(command, ended, plain, folders[lane]) if ended.where else ""
             if what:
                 found[what, ended.where, _last(ended)] += 1
+                print(f"{name} {fault}: {what} at {ended.where}", file=sys.stderr, flush=True)
 
     with ThreadPoolExecutor(jobs) as pool:
         list(pool.map(tried, range(jobs)))

@@ -139,51 +139,51 @@ extern "C" {
 struct stat;
 struct stat64;
 
-WRAP_OPEN(open, (const char* path, int flags, ...), path)
-WRAP_OPEN(open64, (const char* path, int flags, ...), path)
-WRAP_OPEN(openat, (int folder, const char* path, int flags, ...), folder, path)
-WRAP_OPEN(openat64, (int folder, const char* path, int flags, ...), folder, path)
-WRAP(open, FILE*, nullptr, fopen, (const char* path, const char* mode), (path, mode))
-WRAP(open, FILE*, nullptr, fopen64, (const char* path, const char* mode), (path, mode))
-WRAP(open, DIR*, nullptr, opendir, (const char* path), (path))
-WRAP(open, DIR*, nullptr, fdopendir, (int folder), (folder))
+WRAP_OPEN(open, (const char* path, int flags, ...), path);
+WRAP_OPEN(open64, (const char* path, int flags, ...), path);
+WRAP_OPEN(openat, (int folder, const char* path, int flags, ...), folder, path);
+WRAP_OPEN(openat64, (int folder, const char* path, int flags, ...), folder, path);
+WRAP(open, FILE*, nullptr, fopen, (const char* path, const char* mode), (path, mode));
+WRAP(open, FILE*, nullptr, fopen64, (const char* path, const char* mode), (path, mode));
+WRAP(open, DIR*, nullptr, opendir, (const char* path), (path));
+WRAP(open, DIR*, nullptr, fdopendir, (int folder), (folder));
 
-WRAP(read, ssize_t, -1, read, (int file, void* to, size_t bytes), (file, to, bytes))
-WRAP(read, ssize_t, -1, pread, (int file, void* to, size_t bytes, off_t at), (file, to, bytes, at))
+WRAP(read, ssize_t, -1, read, (int file, void* to, size_t bytes), (file, to, bytes));
+WRAP(read, ssize_t, -1, pread, (int file, void* to, size_t bytes, off_t at), (file, to, bytes, at));
 WRAP(read, ssize_t, -1, pread64, (int file, void* to, size_t bytes, off64_t at),
-     (file, to, bytes, at))
-WRAP(read, ssize_t, -1, readlink, (const char* path, char* to, size_t bytes), (path, to, bytes))
-WRAP(read, ssize_t, -1, getrandom, (void* to, size_t bytes, unsigned flags), (to, bytes, flags))
-WRAP(read, char*, nullptr, getcwd, (char* to, size_t bytes), (to, bytes))
+     (file, to, bytes, at));
+WRAP(read, ssize_t, -1, readlink, (const char* path, char* to, size_t bytes), (path, to, bytes));
+WRAP(read, ssize_t, -1, getrandom, (void* to, size_t bytes, unsigned flags), (to, bytes, flags));
+WRAP(read, char*, nullptr, getcwd, (char* to, size_t bytes), (to, bytes));
 
-WRAP(write, ssize_t, -1, write, (int file, const void* from, size_t bytes), (file, from, bytes))
+WRAP(write, ssize_t, -1, write, (int file, const void* from, size_t bytes), (file, from, bytes));
 WRAP(write, ssize_t, -1, pwrite, (int file, const void* from, size_t bytes, off_t at),
-     (file, from, bytes, at))
+     (file, from, bytes, at));
 WRAP(write, ssize_t, -1, pwrite64, (int file, const void* from, size_t bytes, off64_t at),
-     (file, from, bytes, at))
-WRAP(write, int, -1, ftruncate, (int file, off_t bytes), (file, bytes))
-WRAP(write, int, -1, ftruncate64, (int file, off64_t bytes), (file, bytes))
+     (file, from, bytes, at));
+WRAP(write, int, -1, ftruncate, (int file, off_t bytes), (file, bytes));
+WRAP(write, int, -1, ftruncate64, (int file, off64_t bytes), (file, bytes));
 
-WRAP(status, int, -1, stat, (const char* path, struct stat* to), (path, to))
-WRAP(status, int, -1, stat64, (const char* path, struct stat64* to), (path, to))
-WRAP(status, int, -1, lstat, (const char* path, struct stat* to), (path, to))
-WRAP(status, int, -1, lstat64, (const char* path, struct stat64* to), (path, to))
-WRAP(status, int, -1, fstat, (int file, struct stat* to), (file, to))
-WRAP(status, int, -1, fstat64, (int file, struct stat64* to), (file, to))
+WRAP(status, int, -1, stat, (const char* path, struct stat* to), (path, to));
+WRAP(status, int, -1, stat64, (const char* path, struct stat64* to), (path, to));
+WRAP(status, int, -1, lstat, (const char* path, struct stat* to), (path, to));
+WRAP(status, int, -1, lstat64, (const char* path, struct stat64* to), (path, to));
+WRAP(status, int, -1, fstat, (int file, struct stat* to), (file, to));
+WRAP(status, int, -1, fstat64, (int file, struct stat64* to), (file, to));
 WRAP(status, int, -1, fstatat, (int folder, const char* path, struct stat* to, int flags),
-     (folder, path, to, flags))
+     (folder, path, to, flags));
 WRAP(status, int, -1, fstatat64, (int folder, const char* path, struct stat64* to, int flags),
-     (folder, path, to, flags))
-WRAP(status, int, -1, access, (const char* path, int mode), (path, mode))
-WRAP(status, off_t, -1, lseek, (int file, off_t at, int from), (file, at, from))
-WRAP(status, off64_t, -1, lseek64, (int file, off64_t at, int from), (file, at, from))
+     (folder, path, to, flags));
+WRAP(status, int, -1, access, (const char* path, int mode), (path, mode));
+WRAP(status, off_t, -1, lseek, (int file, off_t at, int from), (file, at, from));
+WRAP(status, off64_t, -1, lseek64, (int file, off64_t at, int from), (file, at, from));
 
-WRAP(change, int, -1, unlink, (const char* path), (path))
-WRAP(change, int, -1, rename, (const char* from, const char* to), (from, to))
-WRAP(change, int, -1, mkdir, (const char* path, mode_t mode), (path, mode))
-WRAP(change, int, -1, rmdir, (const char* path), (path))
-WRAP(change, int, -1, chmod, (const char* path, mode_t mode), (path, mode))
-WRAP(change, int, -1, fchmod, (int file, mode_t mode), (file, mode))
+WRAP(change, int, -1, unlink, (const char* path), (path));
+WRAP(change, int, -1, rename, (const char* from, const char* to), (from, to));
+WRAP(change, int, -1, mkdir, (const char* path, mode_t mode), (path, mode));
+WRAP(change, int, -1, rmdir, (const char* path), (path));
+WRAP(change, int, -1, chmod, (const char* path, mode_t mode), (path, mode));
+WRAP(change, int, -1, fchmod, (int file, mode_t mode), (file, mode));
 
 int fcntl(int file, int command, ...) {
   static const auto real = next<int (*)(int, int, ...)>("fcntl");
@@ -201,21 +201,21 @@ int fcntl64(int file, int command, ...) {
   va_end(rest);
   return fails(Kind::descriptor, CALLER) ? -1 : real(file, command, argument);
 }
-WRAP(descriptor, int, -1, dup, (int file), (file))
-WRAP(descriptor, int, -1, eventfd, (unsigned start, int flags), (start, flags))
-WRAP(descriptor, int, -1, dup2, (int file, int to), (file, to))
-WRAP(descriptor, int, -1, dup3, (int file, int to, int flags), (file, to, flags))
-WRAP(descriptor, int, -1, pipe, (int* files), (files))
-WRAP(descriptor, int, -1, pipe2, (int* files, int flags), (files, flags))
-WRAP(descriptor, int, -1, flock, (int file, int operation), (file, operation))
+WRAP(descriptor, int, -1, dup, (int file), (file));
+WRAP(descriptor, int, -1, eventfd, (unsigned start, int flags), (start, flags));
+WRAP(descriptor, int, -1, dup2, (int file, int to), (file, to));
+WRAP(descriptor, int, -1, dup3, (int file, int to, int flags), (file, to, flags));
+WRAP(descriptor, int, -1, pipe, (int* files), (files));
+WRAP(descriptor, int, -1, pipe2, (int* files, int flags), (files, flags));
+WRAP(descriptor, int, -1, flock, (int file, int operation), (file, operation));
 
 WRAP(map, void*, MAP_FAILED, mmap,
      (void* at, size_t bytes, int protection, int flags, int file, off_t from),
-     (at, bytes, protection, flags, file, from))
+     (at, bytes, protection, flags, file, from));
 WRAP(map, void*, MAP_FAILED, mmap64,
      (void* at, size_t bytes, int protection, int flags, int file, off64_t from),
-     (at, bytes, protection, flags, file, from))
-WRAP(map, int, -1, mprotect, (void* at, size_t bytes, int protection), (at, bytes, protection))
+     (at, bytes, protection, flags, file, from));
+WRAP(map, int, -1, mprotect, (void* at, size_t bytes, int protection), (at, bytes, protection));
 // A failed one must leave its reason for dlerror.
 void* dlopen(const char* path, int mode) {
   static const auto real = next<void* (*)(const char*, int)>("dlopen");
@@ -227,7 +227,7 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
   static const auto real = next<decltype(&pthread_create)>("pthread_create");
   return fails(Kind::thread, CALLER) ? EAGAIN : real(thread, attributes, run, argument);
 }
-WRAP(fork, pid_t, -1, fork, (), ())
+WRAP(fork, pid_t, -1, fork, (), ());
 int posix_spawn(pid_t* process, const char* path, const posix_spawn_file_actions_t* actions,
                 const posix_spawnattr_t* attributes, char* const* words, char* const* variables) {
   static const auto real = next<decltype(&posix_spawn)>("posix_spawn");
@@ -240,38 +240,38 @@ pid_t vfork() {
   return fails(Kind::fork, CALLER) ? -1 : real();
 }
 
-WRAP(socket, int, -1, socket, (int domain, int type, int protocol), (domain, type, protocol))
+WRAP(socket, int, -1, socket, (int domain, int type, int protocol), (domain, type, protocol));
 WRAP(socket, int, -1, socketpair, (int domain, int type, int protocol, int* files),
-     (domain, type, protocol, files))
-WRAP(socket, int, -1, bind, (int file, const sockaddr* to, socklen_t bytes), (file, to, bytes))
-WRAP(socket, int, -1, listen, (int file, int most), (file, most))
-WRAP(socket, int, -1, connect, (int file, const sockaddr* to, socklen_t bytes), (file, to, bytes))
+     (domain, type, protocol, files));
+WRAP(socket, int, -1, bind, (int file, const sockaddr* to, socklen_t bytes), (file, to, bytes));
+WRAP(socket, int, -1, listen, (int file, int most), (file, most));
+WRAP(socket, int, -1, connect, (int file, const sockaddr* to, socklen_t bytes), (file, to, bytes));
 WRAP(message, int, -1, accept4, (int file, sockaddr* from, socklen_t* bytes, int flags),
-     (file, from, bytes, flags))
+     (file, from, bytes, flags));
 WRAP(message, ssize_t, -1, send, (int file, const void* from, size_t bytes, int flags),
-     (file, from, bytes, flags))
+     (file, from, bytes, flags));
 WRAP(message, ssize_t, -1, recv, (int file, void* to, size_t bytes, int flags),
-     (file, to, bytes, flags))
+     (file, to, bytes, flags));
 WRAP(message, ssize_t, -1, recvfrom,
      (int file, void* to, size_t bytes, int flags, sockaddr* from, socklen_t* size),
-     (file, to, bytes, flags, from, size))
+     (file, to, bytes, flags, from, size));
 WRAP(message, ssize_t, -1, sendto,
      (int file, const void* from, size_t bytes, int flags, const sockaddr* to, socklen_t size),
-     (file, from, bytes, flags, to, size))
+     (file, from, bytes, flags, to, size));
 WRAP(message, ssize_t, -1, sendmsg, (int file, const msghdr* message, int flags),
-     (file, message, flags))
-WRAP(message, ssize_t, -1, recvmsg, (int file, msghdr* message, int flags), (file, message, flags))
+     (file, message, flags));
+WRAP(message, ssize_t, -1, recvmsg, (int file, msghdr* message, int flags), (file, message, flags));
 
 struct iovec;
 WRAP(process, ssize_t, -1, process_vm_readv,
      (pid_t process, const iovec* to, unsigned long own, const iovec* from, unsigned long others,
       unsigned long flags),
-     (process, to, own, from, others, flags))
+     (process, to, own, from, others, flags));
 WRAP(process, int, -1, sched_getaffinity, (pid_t process, size_t bytes, cpu_set_t* to),
-     (process, bytes, to))
+     (process, bytes, to));
 WRAP(process, int, -1, sched_setaffinity, (pid_t process, size_t bytes, const cpu_set_t* to),
-     (process, bytes, to))
-WRAP(process, int, -1, kill, (pid_t process, int signal), (process, signal))
+     (process, bytes, to));
+WRAP(process, int, -1, kill, (pid_t process, int signal), (process, signal));
 
 long syscall(long number, ...) {
   static const auto real = next<long (*)(long, ...)>("syscall");
@@ -288,9 +288,9 @@ long syscall(long number, ...) {
 }
 
 WRAP(perf, int, -1, ioctl, (int file, unsigned long request, void* argument),
-     (file, request, argument))
+     (file, request, argument));
 
-WRAP(memory, void*, nullptr, malloc, (size_t bytes), (bytes))
+WRAP(memory, void*, nullptr, malloc, (size_t bytes), (bytes));
 }
 
 #define WRAP_NEW(parameters, arguments) \
@@ -312,5 +312,5 @@ void* allocated(size_t bytes, std::align_val_t alignment = std::align_val_t{16})
 }
 }  // namespace
 
-WRAP_NEW((size_t bytes), (bytes))
-WRAP_NEW((size_t bytes, std::align_val_t alignment), (bytes, alignment))
+WRAP_NEW((size_t bytes), (bytes));
+WRAP_NEW((size_t bytes, std::align_val_t alignment), (bytes, alignment));
