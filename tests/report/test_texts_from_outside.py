@@ -11,12 +11,21 @@ import numpy as np
 import pytest
 
 from perfprobe import results
+from perfprobe.merge import link
+from perfprobe.report.rows.bottleneck import Candidate
+from perfprobe.report.section.listed import KINDS
+from perfprobe.report.section.screen import slow
 from perfprobe.support.errors import PerfprobeError
 from perfprobe.support.view import GROUPS, View
 from perfprobe.support.views import VIEWS
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.steps import StepPhase
+from perfprobe.tables.trace import Line
+from tests.build import Program
 from tests.collect.runs import perfprobe
+from tests.found import find
 from tests.once import Once
+from tests.report.test_text import META
 
 EVIL = "\x1b]0;owned\x07"  # sets the title of a terminal
 PROGRAM = """
@@ -105,3 +114,16 @@ def test_no_view_shows_a_text_raw(
     text = "\n".join([*shown, opened.threads_text(width=200)])
     assert [line for line in text.split("\n") if not line.isprintable()] == []
     assert text.count("x1b]0;owned") > 500
+
+
+def test_the_function_of_the_slowest_line_is_not_shown_raw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(slow, "_text", lambda *_: "forward")
+    found = find(link(Program(**META).recording(tmp_path)), *KINDS)
+    slowest = Candidate(
+        phase=StepPhase.FORWARD, time_ns=1, share=0.5, line=Line(f"{EVIL}a.py", 1, f"{EVIL}step")
+    )
+    row = slow._line_of(found, slowest, StepPhase.FORWARD, "1 ns = 50 %", {})
+    assert row.text.isprintable()
+    assert row.text.count("x1b]0;owned") == 2
