@@ -30,8 +30,9 @@
 
 namespace perfprobe {
 
-// Whether the interpreter called this function from the frame around it without C in between. Of a
-// generator this is not known: the place above the stack may be free while it is resumed.
+// Whether the interpreter called this function from the frame around it without C in between. Not
+// for generators: to resume one frees no place. Nor does a call by C, such as one of a trace
+// function.
 inline bool is_called_without_c(const RawFrame* called) {
   if (called == nullptr || called->owner != FRAME_OWNED_BY_THREAD)
     return false;
@@ -48,8 +49,8 @@ inline PyObject** place_of_mark(RawFrame* frame, const RawFrame* called) {
     return nullptr;
   PyObject** place = frame->localsplus + frame->stacktop;
 #if PY_VERSION_HEX >= 0x030C0000
-  // It calls a property of which a method is called next, `a.b.c()`, without making this place
-  // free: it puts a null below it. (A null below an empty stack is a variable without a value.)
+  // If the value of a property is called, `a.b()`, the property's call did not free this place: it
+  // put a null below it. (A null below an empty stack is a variable without a value.)
   const bool has_null = frame->stacktop > 0 && place[-1] == nullptr;
   if (has_null && frame->stacktop != frame->f_code->co_nlocalsplus)
     return nullptr;

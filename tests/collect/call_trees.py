@@ -1,4 +1,4 @@
-"""Random trees of Python calls, made in every way in which the interpreter can begin, suspend and end a call."""
+"""Random trees of Python calls, in all ways in which the interpreter begins, suspends and ends calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import functools
 import sys
 from collections.abc import Callable, Coroutine, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from random import Random
 from types import FrameType
 from typing import Any
@@ -85,10 +85,8 @@ class Tree:
 
     def by_retry(self, left: int) -> None:
         for tries in range(3):
-            try:
+            with suppress(PlannedError):
                 self._fail(left, tries)
-            except PlannedError:
-                pass
         try:
             self._fail(left, 0)
         except PlannedError:
