@@ -7,14 +7,15 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator
 from random import Random
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from perfprobe import _core
-from tests.collect.call_trees import grow
+from tests.collect.call_trees import PlannedError, grow
 
 NODES = 1200
 Row = tuple[str, str, int, int] | None
@@ -113,6 +114,89 @@ def test_random_trees_on_greenlets() -> None:
         alive[0].switch()
     assert compared.wrong == []
     assert compared.looks > NODES
+
+
+class TestEndedByAnException:
+    """A mark may outlast its call then, in memory that the next call gets, from another line."""
+
+    def _check(self, call: Callable[[], object]) -> None:
+        self.look = Compared(0)
+        ended = 0
+        for _ in range(100):  # the interpreter adapts to what it often does
+            try:
+                call()
+            except PlannedError:
+                ended += 1
+        try:
+            call()
+        except PlannedError:
+            ended += 1
+        try:
+            call()
+        except PlannedError:
+            ended += 1
+        sys.settrace(None)
+        assert ended == 102
+        assert self.look.wrong == []
+        assert self.look.looks == 102
+
+    def _fail(self) -> int:
+        self.look()
+        raise PlannedError
+
+    def test_a_function(self) -> None:
+        self._check(lambda: self._fail())
+
+    def test_a_function_called_by_c(self) -> None:
+        self._check(lambda: list(map(lambda _: self._fail(), [0])))
+
+    def test_a_property_whose_value_is_called(self) -> None:
+        class View:
+            value = property(lambda _: self._fail())
+
+        view: Any = View()
+        self._check(lambda: view.value())
+
+    def test_a_subscript(self) -> None:
+        class View:
+            def __getitem__(_, index: int) -> int:  # noqa: N805
+                return self._fail()
+
+        self._check(lambda: View()[0])
+
+    def test_a_generator_that_was_made_by_the_caller(self) -> None:
+        def items() -> Iterator[int]:
+            yield self._fail()
+
+        def exhaust(items: Iterator[int]) -> None:
+            for _ in items:
+                pass
+
+        self._check(lambda: exhaust(items()))
+
+    def test_a_coroutine_that_was_made_by_the_caller(self) -> None:
+        async def inner() -> None:
+            self._fail()
+
+        async def outer(awaited: Coroutine[None, None, None]) -> None:
+            await awaited
+
+        self._check(lambda: outer(inner()).send(None))
+
+    def test_a_line_whose_trace_function_raises(self) -> None:
+        def victim() -> None:
+            pass
+
+        def trace(frame: FrameType, event: str, argument: object) -> Any:
+            if frame.f_code is victim.__code__ and event == "line":
+                self._fail()
+            return trace
+
+        def call() -> None:
+            sys.settrace(trace)
+            victim()
+
+        self._check(call)
 
 
 class TestWhatIsRead:
