@@ -68,6 +68,9 @@ def released(function: Callable[..., Any], *arguments: Any) -> Any:
 def signals_have_arrived() -> bool:
     """Whether a signal has arrived since signals are held."""
 
+def drop_signals() -> list[int]:
+    """Forget these signals, whose handlers belong to a program that has ended; return their numbers."""
+
 class ChildSheet:
     """A row of sums for each child process, in a file that all of them map; cells have names."""
 

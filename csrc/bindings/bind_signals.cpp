@@ -40,6 +40,7 @@ void bind_signals(py::module_& module) {
              py::arg("after") = py::none());
   module.def("released", &released, py::arg("function"));
   module.def("signals_have_arrived", &HeldSignals::have_arrived);
+  module.def("drop_signals", [] { return made(HeldSignals::drop()); });
 }
 
 }  // namespace perfprobe

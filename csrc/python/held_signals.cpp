@@ -228,6 +228,25 @@ bool HeldSignals::have_arrived() {
   return !kept.empty();
 }
 
+// An interrupt whose handler has already run counts as one that has arrived.
+PyObject* HeldSignals::drop() {
+  for (; !kept.empty(); kept.pop_front()) {
+    if (PyErr_GivenExceptionMatches(kept.front(), PyExc_KeyboardInterrupt) != 0)
+      note(SIGINT);
+    Py_DECREF(kept.front());
+  }
+  PyObject* numbers = PyList_New(0);
+  for (int signal = 1; numbers != nullptr && signal < NSIG; ++signal) {
+    auto& one = noted[static_cast<size_t>(signal)];
+    PyObject* number = one == 0 ? nullptr : PyLong_FromLong(signal);
+    if (number != nullptr && PyList_Append(numbers, number) != 0)
+      Py_CLEAR(numbers);
+    Py_XDECREF(number);
+    one = 0;
+  }
+  return numbers;
+}
+
 void HeldSignals::raise_later() {
   PyObject* type = nullptr;
   PyObject* error = nullptr;

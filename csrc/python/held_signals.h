@@ -26,6 +26,8 @@ class HeldSignals {
   static bool are_held();
   // Whether a signal arrived since they are held.
   static bool have_arrived();
+  // Forgets the signals that arrived; returns them as a new list of numbers. The program has ended.
+  static PyObject* drop();
   // Raises the current exception in the program once no signals are held. Then no exception is set.
   static void raise_later();
 

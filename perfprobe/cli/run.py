@@ -13,6 +13,7 @@ from perfprobe.cli import BEGUN_CPU_NS, COMMANDS, guarded
 from perfprobe.cli.after import ReportChild
 from perfprobe.cli.before import make_observer
 from perfprobe.cli.options import PROGRAM_OPTIONS, Parser, absolute, add_options, chosen, view, writable
+from perfprobe.collect import held_signals
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.held_signals import undisturbed
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+_END = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}  # signals that ask a process to end
 _OWN_DEPTH = 1000  # the interpreter's default limit of recursion
 _USAGE = """\
 perfprobe [run] [OPTIONS] script.py [ARGS]
@@ -90,7 +92,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     def start() -> int:
         session.start(path, named=given.output is not None)
         # Before the program's own: handlers run in reverse order.
-        atexit.register(Finish(session, ending, report, stderr))
+        atexit.register(undisturbed(Finish(session, ending, report, stderr)))
         return 0
 
     @undisturbed  # A signal that comes before the program reaches it at its first line.
@@ -139,8 +141,9 @@ def _be_interruptible() -> None:
     """
     for number in range(1, signal.NSIG):
         if callable(signal.getsignal(number)):
-            ends = number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-            signal.signal(number, signal.default_int_handler if ends else _ignore)
+            signal.signal(number, signal.default_int_handler if number in _END else _ignore)
+    if not _END.isdisjoint(held_signals.drop()):
+        raise KeyboardInterrupt
 
 
 def _ignore(_number: int, _frame: object) -> None:

@@ -50,3 +50,8 @@ def around(
     """
     made: _Function = (_core or native.core()).around(function, before, after)
     return made
+
+
+def drop() -> list[int]:
+    """Forgets the signals that have arrived, as the program has ended; returns their numbers."""
+    return [] if _core is None else list(_core.drop_signals())

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import _thread
+import os
 import random
+import select
 import signal
+import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
 from types import FrameType
 from typing import Any
 
@@ -21,7 +22,6 @@ from perfprobe import session
 from perfprobe.collect.held_signals import around, undisturbed
 from perfprobe.collect.launches import KernelNames
 from perfprobe.tables import storage
-from perfprobe.tables.base import Losses, Meta
 from tests.collect.poisoned import send
 from tests.collect.runs import Outcome, finish, start
 
@@ -111,17 +111,13 @@ def poisoned(place: str, name: str, words: list[str], folder: Path) -> Outcome:
     return finish(start([POISONED, path, function, name, *words], folder))
 
 
-def losses(path: Path) -> list[str]:
-    recording = storage.read(path)
-    rows = recording[Losses]
-    return [recording.string(int(reason)) for reason in rows.reason]
-
-
 @pytest.mark.parametrize("name", SIGNALS)
 @pytest.mark.parametrize("place", PLACES)
 def test_a_signal_reaches_the_program(place: str, name: str, tmp_path: Path) -> None:
     function, statement, options = PLACES[place]
-    source = HEAD.replace("STATEMENT", statement.replace("FORK", FORK)).replace("signal.SIGNAL", f"signal.{name}")
+    source = HEAD.replace("STATEMENT", statement.replace("FORK", FORK)).replace(
+        "signal.SIGNAL", f"signal.{name}"
+    )
     (tmp_path / "main.py").write_text(source)
     words = ["-q", "-o", "out.perfprobe", *options, "main.py"]
     outcome = poisoned(function or "os.path.relpath", name, words, tmp_path)
@@ -129,3 +125,366 @@ def test_a_signal_reaches_the_program(place: str, name: str, tmp_path: Path) -> 
     assert outcome.out.decode() == f"{SIGNALS[name]} True\nwent on\n"
     assert outcome.said == (f"perfprobe: the recording is {tmp_path / 'out.perfprobe'}",)
     storage.read(tmp_path / "out.perfprobe")
+
+
+@pytest.mark.parametrize(
+    "place", ["perfprobe.session.Session._write_meta", "perfprobe.session.Session.begin"]
+)
+def test_a_signal_before_the_program_comes_at_its_first_line(place: str, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("print('never')\n")
+    outcome = poisoned(place, "SIGINT", ["-q", "-o", "out.perfprobe", "main.py"], tmp_path)
+    assert (outcome.status, outcome.out) == (-signal.SIGINT, b"")
+    lines = outcome.err.decode().splitlines()
+    assert [line.split(",")[0] for line in lines] == [
+        "Traceback (most recent call last):",
+        f'  File "{tmp_path / "main.py"}"',
+        "KeyboardInterrupt",
+    ]
+    assert storage.read(tmp_path / "out.perfprobe").meta["stop"]["exit"] == "KeyboardInterrupt"
+
+
+def test_an_interrupt_while_perfprobe_prepares_ends_it_without_a_traceback(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "main.py").write_text("print('never')\n")
+    outcome = poisoned("perfprobe.cli.run._about", "SIGINT", ["-o", "out.perfprobe", "main.py"], tmp_path)
+    assert outcome == Outcome(-signal.SIGINT, b"", b"")
+    assert not (tmp_path / "out.perfprobe").exists()
+
+
+ENDS = {  # the program, its exit code without a signal and with one right after its end
+    "returns": ("print(1)", 0, -signal.SIGINT, "KeyboardInterrupt\n"),
+    "exits": ("print(1); raise SystemExit(3)", 3, 3, ""),
+    "fails": ("print(1); raise ValueError('own')", 1, 1, "ValueError: own\n"),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_signal_when_the_program_has_ended_does_not_change_its_error(end: str, tmp_path: Path) -> None:
+    source, _, status, last = ENDS[end]
+    (tmp_path / "main.py").write_text(source)
+    outcome = poisoned(
+        "perfprobe.session.Session.end", "SIGINT", ["-q", "-o", "out.perfprobe", "main.py"], tmp_path
+    )
+    assert (outcome.status, outcome.out) == (status, b"1\n")
+    assert outcome.err.decode().endswith(last)
+    assert "perfprobe" not in outcome.err.decode().replace("out.perfprobe", "")
+    storage.read(tmp_path / "out.perfprobe")
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    "place", ["perfprobe.collect.host.package_versions", "perfprobe.cli.after.ReportChild._run"]
+)
+def test_a_signal_while_the_report_is_made_keeps_the_exit_code(end: str, place: str, tmp_path: Path) -> None:
+    source, status, _, last = ENDS[end]
+    last = "" if end == "returns" else last
+    (tmp_path / "main.py").write_text(source)
+    outcome = poisoned(place, "SIGINT", ["-o", "out.perfprobe", "main.py"], tmp_path)
+    assert (outcome.status, outcome.out) == (status, b"1\n")
+    assert outcome.err.decode().endswith(last)
+    assert outcome.said == (f"perfprobe: interrupted; the recording is {tmp_path / 'out.perfprobe'}",)
+    storage.read(tmp_path / "out.perfprobe")
+
+
+def test_handlers_of_the_program_do_not_run_while_the_report_is_made(tmp_path: Path) -> None:
+    source = "import signal; signal.signal(signal.SIGALRM, lambda *_: print('handler', flush=True)); print(1)"
+    (tmp_path / "main.py").write_text(source)
+    words = ["-o", "out.perfprobe", "main.py"]
+    outcome = poisoned("perfprobe.cli.after.ReportChild._run", "SIGALRM", words, tmp_path)
+    assert (outcome.status, outcome.out) == (0, b"1\n")
+    assert outcome.said[-1] == f"perfprobe: the recording is {tmp_path / 'out.perfprobe'}"
+
+
+@pytest.fixture
+def stopped() -> Iterator[list[str]]:
+    """A handler of SIGUSR1 that notes the function that it interrupted, and raises."""
+    found: list[str] = []
+
+    def handler(_number: int, frame: FrameType | None) -> None:
+        found.append("" if frame is None else frame.f_code.co_name)
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGUSR1, handler)
+    yield found
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_handler_runs_once_when_the_function_has_returned(stopped: list[str]) -> None:
+    done: list[int] = []
+
+    @undisturbed
+    def ours() -> None:
+        send("SIGUSR1")
+        send("SIGUSR1")
+        done.append(1)
+
+    def program() -> None:
+        ours()
+        send("SIGWINCH")
+
+    with pytest.raises(TimeoutError):
+        program()
+    assert (done, stopped) == ([1], ["program"])
+
+
+def test_handlers_and_the_kernels_actions_are_as_before(stopped: list[str]) -> None:
+    signal.siginterrupt(signal.SIGUSR1, False)
+    before = [signal.getsignal(number) for number in range(1, signal.NSIG)]
+    changed: list[Any] = []
+
+    @undisturbed
+    def ours() -> None:
+        changed.append(signal.getsignal(signal.SIGUSR1))
+
+    ours()
+    assert changed != [before[signal.SIGUSR1 - 1]]
+    assert [signal.getsignal(number) for number in range(1, signal.NSIG)] == before
+    assert restarts()
+
+
+def restarts() -> bool:
+    """Whether a system call goes on after SIGUSR1: otherwise Python runs the handler, which raises."""
+    reader, writer = os.pipe()
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt() -> None:
+        time.sleep(0.1)
+        signal.pthread_kill(main, signal.SIGUSR1)
+        time.sleep(0.1)
+        os.write(writer, b"x")
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    try:
+        found = os.read(reader, 1) == b"x"
+        thread.join()
+    except TimeoutError:
+        thread.join()
+        found = not select.select([reader], [], [], 0)[0]
+    for end in (reader, writer):
+        os.close(end)
+    return found
+
+
+def test_an_exception_of_ours_comes_first(stopped: list[str]) -> None:
+    @undisturbed
+    def ours() -> None:
+        send("SIGUSR1")
+        raise KeyError("own")
+
+    def program() -> None:
+        try:
+            ours()
+        except KeyError:
+            send("SIGWINCH")
+
+    with pytest.raises(TimeoutError) as caught:  # while the first one is handled
+        program()
+    assert isinstance(caught.value.__context__, KeyError)
+
+
+def test_signals_reach_a_function_of_the_program_within_ours(stopped: list[str]) -> None:
+    from perfprobe._core import released
+
+    seen: list[str] = []
+
+    def program() -> None:
+        try:
+            send("SIGUSR1")
+        except TimeoutError:
+            seen.append("caught")
+
+    undisturbed(lambda: released(program))()
+    assert (seen, stopped) == (["caught"], ["send"])
+
+
+def test_steps_around_a_function_have_no_frame(stopped: list[str]) -> None:
+    calls: list[object] = []
+
+    def function(number: int) -> int:
+        raise ValueError(number)
+
+    def after(succeeded: bool, result: object, number: int) -> object:
+        calls.append((succeeded, result, number))
+        return 7
+
+    hooked = around(function, before=calls.append, after=after)
+    with pytest.raises(ValueError, match="3") as caught:
+        hooked(3)
+    assert [entry.name for entry in caught.traceback] == [
+        "test_steps_around_a_function_have_no_frame",
+        "function",
+    ]
+    assert calls == [3, (False, None, 3)]
+    assert around(abs, after=after)(-2) == 7
+    assert calls[2:] == [(True, 2, -2)]
+    assert hooked.__name__ == "function"
+
+
+def test_a_handler_that_the_program_sets_meanwhile_remains(stopped: list[str]) -> None:
+    def mine(*_: object) -> None:
+        """Of a finalizer, for example."""
+
+    undisturbed(lambda: signal.signal(signal.SIGUSR1, mine))()
+    assert signal.getsignal(signal.SIGUSR1) is mine
+
+
+def test_other_threads_are_not_concerned(stopped: list[str]) -> None:
+    handlers: list[object] = []
+    note = undisturbed(lambda: handlers.append(signal.getsignal(signal.SIGUSR1)))
+    thread = threading.Thread(target=note)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.getsignal(signal.SIGUSR1)]
+
+
+def test_a_child_that_another_thread_forks_has_the_programs_handlers(stopped: list[str]) -> None:
+    handler = signal.getsignal(signal.SIGUSR1)
+    statuses: list[int] = []
+
+    def fork() -> None:
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if signal.getsignal(signal.SIGUSR1) is handler else 1)
+        statuses.append(os.waitpid(child, 0)[1])
+
+    @undisturbed
+    def ours() -> None:
+        thread = threading.Thread(target=fork)
+        thread.start()
+        thread.join()
+
+    ours()
+    assert statuses == [0]
+
+
+def test_a_signal_when_a_kernels_name_is_forgotten_is_not_lost(stopped: list[str]) -> None:
+    class Names(dict[int, str]):
+        def pop(self, *arguments: Any) -> Any:
+            send("SIGUSR1")
+            return super().pop(*arguments)
+
+    class Kernel:
+        pass
+
+    names, kernels = KernelNames(), [Kernel()]
+    names.by_id = Names()
+    names.note(kernels[0], "k")
+
+    def program(kernels: list[Kernel]) -> None:
+        kernels.clear()
+        send("SIGWINCH")
+
+    with pytest.raises(TimeoutError):
+        program(kernels)
+    assert names.by_id == {}
+
+
+def test_interrupts_at_random_moments_of_blocks_are_neither_lost_nor_harmful(tmp_path: Path) -> None:
+    main, caught, seeds = threading.main_thread().ident, 0, 300
+    path = tmp_path / "block.perfprobe"
+    assert main is not None
+
+    def interrupt(delay_s: float) -> None:
+        time.sleep(delay_s)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    for seed in range(seeds):
+        sender = threading.Thread(target=interrupt, args=(random.Random(seed).uniform(0, 0.02),))
+        try:
+            sender.start()
+            with perfprobe.profile(path, operators="off"):
+                for number in range(20):
+                    with perfprobe.range(f"range {number}"):
+                        sorted(range(100))
+            sender.join()
+            time.sleep(1)  # ended by the interrupt
+        except KeyboardInterrupt:
+            caught += 1
+        sender.join()
+        assert session.active() is None
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if path.exists():
+            storage.read(path)
+            path.unlink()
+    assert caught == seeds
+
+
+INTERRUPTED = {
+    "waits": "print('ready', flush=True); time.sleep(99)",
+    "a second time": """
+try:
+    print('ready', flush=True); time.sleep(99)
+except KeyboardInterrupt:
+    print('ready', flush=True); time.sleep(99)
+""",
+    "at its end": """
+import atexit
+atexit.register(lambda: (print('ready', flush=True), time.sleep(99)))
+print('ready', flush=True); time.sleep(99)
+""",
+    "its own handler": """
+import signal
+signal.signal(signal.SIGINT, lambda *_: sys.exit(7))
+print('ready', flush=True); time.sleep(99)
+""",
+    "ignored": """
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+print('ready', flush=True); time.sleep(0.2)
+""",
+    "workers": """
+import torch
+class Data(torch.utils.data.Dataset):
+    def __len__(self):
+        return 10**9
+    def __getitem__(self, index):
+        return index
+if __name__ == "__main__":
+    for batch in torch.utils.data.DataLoader(Data(), num_workers=2):
+        if int(batch) == 9:
+            print('ready', flush=True)
+""",
+}
+
+
+def interrupted(words: list[str], folder: Path) -> tuple[int, bytes, bytes]:
+    """Status, output and last line of errors of a process group that gets SIGINT whenever it is ready."""
+    with subprocess.Popen(
+        [sys.executable, *words],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        out = []
+        for line in process.stdout:
+            out.append(line)
+            os.killpg(process.pid, signal.SIGINT)
+        errors = [line for line in process.stderr.read().splitlines() if not line.startswith(b"perfprobe: ")]
+    return process.returncode, b"".join(out), errors[-1] if errors else b""
+
+
+@pytest.mark.parametrize("program", INTERRUPTED)
+def test_interrupted_programs_end_as_under_plain_python(program: str, tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(f"import sys, time\n{INTERRUPTED[program]}")
+    plain = interrupted(["main.py"], tmp_path)
+    assert interrupted(["-m", "perfprobe", "-o", "out.perfprobe", "main.py"], tmp_path) == plain
+    storage.read(tmp_path / "out.perfprobe")
+
+
+def test_an_ignored_interrupt_stays_ignored_while_perfprobe_starts(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import signal; print(signal.getsignal(2) is signal.SIG_IGN)\n")
+    words = [POISONED, "perfprobe.session", "Session._write_meta", "SIGINT", "-q", "-o", "out.perfprobe"]
+    ended = subprocess.run(
+        [sys.executable, *words, "main.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+    )
+    assert (ended.returncode, ended.stdout) == (0, b"True\n")
