@@ -35,7 +35,7 @@ class Results:
 
     def __init__(self, path: str, others: Sequence[str] = (), largest_bytes: int | None = None) -> None:
         self._path = path
-        self._largest_bytes = largest_bytes
+        self._largest_bytes = () if largest_bytes is None else (largest_bytes,)
         self._others = [Results(other, (), largest_bytes) for other in others]
 
     @cached_property
@@ -48,7 +48,7 @@ class Results:
         from perfprobe.tables.children import ChildRecordings
 
         self._child_recordings = ChildRecordings()
-        trace = link(_read(self._path, self._largest_bytes))
+        trace = link(_read(self._path, *self._largest_bytes))
         return Analysis(replace(trace, children_ran=children_ran(trace.recording, self._child_recordings)))
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
@@ -355,10 +355,7 @@ class Results:
 
 
 def several(paths: Sequence[str], largest_bytes: int | None = None) -> Iterator[Results]:
-    """Opens recordings one by one. If they are ranks of one run, each is compared with the others.
-
-    largest_bytes: as for `Results`.
-    """
+    """Opens recordings one by one. If they are ranks of one run, each is compared with the others."""
     opened = [Results(path, (), largest_bytes) for path in paths]
     if not _are_ranks(opened):
         return (Results(path, (), largest_bytes) for path in paths)  # so that one at a time is in memory
@@ -384,24 +381,18 @@ def _are_ranks(opened: Sequence[Results]) -> bool:
     return len(ranks) == len(opened) > 1 == len(sizes)
 
 
-def _read(path: str, largest_bytes: int | None) -> Recording:
+def _read(path: str, *largest_bytes: int) -> Recording:
     from perfprobe.read import kineto, pstats
     from perfprobe.tables import storage
 
     file = storage.opened(path)
     if pstats.is_pstats(file):
         return pstats.read(file)
-    if not kineto.is_file(file):
-        return storage.read(file)
-    return kineto.read(file) if largest_bytes is None else kineto.read(file, largest_bytes)
+    return kineto.read(file, *largest_bytes) if kineto.is_file(file) else storage.read(file)
 
 
 def newest(folder: str) -> str:
-    """The newest recording in a folder.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The newest recording in a folder. Raises InputError if there is none."""
     from perfprobe.tables import storage
 
     return str(storage.newest(folder))

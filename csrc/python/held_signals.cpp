@@ -2,10 +2,10 @@
 
 #include <array>
 #include <csignal>
-#include <deque>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "python/keep_exception.h"
 
@@ -20,7 +20,7 @@ struct HeldSignal {
 // All of this is only used by the main thread. A signal is noted on any thread.
 std::array<HeldSignal, NSIG> held_signals;
 std::array<volatile std::sig_atomic_t, NSIG> noted;
-std::deque<PyObject*> kept;  // exceptions to raise
+std::vector<PyObject*> kept;  // exceptions to raise; a deque would allocate while it is loaded
 int times_held = 0;
 
 void note(int signal) {
@@ -134,7 +134,7 @@ int raise_kept(void* /*nothing*/) {
   if (times_held > 0 || kept.empty())
     return 0;
   PyObject* error = kept.front();
-  kept.pop_front();
+  kept.erase(kept.begin());
   if (!kept.empty())
     Py_AddPendingCall(&raise_kept, nullptr);
   const bool has_program = PyEval_GetFrame() != nullptr;
@@ -230,7 +230,7 @@ bool HeldSignals::have_arrived() {
 
 // An interrupt whose handler has already run counts as one that has arrived.
 PyObject* HeldSignals::drop() {
-  for (; !kept.empty(); kept.pop_front()) {
+  for (; !kept.empty(); kept.erase(kept.begin())) {
     if (PyErr_GivenExceptionMatches(kept.front(), PyExc_KeyboardInterrupt) != 0)
       note(SIGINT);
     Py_DECREF(kept.front());

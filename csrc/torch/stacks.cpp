@@ -24,7 +24,8 @@ bool is_current(const ModuleSlot& slot, const void* module, uint32_t generation)
 // Returns kAbsent if this thread does not know the module and cannot ask.
 int32_t find_module(ThreadState& state, const void* module, const void* root, bool has_gil) {
   ModuleSlot& slot = module_slot(state, module);
-  if (is_current(slot, module, state.calls_generation))
+  // Not that of the calls: naming the root of this stack may just have renamed the modules in it.
+  if (is_current(slot, module, state.port->module_generation()))
     return slot.id;
   if (!has_gil)
     return InternTable::kAbsent;

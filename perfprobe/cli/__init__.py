@@ -83,7 +83,7 @@ def module(name: str) -> Any:
 def guarded(step: Callable[[], Any]) -> Any:
     """The result of `step`. If it fails, one line on standard error, and the exit code."""
     from perfprobe.collect.base import Stderr, fault
-    from perfprobe.support.errors import EnvironmentLack, PerfprobeError
+    from perfprobe.support.errors import PerfprobeError
     from perfprobe.support.scarcity import scarcity
 
     stderr = Stderr()
@@ -94,13 +94,8 @@ def guarded(step: Callable[[], Any]) -> Any:
         return error.exit_code
     except KeyboardInterrupt:
         return _INTERRUPTED
-    except _REFUSED as error:
-        stderr.tell(f"perfprobe did not get what it needs: {fault(error)}")
-        return _LACK
     except Exception as error:
-        scarce = scarcity(error)
-        if scarce is not None:
-            stderr.tell("; ".join(scarce))
-            return EnvironmentLack.exit_code
-        stderr.tell(f"internal error in perfprobe: {fault(error)}")
-        return _FAULT
+        scarce, is_refused = scarcity(error), isinstance(error, _REFUSED)
+        what = "perfprobe did not get what it needs" if is_refused else "internal error in perfprobe"
+        stderr.tell(f"{what}: {fault(error)}" if scarce is None else "; ".join(scarce))
+        return _LACK if is_refused or scarce is not None else _FAULT

@@ -47,11 +47,12 @@ class Spawns:
         self._wrapped = util
 
         def spawnv_passfds(path: object, args: Sequence[Any], passfds: Sequence[int]) -> Any:
-            place, hand_over = _place_of_code(args), self._hand_over
-            setup = None if place is None or hand_over is None else hand_over()
-            if place is not None and setup is not None:
-                args, passfds = _with_setup(args, place, setup), [*passfds, setup]
+            place, hand_over, setup = _place_of_code(args), self._hand_over, None
             try:
+                if place is not None and hand_over is not None:
+                    setup = hand_over()
+                if place is not None and setup is not None:
+                    args, passfds = _with_setup(args, place, setup), [*passfds, setup]
                 return original(path, args, passfds)
             except BaseException as error:
                 error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # see `ImportWatch`

@@ -107,5 +107,5 @@ def test_an_interrupt_leaves_no_process(tmp_path: Path) -> None:
         check=False,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    assert (ended.returncode, ended.stdout) == (130, "")
+    assert (ended.returncode, ended.stdout) == (-signal.SIGINT, "")
     assert ended.stderr == "perfprobe: stopped; this measurement is discarded\n"

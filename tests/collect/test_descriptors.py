@@ -156,4 +156,7 @@ def test_what_was_closed_is_opened_again(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_only_the_owner_opens_and_closes() -> None:
     sources = {path: CPP_NOISE.sub(" ", path.read_text()) for path in cpp_files() if "csrc" in path.parts}
-    assert [path.name for path, source in sources.items() if OPENS.search(source)] == ["descriptor.cpp"]
+    # The clock's file is closed before the program runs, a handed text by the call that opened it.
+    at_once = ["clock.cpp", "handed_text.cpp"]
+    found = [path.name for path, source in sources.items() if OPENS.search(source)]
+    assert sorted(found) == sorted(["descriptor.cpp", *at_once])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import select
 import signal
 import subprocess
@@ -17,8 +16,6 @@ from typing import Any
 
 import pytest
 
-import perfprobe
-from perfprobe import session
 from perfprobe.collect.held_signals import around, undisturbed
 from perfprobe.collect.launches import KernelNames
 from perfprobe.tables import storage
@@ -67,8 +64,9 @@ PLACES = {
     "before a fork": ("perfprobe.collect.children._is_of_multiprocessing", "FORK", ()),
     "after a fork": ("perfprobe.collect.children._kind", "FORK", ()),
     "spawn": (
-        "perfprobe.collect.children._changed",
-        "import multiprocessing.spawn as s; s.get_command_line(tracker_fd=3, pipe_handle=4)",
+        "perfprobe.collect.children._handed_over",
+        "import multiprocessing.util as u; words = [sys.executable, '-c', 'pass', '--multiprocessing-fork']; "
+        "os.waitpid(u.spawnv_passfds(words[0], words, []), 0)",
         (),
     ),
     "import of torch": ("perfprobe.collect.operators.OperatorCollector._describe_torch", "import torch", ()),
@@ -97,7 +95,7 @@ PLACES = {
             raise AttributeError
     class Mine(torch.optim.Optimizer, metaclass=Kind): pass
     list(torch.utils.data.DataLoader([1.0]))""",
-        ("--operators", "observer"),
+        ("--steps", "0:5"),
     ),
 }
 FORK = "child = os.fork()\n    if not child: os._exit(0)\n    os.waitpid(child, 0)"
@@ -122,7 +120,8 @@ def test_a_signal_reaches_the_program(place: str, name: str, tmp_path: Path) -> 
     words = ["-q", "-o", "out.perfprobe", *options, "main.py"]
     outcome = poisoned(function or "os.path.relpath", name, words, tmp_path)
     assert (outcome.status, outcome.err) == (0, b"")
-    assert outcome.out.decode() == f"{SIGNALS[name]} True\nwent on\n"
+    is_unseen = place != "a range"  # its methods are Python's, which TorchScript can compile
+    assert outcome.out.decode() == f"{SIGNALS[name]} {is_unseen}\nwent on\n"
     assert outcome.said == (f"perfprobe: the recording is {tmp_path / 'out.perfprobe'}",)
     storage.read(tmp_path / "out.perfprobe")
 
@@ -380,101 +379,6 @@ def test_a_signal_when_a_kernels_name_is_forgotten_is_not_lost(stopped: list[str
     with pytest.raises(TimeoutError):
         program(kernels)
     assert names.by_id == {}
-
-
-def test_interrupts_at_random_moments_of_blocks_are_neither_lost_nor_harmful(tmp_path: Path) -> None:
-    main, caught, seeds = threading.main_thread().ident, 0, 300
-    path = tmp_path / "block.perfprobe"
-    assert main is not None
-
-    def interrupt(delay_s: float) -> None:
-        time.sleep(delay_s)
-        signal.pthread_kill(main, signal.SIGINT)
-
-    for seed in range(seeds):
-        sender = threading.Thread(target=interrupt, args=(random.Random(seed).uniform(0, 0.02),))
-        try:
-            sender.start()
-            with perfprobe.profile(path, operators="off"):
-                for number in range(20):
-                    with perfprobe.range(f"range {number}"):
-                        sorted(range(100))
-            sender.join()
-            time.sleep(1)  # ended by the interrupt
-        except KeyboardInterrupt:
-            caught += 1
-        sender.join()
-        assert session.active() is None
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if path.exists():
-            storage.read(path)
-            path.unlink()
-    assert caught == seeds
-
-
-INTERRUPTED = {
-    "waits": "print('ready', flush=True); time.sleep(99)",
-    "a second time": """
-try:
-    print('ready', flush=True); time.sleep(99)
-except KeyboardInterrupt:
-    print('ready', flush=True); time.sleep(99)
-""",
-    "at its end": """
-import atexit
-atexit.register(lambda: (print('ready', flush=True), time.sleep(99)))
-print('ready', flush=True); time.sleep(99)
-""",
-    "its own handler": """
-import signal
-signal.signal(signal.SIGINT, lambda *_: sys.exit(7))
-print('ready', flush=True); time.sleep(99)
-""",
-    "ignored": """
-import signal
-signal.signal(signal.SIGINT, signal.SIG_IGN)
-print('ready', flush=True); time.sleep(0.2)
-""",
-    "workers": """
-import torch
-class Data(torch.utils.data.Dataset):
-    def __len__(self):
-        return 10**9
-    def __getitem__(self, index):
-        return index
-if __name__ == "__main__":
-    for batch in torch.utils.data.DataLoader(Data(), num_workers=2):
-        if int(batch) == 9:
-            print('ready', flush=True)
-""",
-}
-
-
-def interrupted(words: list[str], folder: Path) -> tuple[int, bytes, bytes]:
-    """Status, output and last line of errors of a process group that gets SIGINT whenever it is ready."""
-    with subprocess.Popen(
-        [sys.executable, *words],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None and process.stderr is not None
-        out = []
-        for line in process.stdout:
-            out.append(line)
-            os.killpg(process.pid, signal.SIGINT)
-        errors = [line for line in process.stderr.read().splitlines() if not line.startswith(b"perfprobe: ")]
-    return process.returncode, b"".join(out), errors[-1] if errors else b""
-
-
-@pytest.mark.parametrize("program", INTERRUPTED)
-def test_interrupted_programs_end_as_under_plain_python(program: str, tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text(f"import sys, time\n{INTERRUPTED[program]}")
-    plain = interrupted(["main.py"], tmp_path)
-    assert interrupted(["-m", "perfprobe", "-o", "out.perfprobe", "main.py"], tmp_path) == plain
-    storage.read(tmp_path / "out.perfprobe")
 
 
 def test_an_ignored_interrupt_stays_ignored_while_perfprobe_starts(tmp_path: Path) -> None:

@@ -211,7 +211,7 @@ def test_the_cupti_part(said: dict[str, object], driver: dict[str, object], stat
         (22, "CUPTI 12.4 (version 22)", ["refusals", "graph_ids"]),
         (24, "CUPTI 12.6 (version 24)", ["clock", "refusals", "graph_ids"]),
         (28, "CUPTI 12.9 Update 1 (version 28)", ["clock", "graph_ids"]),
-        (130000, "CUPTI 13.0 (version 130000)", ["clock", "device_waits", "graph_ids"]),
+        (130000, "CUPTI 13.0 (version 130000)", ["clock", "device_waits", "fetching", "graph_ids"]),
         (130001, "CUPTI 13.0 Update 1 (version 130001)", ["clock", "graph_ids"]),
         (130100, "CUPTI 13.1 (version 130100)", ["graph_ids"]),
         (130101, "CUPTI 13.1 Update 1 (version 130101)", []),
