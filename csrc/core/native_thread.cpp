@@ -34,8 +34,8 @@ std::string reason_of(int error) {
 
 }  // namespace
 
-ThreadRefused::ThreadRefused(const std::string& thread, int error)
-    : std::runtime_error(thread + " could not be started: " + reason_of(error)), error(error) {}
+ThreadRefused::ThreadRefused(const std::string& thread, int number)
+    : std::runtime_error(thread + " could not be started: " + reason_of(number)), error(number) {}
 
 NativeThread::NativeThread(std::function<void()> body, std::function<void()> wake)
     : body_(std::move(body)), wake_(std::move(wake)) {}

@@ -19,7 +19,7 @@ inline constexpr const char* kOwnThreadName = "perfprobe-own";
 class ThreadRefused : public std::runtime_error {
  public:
   // error: from `NativeThread::start`.
-  ThreadRefused(const std::string& thread, int error);
+  ThreadRefused(const std::string& thread, int number);
   const int error;
 };
 

@@ -20,7 +20,8 @@ struct HeldSignal {
 // All of this is only used by the main thread. A signal is noted on any thread.
 std::array<HeldSignal, NSIG> held_signals;
 std::array<volatile std::sig_atomic_t, NSIG> noted;
-std::vector<PyObject*> kept;  // exceptions to raise; a deque would allocate while it is loaded
+std::vector<PyObject*>
+    held_errors;  // exceptions to raise; a deque would allocate while it is loaded
 int times_held = 0;
 
 void note(int signal) {
@@ -131,11 +132,11 @@ void give_back(int signal) {
 
 // Without a frame the interpreter is ending, and no program is left.
 int raise_kept(void* /*nothing*/) {
-  if (times_held > 0 || kept.empty())
+  if (times_held > 0 || held_errors.empty())
     return 0;
-  PyObject* error = kept.front();
-  kept.erase(kept.begin());
-  if (!kept.empty())
+  PyObject* error = held_errors.front();
+  held_errors.erase(held_errors.begin());
+  if (!held_errors.empty())
     Py_AddPendingCall(&raise_kept, nullptr);
   const bool has_program = PyEval_GetFrame() != nullptr;
   if (has_program)
@@ -195,7 +196,7 @@ void give_all_back() {
     one = 0;
     PyErr_SetInterruptEx(signal);
   }
-  if (!kept.empty())
+  if (!held_errors.empty())
     Py_AddPendingCall(&raise_kept, nullptr);
 }
 
@@ -225,15 +226,15 @@ bool HeldSignals::have_arrived() {
     if (one != 0)
       return true;
   }
-  return !kept.empty();
+  return !held_errors.empty();
 }
 
 // An interrupt whose handler has already run counts as one that has arrived.
 PyObject* HeldSignals::drop() {
-  for (; !kept.empty(); kept.erase(kept.begin())) {
-    if (PyErr_GivenExceptionMatches(kept.front(), PyExc_KeyboardInterrupt) != 0)
+  for (; !held_errors.empty(); held_errors.erase(held_errors.begin())) {
+    if (PyErr_GivenExceptionMatches(held_errors.front(), PyExc_KeyboardInterrupt) != 0)
       note(SIGINT);
-    Py_DECREF(kept.front());
+    Py_DECREF(held_errors.front());
   }
   PyObject* numbers = PyList_New(0);
   for (int signal = 1; numbers != nullptr && signal < NSIG; ++signal) {
@@ -258,8 +259,8 @@ void HeldSignals::raise_later() {
   Py_XDECREF(type);
   Py_XDECREF(traceback);
   if (error != nullptr)
-    kept.push_back(error);
-  if (times_held == 0 && !kept.empty())
+    held_errors.push_back(error);
+  if (times_held == 0 && !held_errors.empty())
     Py_AddPendingCall(&raise_kept, nullptr);
 }
 

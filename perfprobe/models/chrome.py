@@ -36,7 +36,7 @@ EVENTS: tuple[type[Table], ...] = (
     *(Operators, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, Ranges, Samples),
 )
 _ENDS_APART = (Ranges, Samples)  # some of their events have no duration: open ranges, marks, moments
-MOST_EXTERNAL = 1 << 20  # rows of ExternalIds; a larger table is not written
+MOST_EXTERNAL = 1 << 19  # rows of ExternalIds; a larger table is not written
 
 # Facts about a device: perfprobe's names, and the names in `deviceProperties` of Kineto's traces.
 DEVICE_FACTS = {
