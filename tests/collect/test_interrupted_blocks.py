@@ -18,7 +18,7 @@ from perfprobe.tables import storage
 # An interrupted import leaves its file to the garbage collector.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupts_at_random_moments_of_blocks_are_neither_lost_nor_harmful(tmp_path: Path) -> None:
-    main, caught, seeds = threading.main_thread().ident, 0, 150
+    main, caught, seeds = threading.main_thread().ident, 0, 60
     path = tmp_path / "block.perfprobe"
     assert main is not None
 

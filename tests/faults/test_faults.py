@@ -18,7 +18,6 @@ from tests.once import Once
 # How many calls of which kinds fail, one in each run. `python -m tests.faults` tries all.
 TRIED = {
     "run": (2, KINDS),
-    "run-torch": (1, ("map", "thread", "descriptor")),
     "report": (1, ("open", "status", "perf")),
 }
 
