@@ -10,6 +10,7 @@ namespace {
 constexpr int kSmClock = 1;
 constexpr int kMemoryClock = 2;
 constexpr int kGpuSensor = 0;
+constexpr unsigned kSecondVersion = 2U << 24U;  // of a struct with this size, in its first field
 
 std::string nvml_path() {
   const char* named = std::getenv("PERFPROBE_NVML");
@@ -43,6 +44,7 @@ std::optional<CuptiFault> Nvml::open() {
   get_power_ = function<decltype(get_power_)>("nvmlDeviceGetPowerUsage");
   get_utilization_ = function<decltype(get_utilization_)>("nvmlDeviceGetUtilizationRates");
   get_memory_ = function<decltype(get_memory_)>("nvmlDeviceGetMemoryInfo");
+  get_memory_v2_ = function<decltype(get_memory_v2_)>("nvmlDeviceGetMemoryInfo_v2");
   get_reasons_ = function<decltype(get_reasons_)>("nvmlDeviceGetCurrentClocksEventReasons");
   if (get_reasons_ == nullptr)  // its name before driver 535
     get_reasons_ = function<decltype(get_reasons_)>("nvmlDeviceGetCurrentClocksThrottleReasons");
@@ -66,10 +68,18 @@ GpuStateRow Nvml::read(Device device) const {
   Utilization utilization{};
   if (get_utilization_ != nullptr && get_utilization_(device, &utilization) == 0)
     state.utilization_percent = utilization.gpu;
+  state.used_bytes = used_bytes(device);
+  return state;
+}
+
+int64_t Nvml::used_bytes(Device device) const {
+  MemoryV2 parts{sizeof(MemoryV2) | kSecondVersion};
+  if (get_memory_v2_ != nullptr && get_memory_v2_(device, &parts) == 0)
+    return static_cast<int64_t>(parts.used);
   Memory memory{};
   if (get_memory_ != nullptr && get_memory_(device, &memory) == 0)
-    state.used_bytes = static_cast<int64_t>(memory.used);
-  return state;
+    return static_cast<int64_t>(memory.used);
+  return -1;
 }
 
 template <class Value>

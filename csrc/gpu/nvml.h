@@ -31,13 +31,20 @@ class Nvml {
   Function function(const char* name) const;
   template <class Value>
   [[nodiscard]] int64_t ask(int (*get)(Device, Value*), Device device) const;
+  [[nodiscard]] int64_t used_bytes(Device device) const;
   [[nodiscard]] int64_t clock_mhz(Device device, int domain) const;
 
   struct Utilization {
     unsigned gpu, memory;
   };
+  // nvmlMemory_t, and nvmlMemory_v2_t, which drivers have since 510. `used` of the first one holds
+  // the driver's own reserve too, 0.5 GB on an H100; nvidia-smi shows that of the second.
   struct Memory {
     unsigned long long total, free, used;
+  };
+  struct MemoryV2 {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
   };
 
   const std::string path_;
@@ -50,6 +57,7 @@ class Nvml {
   int (*get_reasons_)(Device, unsigned long long*) = nullptr;
   int (*get_utilization_)(Device, Utilization*) = nullptr;
   int (*get_memory_)(Device, Memory*) = nullptr;
+  int (*get_memory_v2_)(Device, MemoryV2*) = nullptr;
 };
 
 }  // namespace perfprobe

@@ -127,7 +127,7 @@ def _cupti(found: Any) -> None:
     core, folders = native.core(), [os.path.dirname(os.path.dirname(found.__file__))]
     with tempfile.TemporaryDirectory() as folder:
         recorder = core.Recorder(os.path.join(folder, "trial.perfprobe"), SMALLEST_BUFFER_BYTES)
-        session = core.GpuSession(recorder.capsule(), int(cuda.partition(".")[0]), folders, False)
+        session = core.GpuSession(recorder.capsule(), int(cuda.partition(".")[0]), folders, False, "nodes")
         fault = session.start()
         if fault is not None:
             _say(cupti=fault[0], cupti_remedy=fault[1])

@@ -112,9 +112,15 @@ def test_refused_values_are_not_measured_and_refused_readings_are_a_loss(
     assert seen.losses == {}
 
 
+def test_memory_of_drivers_before_510_includes_their_reserve(tmp_path: Path, standin: Path) -> None:
+    fail = "nvmlDeviceGetMemoryInfo_v2=3"
+    seen = run(f"{WORK}work_until_read(1, 1)\n", tmp_path, standin, fail=fail)
+    assert {state[-1] for state in states(seen.recording, 0)} == {481 << 20}
+
+
 def test_a_reading_without_any_value_is_a_loss(tmp_path: Path, standin: Path) -> None:
     names = ("ClockInfo", "Temperature", "PowerUsage", "CurrentClocksEventReasons", "UtilizationRates")
-    fail = ",".join(f"nvmlDeviceGet{name}=15" for name in (*names, "MemoryInfo"))
+    fail = ",".join(f"nvmlDeviceGet{name}=15" for name in (*names, "MemoryInfo_v2", "MemoryInfo"))
     seen = run(f"{WORK}work_until_read(1, 1)\n", tmp_path, standin, fail=fail)
     assert len(seen.recording[GpuStates]) == 0
     (reason,) = seen.losses

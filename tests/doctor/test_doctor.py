@@ -176,3 +176,14 @@ def test_the_newest_recording_is_checked(tmp_path: Path) -> None:
     part = installation.newest(asked("reading", str(tmp_path)))
     assert (part.state, part.found) == ("note", "bad.perfprobe")
     assert part.why.startswith("neither a perfprobe recording, a trace nor a .pstats file")
+
+
+def test_the_trial_of_cupti_calls_the_recorder_as_a_run_does() -> None:
+    code = (
+        "import types; from perfprobe.doctor import probes\n"
+        "probes._has_driver = lambda: True\n"
+        "version = types.SimpleNamespace(cuda='13.0')\n"
+        "probes._cupti(types.SimpleNamespace(version=version, __file__='/t/torch/__init__.py'))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert '"cupti": ' in ended.stdout

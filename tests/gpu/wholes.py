@@ -100,7 +100,7 @@ _GPU_LIMITS = (
 
 
 def doctor(room: Room) -> None:
-    """`perfprobe doctor` ends by itself and says what it found of the GPU."""
+    """`perfprobe doctor` ends by itself, says what it found of the GPU, and lacks nothing to record it."""
     ended = process.run([sys.executable, "-m", "perfprobe", "doctor", "--json"], 50, room.folder)
     print(ended.output, flush=True)
     expect(ended.status in (0, 4), f"doctor {ended.how()}: {ended.last_line()}")
@@ -109,6 +109,8 @@ def doctor(room: Room) -> None:
     room.note(
         **{part["part"]: f"{part['state']}: {part.get('what', '')} {part.get('why', '')}" for part in parts}
     )
+    lacks = [part["part"] for part in parts if part["state"] == "lack"]
+    expect("cupti" not in lacks, "doctor says that GPUs cannot be recorded: cupti")
 
 
 def report(room: Room) -> None:

@@ -27,6 +27,15 @@ struct Memory {
   unsigned long long total, free, used;
 };
 
+struct MemoryV2 {
+  unsigned version;
+  unsigned long long total, reserved, free, used;
+};
+
+constexpr unsigned long long kTotal = 1ULL << 40;
+constexpr unsigned long long kReserved = 480ULL << 20;
+constexpr int kArgumentVersionMismatch = 25;
+
 constexpr unsigned kBuses = 256;
 
 Board& board(unsigned bus) {
@@ -88,8 +97,19 @@ EXPORT int nvmlDeviceGetUtilizationRates(Board* /*device*/, Utilization* utiliza
 }
 
 // The last question of a reading.
+EXPORT int nvmlDeviceGetMemoryInfo_v2(Board* device, MemoryV2* memory) {
+  if (memory->version != (sizeof(MemoryV2) | (2U << 24U)))
+    return kArgumentVersionMismatch;
+  const auto used = static_cast<unsigned long long>(device->bus) << 20;
+  const MemoryV2 parts{memory->version, kTotal, kReserved, kTotal - kReserved - used, used};
+  const int code = give("nvmlDeviceGetMemoryInfo_v2", parts, memory);
+  device->readings += code == 0 ? 1 : 0;
+  return code;
+}
+
+// What a driver does: the reserve counts as used. Asked only if the other one is refused.
 EXPORT int nvmlDeviceGetMemoryInfo(Board* device, Memory* memory) {
   ++device->readings;
-  const auto used = static_cast<unsigned long long>(device->bus) << 20;
-  return give("nvmlDeviceGetMemoryInfo", {1ULL << 40, (1ULL << 40) - used, used}, memory);
+  const auto used = (static_cast<unsigned long long>(device->bus) << 20) + kReserved;
+  return give("nvmlDeviceGetMemoryInfo", {kTotal, kTotal - used, used}, memory);
 }
