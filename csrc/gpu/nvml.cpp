@@ -73,7 +73,8 @@ GpuStateRow Nvml::read(Device device) const {
 }
 
 int64_t Nvml::used_bytes(Device device) const {
-  MemoryV2 parts{sizeof(MemoryV2) | kSecondVersion};
+  MemoryV2 parts{};
+  parts.version = sizeof(MemoryV2) | kSecondVersion;
   if (get_memory_v2_ != nullptr && get_memory_v2_(device, &parts) == 0)
     return static_cast<int64_t>(parts.used);
   Memory memory{};
