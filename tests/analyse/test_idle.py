@@ -50,6 +50,15 @@ def test_a_gap_is_python_before_the_launch_and_then_the_launch(tmp_path: Path) -
     assert blamed(gap(), tmp_path) == {("PYTHON", 9): 700, ("LAUNCH", 9): 100}
 
 
+def test_a_launch_of_a_damaged_time_is_the_place_if_no_operator_follows(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    program.kernel("before", 100 * NS, 200 * NS, 1)
+    program.api_call("cudaLaunchKernel", 2**62, 2**62 + 1, 2, stack=program.stack("a.py:9 main"))
+    program.kernel("after", 1000 * NS, 1100 * NS, 2)
+    assert blamed(program, tmp_path) == {("PYTHON", 9): 800}
+
+
 def test_samples_show_the_line_of_python(tmp_path: Path) -> None:
     program = gap()
     program.sample(300 * NS, 500 * NS, "a.py:7 main")

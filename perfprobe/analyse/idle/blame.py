@@ -272,8 +272,8 @@ def _placed(rows: HostSpans, host: _Host, thread: int, call: Int32) -> HostSpans
     operators = host.layers(thread).operators
     launched_ns = host.calls.start_ns[call[blank]]
     at = np.searchsorted(operators.start_ns, rows.end_ns[blank])
-    begins_ns = np.append(operators.start_ns, np.int64(2**62))[at]
-    is_next = begins_ns <= launched_ns
+    is_next = np.append(operators.start_ns, np.int64(-1))[at] <= launched_ns
+    is_next &= at < len(operators)
     for name in ("frame", "forward_frame", "phase", "gap"):
         value = np.append(getattr(operators, name), getattr(operators, name).dtype.type(-1))[at]
         columns[name][blank] = np.where(is_next, value, places[name])

@@ -14,13 +14,13 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 class Site:
     """The place of a call.
 
-    line: that of the call's own Python. forward: that of the forward call. phase: None if the call is missing
-    in a damaged recording. reason: why there is no line. linked: whether the call was recorded.
+    line: that of the call's own Python. forward: that of the forward call. reason: why there is no line.
+    linked: whether the call was recorded.
     """
 
     line: Line | None = place()
     forward: Line | None = place("forward_")
-    phase: str | None
+    phase: str
     reason: str | None
     linked: bool
 
@@ -30,7 +30,7 @@ def site(trace: Trace, value: Mapping[str, Any]) -> Site:
     return Site(
         line=trace.line(value["frame"]),
         forward=trace.line(value["forward_frame"]),
-        phase=Phase(value["phase"]).name.lower() if value["phase"] >= 0 else None,
-        reason=named(GAP_TEXTS[Gap(value["gap"])]) if value["gap"] >= 0 else None,
+        phase=Phase(value["phase"]).name.lower(),
+        reason=named(GAP_TEXTS[Gap(value["gap"])]),
         linked=value["linked"] == 1,
     )

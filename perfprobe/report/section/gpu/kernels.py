@@ -62,7 +62,7 @@ def hottest_kernel(findings: Findings) -> Iterator[Block]:
             return
         kernel = cut_middle(shortened(row.name or _NO_NAME), _LONGEST_NAME)
         (place,) = line_column([replace(row.at, forward=None)]).cells
-        where = f"{place}, {row.at.phase or units.ABSENT}: {units.percent(row.share)} of kernel time."
+        where = f"{place}, {row.at.phase}: {units.percent(row.share)} of kernel time."
         text, brief = (f"Hottest kernel: {kernel}{_by(row, brief=brief)}, {where}" for brief in (False, True))
         yield Paragraph(text, "bold", brief=brief)
 
