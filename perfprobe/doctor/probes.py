@@ -122,12 +122,13 @@ def _cupti(found: Any) -> None:
     import tempfile
 
     from perfprobe import native
-    from perfprobe.collect.options import SMALLEST_BUFFER_BYTES
+    from perfprobe.collect.options import SMALLEST_BUFFER_BYTES, Options
 
-    core, folders = native.core(), [os.path.dirname(os.path.dirname(found.__file__))]
+    core, graphs = native.core(), Options().gpu_graphs
+    folders = [os.path.dirname(os.path.dirname(found.__file__))]
     with tempfile.TemporaryDirectory() as folder:
         recorder = core.Recorder(os.path.join(folder, "trial.perfprobe"), SMALLEST_BUFFER_BYTES)
-        session = core.GpuSession(recorder.capsule(), int(cuda.partition(".")[0]), folders, False, "nodes")
+        session = core.GpuSession(recorder.capsule(), int(cuda.partition(".")[0]), folders, False, graphs)
         fault = session.start()
         if fault is not None:
             _say(cupti=fault[0], cupti_remedy=fault[1])
