@@ -20,20 +20,14 @@ NCCL = "nccl"  # how names of its kernels begin: ncclDevKernel_AllReduce_Sum_f32
 def device_rows(recording: Recording) -> DeviceRows:
     """A row for each device, the busiest first. Records without times are counted, but add no time."""
     nccl = [row for row, text in enumerate(recording[Strings].text) if text.startswith(NCCL)]
-    device = np.concatenate([recording[Kernels].device, recording[Copies].device])
-    order = np.argsort(device, kind="stable")
-    devices, first = np.unique(device[order], return_index=True)
-    parts = np.split(order, first[1:]) if len(devices) else []
-    kernels = len(recording[Kernels])
+    kernels, copies = recording[Kernels], recording[Copies]
+    devices = distinct(np.append(distinct(kernels.device), distinct(copies.device))).tolist()  # few
     found = DeviceRows.concat(
         [
             _device(
-                number,
-                recording[Kernels].take(rows[rows < kernels]),
-                recording[Copies].take(rows[rows >= kernels] - kernels),
-                nccl,
+                number, kernels.take(kernels.device == number), copies.take(copies.device == number), nccl
             )
-            for number, rows in zip(devices.tolist(), parts, strict=True)
+            for number in devices
         ]
     )
     return found.take(np.argsort(-found.busy_ns, kind="stable"))
@@ -108,11 +102,13 @@ def _open_ns(*tables: Kernels | Copies) -> int:
 
 def union_ns(start_ns: Int64, end_ns: Int64) -> int:
     """The length of the union of these intervals, in ns."""
-    order = np.argsort(start_ns, kind="stable")
-    start_ns, end_ns = start_ns[order], end_ns[order]
-    # Up to which time earlier intervals have covered when each one begins.
-    covered_ns = np.append(start_ns[:1], np.maximum.accumulate(end_ns)[:-1])[: len(end_ns)]
-    return int(np.maximum(end_ns - np.maximum(start_ns, covered_ns), 0).sum())
+    if bool((start_ns[1:] < start_ns[:-1]).any()):
+        order = np.argsort(start_ns, kind="stable")
+        start_ns, end_ns = start_ns[order], end_ns[order]
+    # Each adds what earlier intervals have not covered when it begins.
+    begin_ns = np.maximum(start_ns[1:], np.maximum.accumulate(end_ns)[:-1])
+    first_ns = np.maximum(end_ns[:1] - start_ns[:1], 0).sum()
+    return int(first_ns + np.maximum(end_ns[1:] - begin_ns, 0).sum())
 
 
 def duration_ns(rows: Kernels | Copies | GpuWaits | ApiCalls) -> Int64:

@@ -69,8 +69,9 @@ class FunctionTimes:
         """One row for each function, most total time first, or most operator time without total times."""
         counted = self._python.counted
         codes = len(self._is_python)
-        columns = {name: _unknown(codes) for name in FunctionRows.dtypes}
+        columns: dict[str, Int64] = dict.fromkeys(FunctionRows.dtypes, np.broadcast_to(np.int64(-1), codes))
         for name, source in _COUNTED.items():
+            columns[name] = _unknown(codes)
             columns[name][counted.code] = getattr(counted, source)
         columns["own_ns"], columns["total_ns"] = columns["counted_own_ns"], columns["counted_total_ns"]
         of_stacks = self._sampled_columns() if self._by_samples else {}
@@ -80,8 +81,9 @@ class FunctionTimes:
         seen[counted.code] = True
         code = np.flatnonzero(seen & self._shown[:-1])
         columns["code"] = np.arange(codes)
-        rows = FunctionRows(**{n: columns[n][code].astype(kind) for n, kind in FunctionRows.dtypes.items()})
-        return rows.take(np.lexsort((-rows.operator_total_ns, -rows.total_ns)))
+        code = code[np.lexsort([-columns[name][code] for name in ("operator_total_ns", "total_ns")])]
+        kinds = FunctionRows.dtypes.items()
+        return FunctionRows(**{name: columns[name][code].astype(kind) for name, kind in kinds})
 
     def calls(self) -> FunctionCalls:
         """One row for each caller and callee."""

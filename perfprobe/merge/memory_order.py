@@ -30,24 +30,28 @@ def in_order(blocks: MemoryBlocks, fewest: Callable[[], int]) -> Iterator[tuple[
         if rows < max(fewest(), 2 * left) and until_ns < FOREVER_NS:
             continue
         ready, waiting = _split(waiting, until_ns)
-        if len(ready) or until_ns >= FOREVER_NS:
-            yield ready, until_ns
+        if ready or until_ns >= FOREVER_NS:
+            yield _sorted(ready), until_ns
         rows = left = sum(map(len, waiting.values()))
 
 
-def _split(waiting: dict[int, MemoryRows], until_ns: int) -> tuple[MemoryRows, dict[int, MemoryRows]]:
-    """Returns the rows before a time, sorted, and the others by block. Equal times keep the file's order."""
+def _split(waiting: dict[int, MemoryRows], until_ns: int) -> tuple[list[MemoryRows], dict[int, MemoryRows]]:
+    """Returns the rows before a time, and the others by block. Blocks keep the file's order."""
     before, after = [], {}
     for number in sorted(waiting):
         rows = waiting[number]
         is_before = rows.time_ns < until_ns
-        if is_before.all():
-            before.append(rows)
-            continue
-        before.append(rows.take(is_before))
-        after[number] = rows.take(~is_before)
-    ready = MemoryRows.concat(before)
-    return ready.take(_by_time(ready.time_ns)), after
+        if is_before.any():
+            before.append(rows.take(is_before))
+        if not is_before.all():
+            after[number] = rows.take(~is_before)
+    return before, after
+
+
+def _sorted(blocks: list[MemoryRows]) -> MemoryRows:
+    """Returns the rows by time. Equal times keep the file's order."""
+    rows = MemoryRows.concat(blocks)
+    return rows.take(_by_time(rows.time_ns))
 
 
 def _by_time(time_ns: Int64) -> np.ndarray | slice:

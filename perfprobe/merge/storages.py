@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -41,11 +42,15 @@ class PairedRows:
     _alive: NumberedStorages = field(default_factory=NumberedStorages.empty)  # sorted by address
 
     def __iter__(self) -> Iterator[MemoryChanges]:
-        for rows, until_ns in in_order(self.blocks, lambda: max(FEWEST_ROWS, len(self._alive) // 2)):
-            begun, ended = self._paired(self._sound(rows))
-            if until_ns >= FOREVER_NS:
-                ended = NumberedStorages.concat([ended, self._alive])
-            yield MemoryChanges(begun, ended, until_ns)
+        # No variable here: it would keep a stretch in memory until the next one is made.
+        return starmap(self._changes, in_order(self.blocks, lambda: max(FEWEST_ROWS, len(self._alive) // 2)))
+
+    def _changes(self, rows: MemoryRows, until_ns: int) -> MemoryChanges:
+        begun, ended = self._paired(self._sound(rows))
+        if until_ns >= FOREVER_NS:
+            ended = NumberedStorages.concat([ended, self._alive])
+            self._alive = NumberedStorages.empty()
+        return MemoryChanges(begun, ended, until_ns)
 
     def _sound(self, rows: MemoryRows) -> MemoryRows:
         is_sound = (rows.size_bytes <= _LARGEST_BYTES) & (rows.time_ns >= 0)
@@ -73,8 +78,8 @@ class PairedRows:
         is_ended = end_ns >= 0
         alive = NumberedStorages.concat([self._alive.take(~is_met), known.take(~is_ended)])
         self._alive = alive.take(np.argsort(alive.storage, kind="stable"))
-        ended = known.take(is_ended)
-        return begun, ended.take(np.argsort(ended.end_ns, kind="stable"))
+        ended = np.flatnonzero(is_ended)
+        return begun, known.take(ended[np.argsort(end_ns[ended], kind="stable")])
 
     def _ends(self, known: NumberedStorages, place: Rows, rows: MemoryRows) -> tuple[Int64, Int32]:
         """Returns when each storage ended and by which thread, -1 for neither. place: of its row; -1 if

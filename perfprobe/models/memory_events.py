@@ -42,10 +42,13 @@ class Waiting:
         self._of: dict[int, Columns] = {}
 
     def add(self, thread: Int32, columns: Columns) -> None:
-        """Adds events that are later than all before. columns: one of them is `time_ns`."""
-        for number, rows in each_thread(thread):
+        """Adds events that are later than all before. columns: one of them is `time_ns`. They are removed."""
+        threads = each_thread(thread)
+        for number, rows in threads:
             rows = rows[np.argsort(columns["time_ns"][rows], kind="stable")]  # noqa: PLW2901 (sorted)
-            own = {name: values[rows] for name, values in columns.items()}
+            # Of most programs all are of one thread: no column is in memory twice for long.
+            taken = columns.pop if number == threads[-1][0] else columns.__getitem__
+            own = {name: taken(name)[rows] for name in tuple(columns)}
             before = self._of.get(number)
             if before is not None:
                 own = {name: np.append(before[name], values) for name, values in own.items()}

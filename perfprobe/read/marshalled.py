@@ -12,9 +12,9 @@ import struct
 from typing import TypeAlias
 
 _MOST_IN_TUPLE = 5  # figures of a function
-_MOST_ITEMS = 500_000  # of dicts, for a small file
+_MOST_ITEMS = 100_000  # of dicts, for a small file
 _BYTES_AN_ITEM = 40  # larger files may have more; cProfile writes more than 50 for each
-_MOST_STRINGS = 400_000  # different ones
+_MOST_STRINGS = 100_000  # different ones
 _BYTES_A_STRING = 50
 DEEPEST = 4  # levels of a profile: dict, tuple, dict, tuple
 

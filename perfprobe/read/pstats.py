@@ -53,10 +53,8 @@ def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
     file = path if isinstance(path, OpenedFile) else storage.opened(path)
     try:
         with file.stream() as stream:
-            data = stream.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise MarshalError(f"it is larger than {MOST_BYTES >> 20} MiB")
-        return _recording(file.name, Reader(data).whole())
+            # No variables: the bytes are freed when they are decoded, and the values when they are columns.
+            return _recording(file.name, _whole(stream.read(MOST_BYTES + 1)))
     except MarshalError as error:
         remedy = "write it again: python -m cProfile -o FILE script.py"
         raise InputError(f"not a profile of cProfile ({error})", file.name, remedy) from error
@@ -64,16 +62,25 @@ def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
         raise InputError(f"cannot read the profile: {error.strerror}", file.name) from error
 
 
+def _whole(data: bytes) -> Value:
+    if len(data) > MOST_BYTES:
+        raise MarshalError(f"it is larger than {MOST_BYTES >> 20} MiB")
+    return Reader(data).whole()
+
+
 def _recording(path: str, value: Value) -> Recording:
     entries = [(_key(key), _parts(figures, 5)) for key, figures in _pairs(value)]
+    del value  # each entry has a new key
     place = {key: row for row, (key, _) in enumerate(entries)}
     ids: dict[str, int] = {}
     functions, calls = array("q"), array("q")  # row by row; a tuple for each would take three times as much
     for key, (primitive, count, own, total, _) in entries:
         functions.extend((0, 0, *_named(ids, key), *_figures(count, primitive, own, total)))
     thread_name = ids.setdefault("all threads", len(ids))
-    for row, (_, (*_, callers)) in enumerate(entries):
-        for caller, figures in _pairs(callers):
+    left = [callers for _, (*_, callers) in reversed(entries)]
+    del entries
+    for row in range(len(left)):
+        for caller, figures in _pairs(left.pop()):
             calls.extend((0, _caller(place, caller), row, *_figures(*_parts(figures, 4))))
     tables = (
         Strings(np.array(list(ids), np.object_)),

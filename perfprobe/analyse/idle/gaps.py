@@ -74,9 +74,9 @@ def work_of(recording: Recording, links: GpuLinks) -> Work:
         ).astype(np.int8),
         row=np.arange(len(call)),
     )
-    timed = np.concatenate([duration_ns(kernels), duration_ns(copies)]) >= 0
-    found = found.take(timed)
-    return found.take(np.lexsort((found.start_ns, found.stream, found.device)))
+    timed = np.flatnonzero(np.concatenate([duration_ns(kernels), duration_ns(copies)]) >= 0)
+    keys = (found.start_ns, found.stream, found.device)
+    return found.take(timed[np.lexsort([key[timed] for key in keys])])
 
 
 def each_device(work: Work) -> list[tuple[int, Rows]]:

@@ -22,13 +22,14 @@ def overlaps(work: Work) -> Overlaps:
 
 def _device(work: Work, device: int, own: Rows) -> Overlaps:
     time_ns = np.concatenate([work.start_ns[own], work.end_ns[own]])
-    change = np.concatenate([np.ones(len(own), np.int64), np.full(len(own), -1)])
+    change = np.concatenate([np.ones(len(own), np.int8), np.full(len(own), -1, np.int8)])
     kind = np.tile(work.kind[own], 2)
     order = np.argsort(time_ns, kind="stable")
     time_ns, change, kind = time_ns[order], change[order], kind[order]
-    running = np.zeros(len(order), np.int64)
+    running = np.zeros(len(order), np.int8)
     for bit in range(3):
-        running |= (np.cumsum(np.where(kind == bit, change, 0)) > 0).astype(np.int64) << bit
+        is_running = np.cumsum(change * (kind == bit), dtype=np.int64) > 0
+        running |= np.where(is_running, np.int8(1 << bit), np.int8(0))
     lasted_ns = np.zeros(len(_COLUMNS), np.int64)
     np.add.at(lasted_ns, running[:-1], np.diff(time_ns))
     columns = {name: lasted_ns[at : at + 1] for at, name in enumerate(_COLUMNS)}

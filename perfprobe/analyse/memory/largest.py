@@ -21,14 +21,16 @@ class Largest:
     def add(self, storages: Storages, number: Int64, group: Rows, category: Int8) -> None:
         """Adds more storages, of which the largest are kept."""
         size_bytes = storages.size_bytes
-        if self._kept.shape[1] == MOST_LARGEST:
-            chosen = np.flatnonzero(size_bytes >= self._kept[0, -1])
-        else:
-            chosen = np.arange(len(size_bytes))
+        chosen = np.flatnonzero(size_bytes >= self._least_bytes())
+        chosen = chosen[np.lexsort((number[chosen], -size_bytes[chosen]))[:MOST_LARGEST]]
         columns = (size_bytes, number, group, category, storages.start_ns, storages.end_ns)
         fresh = np.stack([values[chosen].astype(np.int64) for values in columns])
         every = np.concatenate([self._kept, fresh], axis=1)
         self._kept = every[:, np.lexsort((every[1], -every[0]))[:MOST_LARGEST]]
+
+    def _least_bytes(self) -> int:
+        """Returns the size that a further storage must have."""
+        return int(self._kept[0, -1]) if self._kept.shape[1] == MOST_LARGEST else 0
 
     def result(self, groups: Groups) -> MemoryLargest:
         """Returns the largest storages, by size."""
