@@ -1,4 +1,5 @@
 # make test    all tests, Python and native, in the virtual environment .venv
+# make snapshots   writes the texts that tests expect again: then read `git diff`
 # make demo    profile the transformer workload, print the report, measure its three hottest operators
 # make lint    ruff, mypy, import layers, clang-format
 # make docs    writes the pages and the picture made from the code, then builds the guides
@@ -48,7 +49,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
+.PHONY: setup test test-python test-native snapshots collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -91,6 +92,9 @@ test: test-python test-native
 
 test-python: setup
 	@$(BIN)/python -m tests.second_try $(PYTEST_ARGS)
+
+snapshots: setup
+	@$(BIN)/python -m pytest --write-snapshots $(PYTEST_ARGS)
 
 # Collects the tests once, so that the processes of `test-python` need not each rewrite the same assert statements.
 collected: setup

@@ -8,11 +8,13 @@ import pytest
 
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.session import Session
+from tests import snapshots
 from tests.collect import nvtx_client
 from tests.collect import standin as standins
 from tests.native import listener as listeners
 from tests.once import Once
 from tests.seconds import Seconds
+from tests.snapshots import Snapshot
 
 
 @pytest.fixture(autouse=True)
@@ -63,11 +65,27 @@ def listener(once: Once) -> Callable[[str], Path]:
     return built
 
 
+@pytest.fixture
+def snapshot(request: pytest.FixtureRequest) -> Snapshot:
+    """Compares a text with the file of the test."""
+    return Snapshot(snapshots.path_of(request.node), is_rewritten=request.config.getoption("write_snapshots"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """For `make snapshots`."""
+    parser.addoption("--write-snapshots", action="store_true", help="write the texts that tests expect again")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Prints the cost of each folder at the end of the run."""
     config.pluginmanager.register(Seconds())
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Runs the longest tests first, so that several processes end at about the same time."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Runs the longest tests first, so that several processes end at about the same time.
+
+    Only those that have snapshots are run to write them.
+    """
+    if config.getoption("write_snapshots"):
+        items[:] = [item for item in items if "snapshot" in getattr(item, "fixturenames", ())]
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
