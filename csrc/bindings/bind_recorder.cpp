@@ -172,7 +172,7 @@ class PyRecorder {
     {
       // Releases the GIL: the writer may wait for an operator whose thread needs it.
       const py::gil_scoped_release release;
-      recorder().close();
+      door_->close();
     }
     door_->names().release();
   }

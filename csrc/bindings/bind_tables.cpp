@@ -10,6 +10,7 @@
 #include "core/live_steps.h"
 #include "core/loss.h"
 #include "core/memory_encoder.h"
+#include "core/module_call_row.h"
 #include "core/operator_budget.h"
 #include "core/operator_encoder.h"
 #include "core/operator_sums.h"
@@ -64,7 +65,7 @@ py::dict native_tables() {
              SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
              ExternalIdRow, GpuStateRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow,
              LiveStep, OperatorWindow, NativeFunctionRow, NativeSampleRow, CounterRow,
-             MemoryTrafficRow, StepSum, OperatorSum, SampleSum, DeviceMemory>();
+             MemoryTrafficRow, StepSum, OperatorSum, SampleSum, DeviceMemory, ModuleCallRow>();
   add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
   add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;

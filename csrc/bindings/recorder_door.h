@@ -6,6 +6,7 @@
 
 #include "bindings/capsule.h"
 #include "core/clock.h"
+#include "core/module_calls.h"
 #include "core/recorder.h"
 #include "core/recorder_port.h"
 #include "python/python_names.h"
@@ -15,7 +16,7 @@ namespace perfprobe {
 class RecorderDoor final : public RecorderPort {
  public:
   RecorderDoor(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
-      : recorder_(path, buffer_bytes, flush_ns), names_(recorder_) {}
+      : recorder_(path, buffer_bytes, flush_ns), names_(recorder_), module_calls_(recorder_) {}
 
   int32_t add_thread(int64_t os_thread, int64_t forward_id, const char* name) override {
     return recorder_.define([&](Definitions& definitions) {
@@ -50,6 +51,7 @@ class RecorderDoor final : public RecorderPort {
   }
   [[nodiscard]] uint32_t modules_named() const override { return names_.modules_named(); }
   [[nodiscard]] uint32_t module_generation() const override { return names_.module_generation(); }
+  void add_module_call(const ModuleCallRow& call) override { module_calls_.add(call); }
   Chunk* exchange_chunk(Chunk* full, int32_t thread, RowKind kind) override {
     return recorder_.exchange_chunk(full, thread, kind);
   }
@@ -59,6 +61,11 @@ class RecorderDoor final : public RecorderPort {
 
   Recorder& recorder() { return recorder_; }
   PythonNames& names() { return names_; }
+  // Writes the rest, then closes the recorder.
+  void close() {
+    module_calls_.stop();
+    recorder_.close();
+  }
 
  private:
   static PyObject* object(const void* address) {
@@ -67,6 +74,7 @@ class RecorderDoor final : public RecorderPort {
 
   Recorder recorder_;
   PythonNames names_;
+  ModuleCalls module_calls_;
 };
 
 // Returns the recorder behind `Recorder.capsule()`. No other module makes such ports.

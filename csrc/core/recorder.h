@@ -78,6 +78,7 @@ class Recorder {
   // Called when a step has ended: sets the fate of all rows since the last call. Returns whether
   // some of them were given up earlier, because the step did not fit in the buffer.
   bool decide(Fate fate);
+  [[nodiscard]] bool is_holding() const { return is_holding_.load(std::memory_order_relaxed); }
   // Writes the sums of operators since the last call. Called by the writer.
   void write_sums(int64_t until_ns);
   // Continues in a new file whenever one has reached this size.

@@ -11,13 +11,14 @@
 
 #include "core/event_buffer.h"
 #include "core/hash.h"
+#include "core/module_call_row.h"
 #include "core/records.h"
 
 namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*. Raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.8";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.9";
 
 struct InternedText {
   int32_t id;
@@ -66,6 +67,8 @@ class RecorderPort {
   [[nodiscard]] virtual uint32_t modules_named() const = 0;
   // Increases when known modules get new names: cached ModuleRefs are then stale.
   [[nodiscard]] virtual uint32_t module_generation() const = 0;
+  // A thread has called a module that no other one calls. Takes a lock.
+  virtual void add_module_call(const ModuleCallRow& call) = 0;
   // Returns a new chunk for rows of this kind of `thread`, nullptr if memory ran out. `full` (may
   // be nullptr) goes to the writer.
   virtual Chunk* exchange_chunk(Chunk* full, int32_t thread, RowKind kind) = 0;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/descriptor.h"
 #include "core/live_steps.h"
+#include "core/run_delay.h"
 
 namespace perfprobe {
 
@@ -15,11 +15,8 @@ class StepUsage {
   void read(LiveStep& step);
 
  private:
-  void open();
-  [[nodiscard]] int64_t waited_ns();
-
   int64_t os_thread_ = 0;
-  Descriptor schedstat_;  // of that thread
+  RunDelay delay_;  // of that thread
   int64_t cpu_ns_ = -1;
   int64_t waited_ns_ = -1;
   int64_t collected_ns_ = 0;

@@ -36,10 +36,9 @@ constexpr int64_t kStillToRest = 4;
 constexpr int64_t kMostRestNs = 500'000'000;
 constexpr int64_t kCallNs = 500'000;
 constexpr int64_t kUnseenNs = 2'500'000;
-// A process that uses less CPU time than this part of the time is sampled as if it used as much.
+// A process that uses less CPU time than this part is sampled as if it used as much.
 constexpr int64_t kLeastBusy = 8;
-// While sampling is paused, the sampler asks after its first few ticks only this often whether it
-// may go on.
+// A paused sampler asks after its first few ticks only this often whether it may go on.
 constexpr int64_t kSkipNs = 20'000'000;
 constexpr int64_t kFewSkips = 8;
 
@@ -117,7 +116,7 @@ SamplerFigures Sampler::figures() const {
   return figures;
 }
 
-// An error here must not end the program. The sampling ends, and `figures` says so.
+// An error ends the sampling, not the program, and `figures` says so.
 void Sampler::run() try {
   const int64_t before_ns = figures_.cpu_ns;
   wait_.begin();
@@ -258,11 +257,14 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   has_moved_ |= has_run;
   const int64_t since_ns = is_followed ? thread.sample.end_ns : previous_tick_ns;
   thread.waits_for_lock = waits_for_lock(number, ran_ns, now_ns - since_ns);
-  const bool is_divided = rests_ && has_run;
-  move_on(
-      thread, found, since_ns,
-      is_divided ? turned_ns(since_ns, now_ns, ran_ns, found.is_running, interval_ns_) : since_ns);
+  int64_t start_ns = since_ns;
+  if (rests_ && has_run)
+    start_ns = turned_ns(since_ns, now_ns, ran_ns, found.is_running, interval_ns_);
+  const int64_t room_ns = is_followed ? std::max<int64_t>(now_ns - start_ns - ran_ns, 0) : -1;
+  const int64_t waited_ns = threads_.waited_ns(thread, number, room_ns);
+  move_on(thread, found, since_ns, start_ns);
   thread.sample.cpu_ns = is_followed ? ran_ns : -1;
+  thread.sample.wait_ns = waited_ns;
   thread.state = before.id;
   thread.cpu_ns = cpu_ns;
   is_list_stale_ |= before.prev != seen.state.prev || before.next != seen.state.next;
@@ -286,12 +288,12 @@ bool Sampler::is_there_still(const SampledThread& thread, const Found& found,
          ran_ns < kUnseenNs;
 }
 
-// Counts as many looks as there would have been without resting: the thread cannot have been
-// elsewhere.
+// Counts as many looks as without resting: the thread cannot have been elsewhere.
 void Sampler::stay(SampledThread& thread, int64_t now_ns) {
   if (!thread.is_open) {  // a long sample was written already
     thread.sample.start_ns = thread.sample.end_ns;
     thread.sample.cpu_ns = 0;
+    thread.sample.wait_ns = std::min<int64_t>(thread.sample.wait_ns, 0);
     thread.sample.looks = 0;
     thread.sample.lock_looks = std::min(thread.sample.lock_looks, 0);
     thread.is_open = true;
@@ -315,6 +317,7 @@ void Sampler::move_on(SampledThread& thread, const Found& found, int64_t since_n
     sample.start_ns = since_ns;
     sample.end_ns = start_ns;
     sample.cpu_ns = 0;
+    sample.wait_ns = std::min<int64_t>(sample.wait_ns, 0);
     sample.looks = 0;
     sample.lock_looks = lock_.is_known() ? 0 : -1;
     rows_.add(sample);
@@ -329,8 +332,7 @@ void Sampler::move_on(SampledThread& thread, const Found& found, int64_t since_n
   thread.is_open = true;
 }
 
-// A consistent copy is used even if the thread moved on meanwhile. Insisting on one during which it
-// did not move would favour slow functions.
+// A consistent copy is used even if the thread moved on: not to would favour slow functions.
 Sampler::Found Sampler::read_stack(SeenThread& seen, SampledThread& thread) {
   Found found{0, Look::failed, kNone, false};
   for (int i = 0; i < kTries; ++i) {

@@ -26,7 +26,17 @@ class OpenCalls {
  public:
   [[nodiscard]] size_t size() const { return size_; }
   OpenCall<Note>& operator[](size_t index) { return calls_[index]; }
-  void clear() { size_ = 0; }
+  void clear() { size_ = known_ = 0; }
+  // Whether this call has begun since the look before the last one. False where the next look could
+  // not recognise it: it would be new again.
+  [[nodiscard]] bool is_new(size_t index) {
+#ifdef PERFPROBE_FAST_FRAMES
+    return index >= known_ && calls_[index].frame != nullptr;
+#else
+    static_cast<void>(index);
+    return false;
+#endif
+  }
 
   // Reads the stack of the calling thread. Returns how many of its calls, from the outermost on,
   // have not changed since the last look. module_call: see read_frames_fast. Needs the GIL without
@@ -53,6 +63,7 @@ class OpenCalls {
 #endif
   MappedArray<OpenCall<Note>, kDeepestRead + 1> calls_;
   size_t size_ = 0;
+  size_t known_ = 0;  // the outermost of them that were open at the look before the last one
 };
 
 #ifdef PERFPROBE_FAST_FRAMES
@@ -81,6 +92,7 @@ size_t OpenCalls<Note>::look(PyThreadState* state, const void* module_call) {
   }
   if (known + count > kDeepestRead)
     return cut(state, module_call);
+  known_ = known;
   add(known, count, module_call);
   return kept;
 }
@@ -112,6 +124,7 @@ void OpenCalls<Note>::add(size_t first, size_t count, const void* module_call) {
 template <class Note>
 size_t OpenCalls<Note>::cut(const PyThreadState* state, const void* module_call) {
   size_ = kFramesOfCut + 1;
+  known_ = 0;
   size_t index = kFramesOfCut;
   for (const RawFrame* frame = top_frame(state); index > 0; frame = frame->previous) {
     if (!has_code(frame))

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/clock.h"
 #include "torch/gil.h"
 #include "torch/memory_watch.h"
 
@@ -37,6 +38,8 @@ int32_t find_module(ThreadState& state, const void* module, const void* root, bo
 
 // Whether the modules of the stack still have the names in its notes.
 bool is_named(ThreadState& state) {
+  if (!state.has_notes)
+    return false;
   const size_t size = state.calls.size();
   return size == 0 || state.calls[size - 1].note.root == kNone ||
          state.calls_generation == state.port->module_generation();
@@ -112,21 +115,36 @@ int32_t add_stack(ThreadState& state) {
     state.stacks.insert(whole.hash, whole.stack);
   return whole.stack;
 } catch (...) {
-  state.calls.clear();  // not all of them have notes
+  state.has_notes = false;
   throw;
+}
+
+// A thread has begun to call a module, from outside of others.
+[[gnu::noinline]] void note_module_call(ThreadState& state, const StackNote& whole) {
+  const StackNote& root = state.calls[static_cast<size_t>(whole.root)].note;
+  state.port->add_module_call({.start_ns = monotonic_ns(),
+                               .thread = state.thread,
+                               .module = root.module,
+                               .stack = whole.stack});
 }
 
 // Returns the id of the thread's stack. Takes the GIL only on first sight.
 int32_t find_stack_of(ThreadState& state, PyThreadState* python) {
-  if (!is_named(state))
-    state.calls.clear();
-  const size_t kept = state.calls.look(python, module_call_code);
+  const bool was_named = is_named(state);
+  const size_t unchanged = state.calls.look(python, module_call_code);
+  const size_t kept = was_named ? unchanged : 0;
+  state.has_notes = true;
   if (state.calls.size() == 0)
     return kNone;
   int32_t stack = InternTable::kAbsent;
   if (kept == state.calls.size() || note_calls(state, kept, false))
     stack = find_noted(state);
-  return stack != InternTable::kAbsent ? stack : name_stack(state, kept);
+  if (stack == InternTable::kAbsent)
+    stack = name_stack(state, kept);
+  const StackNote& whole = state.calls[state.calls.size() - 1].note;
+  if (whole.root != kNone && state.calls.is_new(static_cast<size_t>(whole.root))) [[unlikely]]
+    note_module_call(state, whole);
+  return stack;
 }
 
 void read_frames(ThreadState& state, PyThreadState* python) {

@@ -190,6 +190,7 @@ struct ThreadState {
   MappedVector<ParameterSlot> parameters;  // only used on threads that run backward
   OpenCalls<StackNote> calls;
   uint32_t calls_generation = 0;  // of the modules' names in `calls`
+  bool has_notes = true;          // whether all `calls` have theirs
   FrameList frames;
   BudgetPort* budget = nullptr;         // told what full chunks cost
   Emitter* emitter = nullptr;           // sets operators as ranges

@@ -43,6 +43,7 @@ from perfprobe.tables.kept import OperatorSums, SampleSums, StepSums
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.memory import MemoryBlocks, MemoryRows
 from perfprobe.tables.meta import End, Meta
+from perfprobe.tables.module_calls import ModuleCalls
 from perfprobe.tables.native_code import NativeFunctions, NativeSamples
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.python import Calls, Functions, Samples
@@ -64,7 +65,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     GpuStates,
     *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps),
     *(NativeFunctions, NativeSamples, Counters, MemoryTraffic),
-    *(StepSums, OperatorSums, SampleSums, DeviceReadings),
+    *(StepSums, OperatorSums, SampleSums, DeviceReadings, ModuleCalls),
 )
 STREAMED: tuple[type[Table], ...] = (Operators, AutogradOperators, MemoryRows)
 OF_THE_WHOLE: tuple[type[Table], ...] = (Meta, End)

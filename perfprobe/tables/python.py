@@ -90,6 +90,11 @@ class Samples(Table, name="samples", most_rows=4_194_304):
         combine=Combine.SUM,
         optional=True,
     )
+    wait_ns: Int64 = column(
+        "time in which the thread could run but had no processor, by the scheduler",
+        combine=Combine.SUM,
+        optional=True,
+    )
 
 
 class Code(Table):

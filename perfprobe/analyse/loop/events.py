@@ -38,7 +38,9 @@ class Event(NamedTuple):
         return self.end_ns if self.kind is Kind.OPTIMIZER else self.start_ns
 
 
-def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: Int32) -> list[Event]:
+def events(
+    own: Segments, others: Segments, ranges: dict[int, Spans], caller: Int32, *, has_calls: bool = False
+) -> list[Event]:
     """The events of a thread in their order. Backward may run on other threads.
 
     Args:
@@ -46,11 +48,14 @@ def events(own: Segments, others: Segments, ranges: dict[int, Spans], caller: In
         others: those of other threads, ordered by time.
         ranges: the thread's ranges, by `NEXT` and `OPTIMIZER`.
         caller: as in `Regions`.
+        has_calls: whether the numbers of the calls of outermost modules are known.
     """
     nexts, steps = ranges[NEXT], ranges[OPTIMIZER]
     found = [*_spans(Kind.NEXT, nexts, caller), *_spans(Kind.OPTIMIZER, steps, caller)]
     outside = own.take(~_inside(own, nexts))
-    found += (event._replace(stack=int(caller[event.stack])) for event in _calls(outside))
+    found += (
+        event._replace(stack=int(caller[event.stack])) for event in _calls(outside, has_calls=has_calls)
+    )
     is_backward = (outside.phase == StepPhase.BACKWARD) | (outside.phase == StepPhase.RECOMPUTE)
     backward = outside.take(is_backward)
     if len(backward) == 0:
@@ -79,13 +84,15 @@ def _rows(kind: Kind, rows: Segments, caller: Int32 | None = None) -> list[Event
     return [Event(kind, *values) for values in zip(*columns, strict=True)]
 
 
-def _calls(rows: Segments) -> list[Event]:
+def _calls(rows: Segments, *, has_calls: bool) -> list[Event]:
     """Calls of outermost modules; if the program has no modules, its forward operators."""
     forward = (rows.phase == StepPhase.FORWARD) & (rows.first >= 0)
     in_module = forward & (rows.anchor > 0)
     if not bool(in_module.any()):
         return _rows(Kind.CALL, rows.take(forward))
     at = np.flatnonzero(in_module)
+    if has_calls:
+        return _known_calls(rows.take(at))
     rows, follows = rows.take(at), np.diff(at, prepend=-2) == 1
     events, last = _rows(Kind.CALL, rows), rows.last.tolist()
     ends = set(rows.last[~np.append(follows[1:], False)].tolist())  # where calls are known to end
@@ -96,6 +103,19 @@ def _calls(rows: Segments) -> list[Event]:
             found[-1] = _together(found[-1], event)
         else:
             found.append(event)
+    return found
+
+
+def _known_calls(rows: Segments) -> list[Event]:
+    """The calls of modules whose numbers are known: each may have several segments."""
+    found: list[Event] = []
+    before = -1
+    for call, event in zip(rows.call.tolist(), _rows(Kind.CALL, rows), strict=True):
+        if found and call == before and event.site == found[-1].site:
+            found[-1] = _together(found[-1], event)
+        else:
+            found.append(event)
+        before = call
     return found
 
 

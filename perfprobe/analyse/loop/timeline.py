@@ -9,13 +9,13 @@ import numpy as np
 
 from perfprobe.analyse.between import outermost
 from perfprobe.analyse.grouping import first_of_each
+from perfprobe.analyse.loop.call_starts import CallStarts
+from perfprobe.analyse.loop.labels import Labels
 from perfprobe.analyse.loop.regions import Regions
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Signatures
-from perfprobe.tables.scopes import BACKWARD_FUNCTION
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.steps import StepPhase
-from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 MOST_SEGMENTS = 393_216  # with more, on all threads together, short ones are joined with their neighbours
@@ -27,15 +27,6 @@ _COLUMNS = (
     *("start_ns", "end_ns", "scope", "thread", "stack", "phase", "name", "signature"),
     "forward_stack",
 )
-
-_COPIES = ("aten::to", "aten::_to_copy", "aten::copy_", "aten::pin_memory", "aten::_pin_memory")
-_READS = ("aten::item", "aten::_local_scalar_dense", "aten::is_nonzero", "aten::resolve_conj")
-_BY_PHASE = {
-    Phase.BACKWARD: StepPhase.BACKWARD,
-    Phase.RECOMPUTE: StepPhase.RECOMPUTE,
-    Phase.COMPILE: StepPhase.COMPILE,
-    Phase.DATA: StepPhase.DATA,
-}
 
 
 class Segments(Table):
@@ -50,6 +41,7 @@ class Segments(Table):
     first_signature: Int32 = column("the inputs of its first operator", Signatures)
     last_signature: Int32 = column("the inputs of its last one", Signatures)
     is_trained: Mask = column("whether backward refers to one of its operators")
+    call: Int32 = column("number of the call of an outermost module that began last on the thread, -1 none")
 
 
 class Timeline:
@@ -58,12 +50,9 @@ class Timeline:
     def __init__(self, trace: Trace, regions: Regions) -> None:
         self.rows: dict[int, int] = {}
         self._regions = regions
+        self._calls = CallStarts(trace.recording)
         self._os_threads = trace.recording.os_threads()
-        strings = trace.recording[Strings]
-        self._is_copy = strings.marks(lambda text: text in _COPIES)
-        self._is_zero = strings.marks(lambda text: text == "aten::zero_")
-        self._is_zero_all = strings.marks(lambda text: text == "aten::_foreach_zero_")
-        self._is_read = strings.marks(lambda text: text in _READS)
+        self._labels = Labels(trace, regions)
         self._parts: dict[int, list[Segments]] = {}
         self._inner: dict[int, list[Segments]] = {}
         self._last_ns: dict[int, int] = {}
@@ -114,23 +103,29 @@ class Timeline:
         self._inner[thread] = [_near(Segments.concat(self._inner.get(thread, [])))]
         return self._inner[thread][0]
 
+    def has_calls(self, thread: int) -> bool:
+        """Whether the calls of outermost modules on this thread are known: `call` tells them apart."""
+        return self._calls.are_known(thread)
+
     def _add_inner(self, thread: int, rows: LinkedOperators) -> None:
         """Add segments of operators that may be inside others."""
         if len(rows):
-            self._inner.setdefault(thread, []).append(_near(self._segments(rows, *self._labels(rows))))
+            found = self._segments(rows, *self._labels.of(rows), None)
+            self._inner.setdefault(thread, []).append(_near(found))
 
     def _add_thread(self, thread: int, rows: LinkedOperators) -> None:
         start_ns = np.maximum(rows.start_ns, self._last_ns.get(thread, -1))
         end_ns = np.maximum.accumulate(np.maximum(rows.end_ns, start_ns))
         start_ns = np.maximum(start_ns, np.append(start_ns[:1], end_ns[:-1]))
         rows = LinkedOperators.part(rows.columns() | {"start_ns": start_ns, "end_ns": end_ns})
-        found = self._segments(rows, *self._labels(rows))
+        call = self._calls.of(thread, end_ns) if self._calls.are_known(thread) else None
+        found = self._segments(rows, *self._labels.of(rows), call)
         self._last_ns[thread] = int(end_ns[-1])
         self._parts.setdefault(thread, []).append(found)
         self._held += len(found)
 
-    def _segments(self, rows: LinkedOperators, phase: Int8, anchor: Int32) -> Segments:
-        first = np.flatnonzero(_begins(rows, phase, anchor))
+    def _segments(self, rows: LinkedOperators, phase: Int8, anchor: Int32, call: Int32 | None) -> Segments:
+        first = np.flatnonzero(_begins(rows, phase, anchor, call))
         last = np.append(first[1:], len(rows)) - 1
         return Segments(
             start_ns=rows.start_ns[first],
@@ -142,31 +137,8 @@ class Timeline:
             first_signature=rows.signature[first],
             last_signature=rows.signature[last],
             is_trained=np.logical_or.reduceat(rows.phase == Phase.FORWARD, first),
+            call=np.full(len(first), -1, np.int32) if call is None else call[first],
         )
-
-    def _labels(self, rows: LinkedOperators) -> tuple[Int8, Int32]:
-        """The phase and the region of each operator."""
-        phase, anchor = self._regions.phase[rows.stack].copy(), self._regions.anchor[rows.stack].copy()
-        plain = phase == StepPhase.OTHER
-        phase[plain & (rows.phase == Phase.FORWARD)] = StepPhase.FORWARD
-        plain &= rows.phase == Phase.OTHER
-        phase[plain & (rows.scope == BACKWARD_FUNCTION)] = StepPhase.BACKWARD
-        phase[plain & self._is_copy[rows.name]] = StepPhase.COPY
-        phase[plain & self._is_read[rows.name]] = StepPhase.RESULTS
-        phase[plain & self._zeroes(rows)] = StepPhase.ZERO_GRAD
-        for recorded, own in _BY_PHASE.items():
-            other = (rows.phase == recorded) & (phase != own)
-            phase[other] = own
-            anchor[other] = 0
-        return phase, anchor
-
-    def _zeroes(self, rows: LinkedOperators) -> Mask:
-        """Returns which operators are zero_grad, in traces without Python: two `zero_` in a row, or a foreach
-        one.
-        """
-        alone = (rows.stack < 0) & self._is_zero[rows.name]
-        beside = np.append(alone[1:], False) | np.append(False, alone[:-1])
-        return np.asarray((alone & beside) | ((rows.stack < 0) & self._is_zero_all[rows.name]))
 
     def _thin(self) -> None:
         """Join short segments until at most half of `MOST_SEGMENTS` are left. The longest gives the phase."""
@@ -184,11 +156,13 @@ def is_possible(start_ns: Int64, end_ns: Int64) -> Mask:
     return np.asarray((start_ns >= 0) & (end_ns >= start_ns) & (end_ns < LATEST_NS))
 
 
-def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32) -> Mask:
-    """Returns which operators begin a segment."""
+def _begins(rows: LinkedOperators, phase: Int8, anchor: Int32, call: Int32 | None) -> Mask:
+    """Returns which operators begin a segment. call: that of each, if known."""
     near_ns = np.where(anchor[1:] > 0, _NEAR_IN_REGION_NS, _NEAR_NS)
     same = (phase[1:] == phase[:-1]) & (anchor[1:] == anchor[:-1])
     begins = np.append(True, ~same | (rows.start_ns[1:] - rows.end_ns[:-1] > near_ns))
+    if call is not None:
+        return np.asarray(begins | np.append(True, call[1:] != call[:-1]))
     # If the first operator of a module occurs again, the module may have been called again from this line.
     places = np.arange(len(begins))
     run = np.maximum.accumulate(np.where(begins, places, 0))

@@ -1,0 +1,74 @@
+"""How long threads waited for a processor, by sample, beside processes that keep it busy."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import perfprobe
+from perfprobe.tables import storage
+from perfprobe.tables.events import Threads
+from perfprobe.tables.python import Samples
+
+SPIN_NS = 1_500_000_000
+
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/schedstat").exists(), reason="this kernel does not tell how long threads wait"
+)
+
+
+@pytest.fixture
+def crowded() -> Iterator[None]:
+    """Two processes that are always busy, on the one processor that this process may use meanwhile."""
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(allowed)})
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+        os.sched_setaffinity(0, allowed)
+
+
+def spin() -> int:
+    """Returns the time in which this thread had no processor, by its clocks: it never sleeps."""
+    start_ns, start_cpu_ns = time.perf_counter_ns(), time.thread_time_ns()
+    while time.perf_counter_ns() - start_ns < SPIN_NS:
+        pass
+    return time.perf_counter_ns() - start_ns - (time.thread_time_ns() - start_cpu_ns)
+
+
+@pytest.mark.usefixtures("crowded")
+def test_a_spinning_thread_waits_for_what_it_did_not_run(tmp_path: Path) -> None:
+    path = tmp_path / "r.perfprobe"
+    with perfprobe.profile(path):
+        waited_ns = spin()
+    recording = storage.read(path)
+    samples = recording[Samples]
+    own = samples.take(recording[Threads].os_thread[samples.thread] == threading.get_native_id())
+    known = own.take(own.wait_ns >= 0)
+    assert waited_ns > SPIN_NS // 5
+    assert known.wait_ns.sum() == pytest.approx(waited_ns, rel=0.2)
+    time_ns = known.end_ns - known.start_ns
+    assert ((known.wait_ns - time_ns).clip(0).sum()) < 0.1 * waited_ns  # within the samples it is booked to
+
+
+def test_a_sleeping_thread_does_not_wait_for_a_processor(tmp_path: Path) -> None:
+    path = tmp_path / "r.perfprobe"
+    with perfprobe.profile(path):
+        sleeper = threading.Thread(target=time.sleep, args=(0.8,), name="sleeper")
+        sleeper.start()
+        sleeper.join()
+    recording = storage.read(path)
+    samples = recording[Samples]
+    own = samples.take((samples.wait_ns >= 0) & (samples.looks > 0))
+    assert own.wait_ns.sum() < (own.end_ns - own.start_ns).sum() // 2
