@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
+from perfprobe.analyse.account.account import account
 from perfprobe.analyse.baseline import baseline
 from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.between import BetweenOperators
@@ -33,12 +34,13 @@ from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
 from perfprobe.analyse.ranks.parts import RankWatch
 from perfprobe.analyse.sequences import sequences
-from perfprobe.analyse.step_rows import RowsInSteps
+from perfprobe.analyse.step_rows import InSteps, OfSteps, step_hotspots
 from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
 from perfprobe.analyse.teams.teams import teams
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.wrappers import WrapperWatch
+from perfprobe.tables.account import Account
 from perfprobe.tables.between import Between
 from perfprobe.tables.columns import Table
 from perfprobe.tables.counters import CounterFindings
@@ -141,11 +143,18 @@ PASSES: dict[type, Pass] = {
         needs=(OperatorRows, HotLines, LibraryLines),
         by=(*_BY_ROWS, "package"),
     ),
-    StepHotspots: Pass(
-        lambda trace, asked, times, totals: RowsInSteps(trace, times, totals),
-        needs=(StepTimes, Totals),
+    OfSteps: Pass(
+        lambda trace, asked, times: InSteps(trace, times),
+        needs=(StepTimes,),
         watches=True,
         sums_bytes=True,
+    ),
+    Account: Pass(
+        lambda trace, asked, times, found: account(trace, times, found.watched), needs=(StepTimes, OfSteps)
+    ),
+    StepHotspots: Pass(
+        lambda trace, asked, found, of_loop, totals: step_hotspots(trace, found, of_loop, totals),
+        needs=(OfSteps, Account, Totals),
     ),
     StepMarks: Pass(lambda trace, asked: MarkWatch(trace), watches=True),
     PeerTimes: Pass(lambda trace, asked, times: PeerWatch(trace, times), needs=(StepTimes,), watches=True),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -46,24 +46,33 @@ def pattern(paths: Sequence[str]) -> str:
     Args:
         paths: different paths, at least one.
     """
-    parts = [path.split(".") for path in paths]
-    shortest = min(len(part) for part in parts)
-    if all(len(part) == shortest for part in parts):
-        return ".".join(_common_word(words) or "*" for words in zip(*parts, strict=True))
-    before = _common_start(parts)
-    after = _common_start([part[: len(before) - 1 : -1] if before else part[::-1] for part in parts])
+    if len({path.count(".") for path in paths}) == 1:
+        return ".".join(word or "*" for word in _common_words(paths))
+    before = _common_start(path.split(".") for path in paths)
+    after = _common_start(path.split(".")[len(before) :][::-1] for path in paths)
     return ".".join([*before, "*", *reversed(after)])
 
 
-def _common_start(parts: Sequence[Sequence[str]]) -> list[str]:
-    found: list[str] = []
-    for words in zip(*parts, strict=False):
-        word = _common_word(words)
-        if word is None:
-            break
-        found.append(word)
+# The paths are split one after the other: the words of many deep modules take much memory.
+
+
+def _common_words(paths: Sequence[str]) -> list[str]:
+    """Returns the words of paths of one length, "*" where they differ."""
+    found = paths[0].split(".")
+    for path in paths:
+        found = [own if own == word else "*" for own, word in zip(found, path.split("."), strict=True)]
     return found
 
 
-def _common_word(words: Sequence[str]) -> str | None:
-    return words[0] if len(set(words)) == 1 else None
+def _common_start(parts: Iterable[list[str]]) -> list[str]:
+    """Returns the words with which all parts begin."""
+    found: list[str] | None = None
+    for words in parts:
+        found = words if found is None else _equal_start(found, words)
+    return found or []
+
+
+def _equal_start(first: list[str], second: list[str]) -> list[str]:
+    both = enumerate(zip(first, second, strict=False))
+    end = next((at for at, (one, other) in both if one != other), min(len(first), len(second)))
+    return first[:end]

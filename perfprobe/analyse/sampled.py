@@ -40,8 +40,7 @@ class SampledOperators(AtMoments):
             name: np.full(len(recording[Samples]), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
         }
         self._stack = recording[Samples].stack
-        self._depth = np.append(depths(recording[Stacks].parent), -1)
-        self._is_engine = recording[Strings].marks(lambda name: name.startswith(ENGINE))
+        self._python = PythonOfAutograd(recording)
         self._looks = _by_thread(recording[Samples], self._thread_of)
         self.samples = in_program(recording)
 
@@ -79,13 +78,21 @@ class SampledOperators(AtMoments):
 
     def take(self, batch: LinkedOperators, place: Rows, rows: Rows) -> None:
         """Notes for the samples the operators at these places."""
-        is_python = self._runs_python(batch, place, self._stack[rows])
+        is_python = self._python.at(batch, place, self._stack[rows])
         for name, column in self._found.items():
             value = getattr(batch, name)[place]
             column[rows] = np.where(is_python, np.int32(-1), value) if name in _IDENTITY else value
 
-    def _runs_python(self, rows: LinkedOperators, place: Rows, stack: Int32) -> Mask:
-        """Whether samples with these stacks, inside these operators, show Python that autograd called."""
+
+class PythonOfAutograd:
+    """Knows which samples inside operators show Python that autograd called."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._depth = np.append(depths(recording[Stacks].parent), -1)
+        self._is_engine = recording[Strings].marks(lambda name: name.startswith(ENGINE))
+
+    def at(self, rows: LinkedOperators, place: Rows, stack: Int32) -> Mask:
+        """Whether samples with these stacks, inside the operators at these places, do."""
         is_autograd = (rows.scope[place] == BACKWARD_FUNCTION) | self._is_engine[rows.name[place]]
         is_inside = self._depth[stack] > self._depth[rows.stack[place]]
         return np.asarray((rows.python_ns[place] >= 0) | (is_autograd & is_inside))

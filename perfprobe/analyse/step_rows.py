@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import NamedTuple
+
 import numpy as np
 
+from perfprobe.analyse.account.watch import AccountWatch, Watched, same_line
 from perfprobe.analyse.hot_modules import module_times
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots
-from perfprobe.models.waiting import is_busy, waited_within_ns
-from perfprobe.tables.columns import Mask, among
+from perfprobe.tables.account import Account
+from perfprobe.tables.columns import Int64, Mask, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Hotspots, Sums, Totals
 from perfprobe.tables.intervals import around
+from perfprobe.tables.stacks import Frames
 from perfprobe.tables.step_rows import StepHotspots
-from perfprobe.tables.steps import StepMark, StepTimes
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
 
 
-class RowsInSteps:
+class OfSteps(NamedTuple):
+    """What ran in the steps that count. rows: None if no operator did. watched: on the loop's own thread."""
+
+    rows: OperatorRows | None
+    watched: Watched
+
+
+class InSteps:
     """Takes the operators of a trace batch by batch, and keeps those within the leading loop's steps.
 
     Steps that averages leave out do not count. Neither do threads that run other loops.
     """
 
-    def __init__(self, trace: Trace, times: StepTimes, totals: Totals) -> None:
-        self._trace, self._totals = trace, totals
-        self._rows = RowsOfOperators(trace, "row", None)
+    def __init__(self, trace: Trace, times: StepTimes) -> None:
+        self._rows, self._account = RowsOfOperators(trace, "row", None), AccountWatch(trace, times)
         steps = times.steps.take(times.steps.loop == 0)
-        is_steady = steps.mark == StepMark.STEADY
-        steps = steps.take(is_steady) if bool(is_steady.any()) else steps
+        steps = steps.take(steps.counted())
         steps = steps.take(np.argsort(steps.start_ns, kind="stable"))
         self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
-        self._time_ns = int((steps.end_ns - steps.start_ns).sum())
         own = times.loops.thread[:1]
-        self._thread = int(own[0]) if len(own) else -1
         self._others = times.loops.thread[~among(times.loops.thread, own)]
         self._any = False
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
+        self._account.add(batch)
         chosen = self._within(batch)
         if bool(chosen.any()):
             self._any = True
@@ -47,24 +56,39 @@ class RowsInSteps:
         inside = around(self._start_ns, self._end_ns, batch.start_ns) >= 0
         return np.asarray(inside & ~among(batch.thread, self._others))
 
-    def result(self) -> StepHotspots | None:
-        """The rows, in ns; None if no operator ran in a step."""
-        if not self._any or self._time_ns <= 0:
-            return None
-        rows = self._rows.result()
-        found: Hotspots = hotspots(self._trace, rows, self._totals, work=False)
-        typical = Sums(**rows.operators.columns() | {"self_ns": rows.typical_operators_ns})
-        modules = module_times(self._trace, typical)
-        time_ns = self._typical_ns(rows) if is_busy(self._trace) else self._time_ns
-        return StepHotspots(found, modules, time_ns, len(self._start_ns))
+    def result(self) -> OfSteps:
+        """The rows and the account's parts, in ns."""
+        return OfSteps(self._rows.result() if self._any else None, self._account.result())
 
-    def _typical_ns(self, rows: OperatorRows) -> int:
-        """The time of the steps if all calls had taken their typical time, as in the rows.
 
-        What calls took beyond that counts as waiting for a processor. Waiting beyond it was between operators
-        and is subtracted too. If several threads ran operators at once, too much might be subtracted, so the
-        result is at least the typical time of the operators.
-        """
-        typical_ns, operators_ns = int(rows.typical_operators_ns.sum()), int(rows.operators.self_ns.sum())
-        waited_ns = waited_within_ns(self._trace.recording, self._thread, self._start_ns, self._end_ns)
-        return max(self._time_ns - max(operators_ns - typical_ns, waited_ns), typical_ns)
+def step_hotspots(
+    trace: Trace, found: OfSteps, account: Account | None, totals: Totals
+) -> StepHotspots | None:
+    """The operators without the waiting that the account took out of their lines; None without any."""
+    if found.rows is None or account is None or account.own_ns <= 0:
+        return None
+    kept = _kept(trace, account)[found.rows.rows.frame]
+    own_ns = np.rint(found.rows.rows.self_ns * kept).astype(np.int64)
+    rows = replace(found.rows, typical_ns=own_ns)
+    made: Hotspots = hotspots(trace, rows, totals, work=False)
+    own = Sums(**rows.operators.columns() | {"self_ns": rows.typical_operators_ns})
+    return StepHotspots(made, module_times(trace, own), account)
+
+
+def _kept(trace: Trace, account: Account) -> np.typing.NDArray[np.float64]:
+    """For each frame the part of its line's time that is left without waiting; one more, for no line."""
+    line = same_line(trace.recording[Frames])
+    own_ns, waited_ns = (
+        _by_line(account, getattr(account.leaves, name), len(line)) for name in ("time_ns", "waited_ns")
+    )
+    whole_ns = own_ns + waited_ns
+    mean = account.own_ns / max(account.time_ns, 1)
+    return np.asarray(np.where(whole_ns > 0, own_ns / np.maximum(whole_ns, 1), mean)[line])
+
+
+def _by_line(account: Account, values: Int64, lines: int) -> Int64:
+    """Sums by line; the last one is of what has no line."""
+    found = np.zeros(lines, np.int64)
+    known = account.leaves.operators_ns > 0
+    np.add.at(found, account.leaves.frame[known], values[known])
+    return found

@@ -16,7 +16,15 @@ from perfprobe.analyse.loop.place import StackTree
 from perfprobe.analyse.loop.ranges import NamedSpans
 from perfprobe.analyse.loop.regions import regions
 from perfprobe.analyse.loop.start_up import by_time, one, start_up
-from perfprobe.analyse.loop.summed import Kept, event_rows, loop_row, phase_rows, step_phase_rows, step_rows
+from perfprobe.analyse.loop.summed import (
+    Kept,
+    event_rows,
+    look_rows,
+    loop_row,
+    phase_rows,
+    step_phase_rows,
+    step_rows,
+)
 from perfprobe.analyse.loop.timeline import Timeline
 from perfprobe.analyse.loop.training import Span
 from perfprobe.analyse.loop.unrecorded import Unrecorded
@@ -28,6 +36,7 @@ from perfprobe.tables.steps import (
     StartUpPart,
     StepEvents,
     StepKind,
+    StepLooks,
     StepMark,
     StepPhase,
     StepPhases,
@@ -75,10 +84,11 @@ class StepWatch:
                     step_phase_rows(each, first),
                     phase_rows(each, number, steps),
                     event_rows(each, first),
+                    look_rows(each, first),
                 )
             )
             first += len(steps)
-        columns = list(zip(*parts, strict=True)) or [(), (), (), (), ()]
+        columns = list(zip(*parts, strict=True)) or [()] * 6
         loop_rows, steps = Loops.concat(columns[0]), Steps.concat(columns[1])
         steps = Steps(**steps.columns() | {"graph": graphs(self._trace.recording, steps)})
         per_step = StepPhases.concat(columns[2])
@@ -91,6 +101,7 @@ class StepWatch:
             events=StepEvents.concat(columns[4]),
             step_phases=per_step,
             phases=Phases.concat(columns[3]),
+            looks=StepLooks.concat(columns[5]),
             start_up=by_time(rows),
             start_up_ns=None if begin_ns is None or until_ns is None else max(until_ns - begin_ns, 0),
         )

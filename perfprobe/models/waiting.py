@@ -14,7 +14,7 @@ from perfprobe.tables.trace import Trace
 
 # Of the time in which it could have run. A waiting thread runs a little whenever it is woken: one that polls
 # DataLoader's workers was seen at 10 %.
-_RUNNING = 0.2
+RUNNING = 0.2
 _UNDISTURBED = 0.01  # of the wall time; threads that waited less for a processor do not distort times
 
 _BUSY_MAIN = 0.05  # of the wall time, if the main thread waited for a processor
@@ -45,8 +45,8 @@ def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
     return int(wait_ns.sum()) if len(wait_ns) else None
 
 
-def waited_within_ns(recording: Recording, thread: int, start_ns: Int64, end_ns: Int64) -> int:
-    """Returns how long a thread waited for a processor in these stretches of time; 0 if not known.
+def waited_within_ns(recording: Recording, thread: int, start_ns: Int64, end_ns: Int64) -> int | None:
+    """Returns how long a thread waited for a processor in these stretches of time; None if not known.
 
     Waiting is taken as even between two readings, which are half a second apart.
 
@@ -56,7 +56,7 @@ def waited_within_ns(recording: Recording, thread: int, start_ns: Int64, end_ns:
     times, os_threads = recording[ThreadTimes], recording.os_threads()
     times = times.take((os_threads[times.thread] == os_threads[thread]) & (times.wait_ns >= 0))
     if len(times) == 0:
-        return 0
+        return None
     times = times.take(np.argsort(times.time_ns, kind="stable"))
     at_start_ns, at_end_ns = (
         np.interp(moments, times.time_ns, times.wait_ns) for moments in (start_ns, end_ns)
@@ -89,7 +89,7 @@ def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:
     """
     could_run = 1 - _part_held_up(recording)
     known = cpu_ns >= 0
-    return np.where(known, cpu_ns < _RUNNING * could_run * time_ns, known.any())
+    return np.where(known, cpu_ns < RUNNING * could_run * time_ns, known.any())
 
 
 def _part_held_up(recording: Recording) -> float:

@@ -170,7 +170,9 @@ class Table:
         return {name: getattr(self, name) for name in self.dtypes if name in vars(self)}
 
     def take(self: SomeTable, rows: npt.NDArray[Any] | slice) -> SomeTable:
-        """Returns the rows at these positions (or where this mask is true) as a new table."""
+        """Returns the rows at these positions, or where this mask is true."""
+        if isinstance(rows, np.ndarray) and rows.dtype == np.bool_ and len(rows) and bool(rows.all()):
+            return self  # columns do not change, so no copy is needed
         return self.part({name: column[rows] for name, column in self.columns().items()})
 
     @classmethod
@@ -210,8 +212,13 @@ class Table:
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-    """Returns the columns one after the other. One value in all rows stays one value in memory."""
+    """Returns the columns one after the other. One value in all rows stays one value in memory.
+
+    If only one column has rows, it is returned as it is: columns do not change.
+    """
     filled = [part for part in parts if len(part)]
+    if len(filled) == 1:
+        return filled[0]
     if filled and all(part.strides == (0,) and part[0] == filled[0][0] for part in filled):
         return np.broadcast_to(filled[0][0], sum(map(len, filled)))
     return np.concatenate(parts)

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.account import Account
 from perfprobe.tables.findings import Hotspots, ModuleTimes
 
 
 @frozen
 class StepHotspots:
-    """The operators of the leading loop's steps that count, with the number and time of these steps.
+    """The operators of the leading loop's steps that count.
 
     Attributes:
-        modules: of these steps, by time of typical calls.
-        time_ns: duration of the steps. If threads waited long for processors (`models.waiting.is_busy`),
-            without what calls took beyond typical ones, and without waiting between operators.
+        hotspots: its typical times are without waiting for a processor, as the account has them.
+        modules: of these steps, by the same times.
+        account: of these steps.
     """
 
     hotspots: Hotspots
     modules: ModuleTimes
-    time_ns: int
-    steps: int
+    account: Account
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that count."""
+        return self.account.steps
+
+    @property
+    def time_ns(self) -> int:
+        """Their time without waiting for a processor."""
+        return self.account.own_ns
 
     def share(self, time_ns: int) -> float:
-        """Returns a share of the steps' time."""
-        return time_ns / self.time_ns
+        """Returns a share of the steps' own time."""
+        return self.account.share(time_ns)

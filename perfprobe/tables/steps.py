@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
+
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
+from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Mask, Table, among, column
 from perfprobe.tables.events import Threads
 from perfprobe.tables.stacks import Frames, Stacks
 
@@ -35,7 +37,7 @@ class StepMark(IntEnum):
     STEADY = 0  # it counts
     WARM_UP = 1  # one of the first steps, if they take longer
     COMPILE = 2  # torch.compile was at work in it
-    OUTLIER = 3  # far longer than the median
+    OUTLIER = 3  # far longer than the median, and rare: it counts in sums
     CUT = 4  # the last one, which did not end with the recording
     BASELINE = 5  # its operators were not recorded, to measure what recording adds (`--baseline`)
     COUNTED = 6  # cProfile counted calls, which slowed it too much to go on
@@ -158,6 +160,20 @@ class Steps(Table):
         "outside of training: 1 if autograd recorded a graph that nothing used, else 0; -1 if not known"
     )
 
+    def counted(self) -> Mask:
+        """Which steps sums are of: steady ones and outliers, which are rare heavy work; else all recorded."""
+        found = among(self.mark, [StepMark.STEADY, StepMark.OUTLIER])
+        return np.asarray(found if bool(found.any()) else self.mark != StepMark.BASELINE)
+
+
+class StepLooks(Table):
+    """Samples of the threads of loops, by loop and time."""
+
+    step: Int32 = column("the step that it was taken in", Steps)
+    sample: Int64 = column("its row of `samples`")
+    phase: Int8 = column("the `StepPhase` of the time that it stands for")
+    time_ns: Int64 = column("the time that it stands for", combine=Combine.SUM)
+
 
 class StepEvents(Table):
     """What happened in each step, by step and time. An optimizer's step may contain other events."""
@@ -236,5 +252,6 @@ class StepTimes:
     events: StepEvents
     step_phases: StepPhases
     phases: Phases
+    looks: StepLooks
     start_up: StartUp
     start_up_ns: int | None

@@ -41,7 +41,8 @@ def loops(timeline: Timeline, ranges: NamedSpans, tree: StackTree, caller: Int32
     for thread in threads:
         own = timeline.segments(thread)
         others = _others(timeline, thread) if thread in stepping else Segments.empty()
-        happened = events(own, others, {kind: ranges.of(thread, kind) for kind in (NEXT, OPTIMIZER)}, caller)
+        spans = {kind: ranges.of(thread, kind) for kind in (NEXT, OPTIMIZER)}
+        happened = events(own, others, spans, caller, has_calls=timeline.has_calls(thread))
         loop = _loop(thread, own, happened, ranges, tree)
         if loop is None or not loop.spans:
             continue

@@ -33,14 +33,15 @@ class Pieces(NamedTuple):
     """Times by step and phase; phase p of step s is at s * PHASES + p.
 
     beside_ns, gpu_ns, children_ns: the parts during which operators ran on other threads, work ran on a GPU,
-    or child processes ran; None if none was recorded. look_...: of each sample its step (-1 none), phase,
-    user line (a row of `Frames`), and the time it stands for.
+    or child processes ran; None if none was recorded. look_...: of each sample its row, step (-1 none),
+    phase, user line (a row of `Frames`), and the time it stands for.
     """
 
     time_ns: Int64
     beside_ns: Int64
     gpu_ns: Int64 | None
     children_ns: Int64 | None
+    look_row: Int64
     look_step: Int64
     look_phase: Int8
     look_frame: Int32
@@ -52,7 +53,7 @@ def pieces(
 ) -> tuple[Pieces, int]:
     """The steps of a thread by phase, and the line where the loop asks for its next item, -1 if unknown."""
     own = timeline.segments(loop.thread)
-    looks, stack = _looks(trace, loop.thread, regions)
+    looks, stack, look_row = _looks(trace, loop.thread, regions)
     line = _next_line(loop, own, looks, stack)
     is_next = _below_line(trace, loop, line)
     looks = looks._replace(phase=_at_next(looks.phase, np.append(is_next, False)[stack]))
@@ -71,7 +72,7 @@ def pieces(
     bounds = np.array([(span.start_ns, span.end_ns) for span in loop.spans], np.int64)
     children = None if trace.children_ran is None else Covered(*trace.children_ran)
     overlaps = (Covered(others.start_ns, others.end_ns), _on_gpus(trace), children)
-    return _added(layers, bounds, overlaps), line
+    return _added(layers, bounds, overlaps, look_row), line
 
 
 def _with_backward(own: Segments, others: Segments) -> Segments:
@@ -114,12 +115,12 @@ def _on_gpus(trace: Trace) -> Covered | None:
     return None if trace.gpu is None else Covered(*timed(rows[Kernels], rows[Copies]))
 
 
-def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
-    """The samples of a thread ordered by time, and their stacks."""
+def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32, Int64]:
+    """The samples of a thread ordered by time, their stacks, and their rows."""
     samples = in_program(trace.recording)
     chosen = (trace.recording.os_threads()[samples.thread] == thread) & (samples.look == Look.READ)
     chosen &= (samples.stack >= 0) & is_possible(samples.start_ns, samples.end_ns)
-    samples = samples.take(chosen)
+    samples, row = samples.take(chosen), np.flatnonzero(chosen)
     time_ns = np.where(samples.looks > 0, samples.end_ns, samples.start_ns)
     order = np.argsort(time_ns, kind="stable")
     samples, time_ns = samples.take(order), time_ns[order]
@@ -128,7 +129,7 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32]:
     from_ns = np.maximum.accumulate(from_ns) if len(from_ns) else from_ns
     frame = np.append(trace.sites.frame, np.int32(-1))[samples.stack]
     phase = regions.phase[samples.stack]
-    return Looks(from_ns, time_ns, phase, frame), samples.stack
+    return Looks(from_ns, time_ns, phase, frame), samples.stack, row[order]
 
 
 def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> int:
@@ -184,7 +185,12 @@ def _at_next(phase: Int8, is_next: Mask) -> Int8:
     return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 
 
-def _added(layers: Layers, bounds: Int64, overlaps: tuple[Covered, Covered | None, Covered | None]) -> Pieces:
+def _added(
+    layers: Layers,
+    bounds: Int64,
+    overlaps: tuple[Covered, Covered | None, Covered | None],
+    look_row: Int64,
+) -> Pieces:
     """The painted time by step and phase, a row for each step. overlaps: other threads, GPUs, children."""
     looks = layers.looks
     sums = [None if known is None else np.zeros(len(bounds) * PHASES, np.int64) for known in (0, *overlaps)]
@@ -205,7 +211,7 @@ def _added(layers: Layers, bounds: Int64, overlaps: tuple[Covered, Covered | Non
     assert beside_ns is not None
     look_step = _step(bounds, looks.time_ns)
     return Pieces(
-        *(time_ns, beside_ns, gpu_ns, children_ns, look_step, look_phase),
+        *(time_ns, beside_ns, gpu_ns, children_ns, look_row, look_step, look_phase),
         look_frame=looks.frame,
         look_ns=look_ns,
     )

@@ -18,7 +18,17 @@ from perfprobe.analyse.percentiles import percentile
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int64, Mask, among, distinct
 from perfprobe.tables.stacks import Frames
-from perfprobe.tables.steps import Loops, Phases, StepEvents, StepKind, StepMark, StepPhase, StepPhases, Steps
+from perfprobe.tables.steps import (
+    Loops,
+    Phases,
+    StepEvents,
+    StepKind,
+    StepLooks,
+    StepMark,
+    StepPhase,
+    StepPhases,
+    Steps,
+)
 from perfprobe.tables.trace import Trace
 
 _RECURRING = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
@@ -29,6 +39,13 @@ _REPORTED = {
     StepKind.INFERENCE: {StepPhase.COPY: StepPhase.DATA},
     StepKind.EVALUATION: {},
 }
+
+
+def reported(kind: StepKind, phase: Int8) -> Int8:
+    """Phases of the timeline as reported for this kind of step."""
+    for own, shown in _REPORTED[kind].items():
+        phase = np.where(phase == own, np.int8(shown), phase).astype(np.int8)
+    return phase
 
 
 @frozen
@@ -80,9 +97,7 @@ class Kept:
 
     def reported(self, phase: Int8) -> Int8:
         """The phases of samples as reported for this kind of step."""
-        for own, reported in _REPORTED[self.kind].items():
-            phase = np.where(phase == own, np.int8(reported), phase).astype(np.int8)
-        return phase
+        return reported(self.kind, phase)
 
 
 def step_rows(kept: Kept, number: int, batches: Batches, slowed_until_ns: int) -> Steps:
@@ -119,15 +134,9 @@ def step_rows(kept: Kept, number: int, batches: Batches, slowed_until_ns: int) -
     )
 
 
-def steady(steps: Steps) -> Mask:
-    """Returns which steps count in averages: the steady ones, or all if none is steady."""
-    found = steps.mark == StepMark.STEADY
-    return np.asarray(found if bool(found.any()) else steps.mark != StepMark.BASELINE)
-
-
 def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
-    """The row of the loop that runs these steps. Sums are over `steady` steps."""
-    chosen = steady(steps)
+    """The row of the loop that runs these steps. Sums are over those that count."""
+    chosen = steps.counted()
     duration_ns = steps.end_ns - steps.start_ns
     own_ns = duration_ns[chosen]
     middle = np.flatnonzero(chosen)[np.argsort(own_ns, kind="stable")[(len(own_ns) - 1) // 2]]
@@ -193,6 +202,17 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
     )
 
 
+def look_rows(kept: Kept, first: int) -> StepLooks:
+    """The samples taken in these steps. first: the row of the first step."""
+    found = kept.pieces
+    row_of = np.full(len(kept.spans) + 1, -1, np.int32)
+    row_of[list(kept.rows)] = np.arange(first, first + len(kept.rows))
+    step = row_of[found.look_step]
+    here = step >= 0
+    phase = kept.reported(found.look_phase)
+    return StepLooks(step[here], found.look_row[here], phase[here], found.look_ns[here])
+
+
 def event_rows(kept: Kept, first: int) -> StepEvents:
     """Returns what happened in each step. first: the row of the first step."""
     found = array("q")
@@ -204,8 +224,8 @@ def event_rows(kept: Kept, first: int) -> StepEvents:
 
 
 def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
-    """The phases of all steady steps together, most time first. number: the row of their loop."""
-    chosen = steady(steps)
+    """The phases of all steps that count, most time first. number: the row of their loop."""
+    chosen = steps.counted()
     times_ns = kept.by_phase(kept.pieces.time_ns)[chosen]
     sums_ns = times_ns.sum(axis=0)
     phases = np.argsort(-sums_ns, kind="stable")

@@ -7,7 +7,6 @@ import numpy as np
 from perfprobe.analyse.between import outermost
 from perfprobe.analyse.grouping import first_of_each
 from perfprobe.analyse.loop.ranges import PREFIXES, PROFILER
-from perfprobe.analyse.loop.summed import steady
 from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.analyse.peers.calls import calls_of, merged
 from perfprobe.analyse.peers.held import Held
@@ -136,7 +135,7 @@ def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
     own = np.flatnonzero(times.steps.loop == 0)
     if len(own) == 0:
         return _ENDLESS, StepEvents.empty()
-    kept = own[steady(times.steps.take(own))]
+    kept = own[times.steps.take(own).counted()]
     steps = times.steps.take(kept)
     order = np.argsort(steps.start_ns, kind="stable")
     events = times.events.take(among(times.events.step, kept))
@@ -146,5 +145,5 @@ def _steps(times: StepTimes) -> tuple[PeerSteps, StepEvents]:
 def _left_out(times: StepTimes) -> dict[StepMark, int]:
     """Returns how many of the leading loop's steps averages leave out, by reason."""
     steps = times.steps.take(times.steps.loop == 0)
-    marks = steps.mark[~steady(steps)]
+    marks = steps.mark[~steps.counted()]
     return {mark: count for mark in StepMark if (count := int(np.count_nonzero(marks == mark)))}

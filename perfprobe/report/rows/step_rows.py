@@ -11,7 +11,7 @@ from perfprobe.tables.step_rows import StepHotspots
 
 
 def step_operators(findings: Findings, top: int) -> list[OperatorRow]:
-    """The first `top` operators of the leading loop's steps, 0 for all; shares are of the step."""
+    """The first `top` operators of the leading loop's steps, 0 for all; shares are of the steps' own time."""
     found = findings[StepHotspots]
     within = findings.plus(found.hotspots)
     rows = rows_of(within, ranked(found.hotspots.rows, top, "self"))

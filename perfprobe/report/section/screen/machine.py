@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perfprobe.models.seen import cores_allowed
 from perfprobe.models.waiting import is_busy, waited_ns
 from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
-from perfprobe.report.rows.bottleneck import cores_allowed
 from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.rows.gpu.idle import most_idle_line
 from perfprobe.report.rows.gpu.launch_cost import launch_cost
@@ -40,16 +40,16 @@ _LOST = ("dropped_records", "refused_buffers", "lent_buffers")
 
 def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
     """CPU: cores used of cores allowed, waiting for a processor, neighbours."""
-    cpu_ns, wall_ns, allowed = findings.trace.cpu_ns, findings.wall_ns, cores_allowed(findings)
+    recording = findings.trace.recording
+    cpu_ns, wall_ns, allowed = findings.trace.cpu_ns, findings.wall_ns, cores_allowed(recording)
     if cpu_ns is None or not wall_ns or allowed is None:
         return
     found = findings.get(Processors)
     cores = cpu_ns / wall_ns + (0 if found is None else found.children_cores or 0)
     used = f"{cores:.1f} of {allowed:g} allowed core{'' if allowed == 1 else 's'}"
-    main_ns = waited_ns(findings.trace.recording, main=True) or 0
+    main_ns = waited_ns(recording, main=True) or 0
     waited = f", waited {whole_percent(main_ns / wall_ns)}" if is_busy(findings.trace) else " used"
-    by_median = [": rows by median"] if is_busy(findings.trace) else []
-    yield said("CPU", used + waited, *_neighbours(findings, wall_ns), *by_median)
+    yield said("CPU", used + waited, *_neighbours(findings, wall_ns))
     yield from _problem(findings)
     yield from _in_children(findings, cpu_ns)
 

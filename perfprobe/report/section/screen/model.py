@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfprobe.report.rows.bottleneck import Candidate
+from perfprobe.models.module_tree import HotModule
 from perfprobe.report.rows.screen import ScreenRow, listed, said
-from perfprobe.report.rows.step_modules import HotModule
 from perfprobe.report.section.screen.places import at_line, whole_percent
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.diagnoses import Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
@@ -21,15 +21,15 @@ _WORTH_NAMING = 0.05  # a part is named from this share of the step on
 
 
 def module_lines(
-    findings: Findings, first: Candidate, module: HotModule, facts: dict[str, Any]
+    findings: Findings, first: Diagnosis, module: HotModule, facts: dict[str, Any]
 ) -> Iterator[ScreenRow]:
     """`model.layers.*.mlp (16), forward + backward 810 ms = 35 %`, and its largest parts."""
     number = f" ({module.node.number})" if module.node.number > 1 else ""
     phases = "" if is_inference(findings[StepTimes]) else f" {module.phases}"
     how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
     yield said("SLOW", f"{printable(module.name)}{number},{phases} {how_much}", style="bold", **facts)
-    if first.line is not None:
-        yield said("", f"called at {at_line(first.line)}", *listed(_parts(findings, module), first="; "))
+    if facts["line"] is not None:
+        yield said("", f"called at {at_line(facts['line'])}", *listed(_parts(findings, module), first="; "))
 
 
 def _parts(findings: Findings, module: HotModule) -> Iterator[str]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from perfprobe.report.rows.bottleneck import Candidate
 from perfprobe.report.rows.screen import ScreenRow
 from perfprobe.report.section.screen.loader import awaited_loader, slow_loader
 from perfprobe.report.section.screen.start_up import SlowStart
+from perfprobe.report.section.screen.worded import main_of
 from perfprobe.support.text import printable
 from perfprobe.support.views import command
 from perfprobe.tables.children import Children
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.idle import IdleTimes
@@ -19,6 +18,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StepPhase, StepTimes
 
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
+_VIEWS = {Cause.THREADS: "threads", Cause.MODULE: "modules", Cause.UNEXPLAINED: "phases"}
 
 
 def script_command(findings: Findings, slow: ScreenRow | None) -> str:
@@ -57,25 +57,31 @@ def _bench(findings: Findings) -> str:
     return command("idle" if IdleTimes in findings else "operators")
 
 
-def steps_command(findings: Findings, found: Sequence[Candidate], start: SlowStart | None) -> str:
-    """The command for the bottleneck of steps, or for what took long before them."""
+def steps_command(findings: Findings, start: SlowStart | None) -> str:
+    """The command that shows the evidence for the bottleneck of steps, or for what took long before them."""
     if start is not None:
         return command(start.view)
-    first = found[0] if found and found[0].stands_out else None
-    if first is None or first.row is not None:
+    judged = findings.get(Diagnoses)
+    first = None if judged is None else judged.slow
+    if first is None or _is_of_operators(findings, first):
         return command("efficiency") if Measurements in findings else _bench(findings)
     return command(_view(findings, first))
 
 
-def _view(findings: Findings, first: Candidate) -> str:
-    """The command for a candidate that is not an operator."""
-    if first.threads is not None:
-        return "threads"
-    if first.phase is StepPhase.DATA and awaited_loader(findings) is not None:
+def _is_of_operators(findings: Findings, first: Diagnosis) -> bool:
+    """Whether it is one operator, or many short ones."""
+    return first.cause is Cause.SHORT_OPERATORS or main_of(findings, first) is not None
+
+
+def _view(findings: Findings, first: Diagnosis) -> str:
+    """The command for a judgement that is not about an operator."""
+    if first.cause in _VIEWS:
+        return _VIEWS[first.cause]
+    if first.cause is Cause.DATA and awaited_loader(findings) is not None:
         return "workers"
     if first.phase not in _COMPUTING:
         return "functions"
     if GpuFindings in findings:
         return "gpus"
     is_library = int(findings[StepTimes].loops.library_frame[0]) >= 0
-    return "modules" if is_library or first.module is not None else "lines"
+    return "modules" if is_library else "lines"

@@ -8,8 +8,8 @@ from typing import Any
 
 from perfprobe.report.rows.ranks import rank_number, world_size
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.phase_texts import LONG_TEXTS
 from perfprobe.report.section.screen.places import place_in, whole_percent
-from perfprobe.report.section.screen.slow import LONG_TEXTS
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Generator, Iterator, Sequence
 from typing import Any
 
-from perfprobe.report.rows.bottleneck import candidates
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.diagnosed import account_rows, diagnosis_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
 from perfprobe.report.section.screen.evaluations import evaluation_lines, evaluations
@@ -19,18 +19,20 @@ from perfprobe.report.section.screen.next_command import (
     script_command,
     steps_command,
 )
+from perfprobe.report.section.screen.nothing import checked_lines
 from perfprobe.report.section.screen.ranks import ranks_lines, to_straggler
 from perfprobe.report.section.screen.script import script_lines
-from perfprobe.report.section.screen.short_operators import short_operator_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
-from perfprobe.report.section.screen.slow import checked_lines, slow_lines
+from perfprobe.report.section.screen.slow import short_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start, slow_start
 from perfprobe.report.section.screen.steps import steps_lines
 from perfprobe.report.section.screen.tail import graph_lines, tail_lines
 from perfprobe.support.text import printable
 from perfprobe.support.views import command as view_command
+from perfprobe.tables.account import Account
 from perfprobe.tables.children import Children
 from perfprobe.tables.device_memory import DeviceMemory
+from perfprobe.tables.diagnoses import Diagnoses
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_states import DeviceStates
@@ -52,7 +54,8 @@ ROWS = 10
 _OF_MACHINE = (GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
 _OF_STEPS = (StepTimes, Baseline, Hotspots, Calling)
 KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
-STEP_KINDS = (StepHotspots,)  # computed only if there are steps, because all operators are read once more
+# Computed only if there are steps, because all operators are read once more.
+STEP_KINDS = (StepHotspots, Account, Diagnoses)
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, those with these labels are dropped in this order; of memory only the details.
 _NEXT, _MEMORY = "NEXT", "MEMORY"
@@ -92,21 +95,21 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
 
 def _steps_rows(findings: Findings) -> Generator[ScreenRow, None, str]:
     """The lines about steps; returns the command for what is slow in them."""
-    found, start, between = candidates(findings), slow_start(findings), evaluations(findings)
+    start, between = slow_start(findings), evaluations(findings)
     leading = between if between is not None and between.are_most and start is None else None
     yield from steps_lines(findings)
-    yield from slow_lines(findings, found, start, leading)
+    yield from slow_lines(findings, start, leading)
     yield from tail_lines(findings)
     if between is not None and leading is None:
         yield from evaluation_lines(findings, between, "ALSO")
     yield from graph_lines(findings)
-    stands_out = found and found[0].stands_out
-    if stands_out:
-        yield from short_operator_lines(findings, "ALSO")
+    judged = findings.get(Diagnoses)
+    stands_out = judged is not None and judged.slow is not None
+    yield from short_lines(findings)
     yield from also_start(findings)
     if start is None and leading is None and not stands_out and not is_gpu_bound(findings):
         yield from checked_lines(findings)
-    return view_command("phases") if leading is not None else steps_command(findings, found, start)
+    return view_command("phases") if leading is not None else steps_command(findings, start)
 
 
 def _path(findings: Findings) -> str:
@@ -152,5 +155,8 @@ def screen(findings: Findings) -> Iterator[Block]:
 
 
 def screen_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`first_screen`."""
-    return {"first_screen": screen_rows(findings)}
+    """`first_screen`, and what it says about steps: `diagnoses` and `account`."""
+    found: dict[str, Sequence[Any]] = {"first_screen": screen_rows(findings)}
+    if has_steps(findings):
+        found |= {"diagnoses": diagnosis_rows(findings), "account": account_rows(findings)}
+    return found

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfprobe.models.seen import knows_python
 from perfprobe.report import shorten
-from perfprobe.report.rows.bottleneck import knows_python
 from perfprobe.report.rows.operators import OperatorRow, operator_rows, rows_of
 from perfprobe.report.rows.ranking import misleads
 from perfprobe.report.rows.step_rows import step_operators
@@ -63,7 +63,7 @@ def rows_table(findings: Findings, most: int) -> Table | None:
     title, rows = shown_rows(findings, most) if most > 0 else ("", [])
     if not rows:
         return None
-    names = _names(rows, with_lines=has_lines(findings), with_python=knows_python(findings))
+    names = _names(rows, with_lines=has_lines(findings), with_python=knows_python(findings.trace.recording))
     return Table([figures(title, (units.percent(row.share) for row in rows), style="bold"), *names])
 
 

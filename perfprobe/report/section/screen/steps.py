@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 from rich.cells import cell_len
 
-from perfprobe.models.waiting import is_busy
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.steps import LoopLines
 from perfprobe.report.section.program import program
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.account import Account
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.processors import Processors
 from perfprobe.tables.stacks import Modules
-from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import (
     INFERENCE_TEXTS,
     PHASE_TEXTS,
@@ -31,18 +32,19 @@ _WORTH_SAYING_NS = 50_000_000  # a shorter start-up is not mentioned
 _LEFT_OUT = {
     StepMark.WARM_UP: "warm-up",
     StepMark.COMPILE: "compiling",
-    StepMark.OUTLIER: "outlier",
     StepMark.CUT: "cut short",
     StepMark.BASELINE: "untraced",
     StepMark.COUNTED: "with cProfile",
 }
-# The order of parts, as they occur in a step.
-_ORDER = (
+# The order of phases, as they occur in a step.
+ORDER = (
     *(StepPhase.DATA, StepPhase.COPY, StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE),
     *(StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING, StepPhase.LOGGING),
     *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.OTHER),
 )
 _FAR_APART = 1.2
+_WORTH_TAKING_OUT = 0.05  # of the steps: waiting for a processor
+_STARVED = 0.2  # of the steps: with more waiting the machine is the first thing to say
 _ROOM = 72  # cells beside the label on a line of 80
 
 
@@ -50,8 +52,14 @@ def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
     """The first line, then STEP or CALL, and PARTS."""
     times = findings[StepTimes]
     yield _head(findings, times)
+    yield from _starved(findings)
     yield _durations(findings, times)
-    yield from _parts(times)
+    yield from _parts(findings, times)
+
+
+def step_word(findings: Findings) -> str:
+    """What a step of the leading loop is called: `step` or `call`."""
+    return "call" if is_inference(findings[StepTimes]) else "step"
 
 
 def is_inference(times: StepTimes) -> bool:
@@ -135,9 +143,9 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
             pieces.insert(1, f", mean {_beside(mean_ns, median_ns)}")
     if is_inference(times) and int(loops.steady[0]) >= 100:
         pieces.append(f", p99 {_beside(p99_ns, median_ns)}")
-    hotspots = findings.get(StepHotspots)
-    if hotspots is not None and is_busy(findings.trace) and hotspots.time_ns < hotspots.steps * median_ns:
-        pieces.append(f"; undisturbed {units.duration(hotspots.time_ns // hotspots.steps)}")
+    account = findings.get(Account)
+    if account is not None and (account.waited_ns or 0) >= _WORTH_TAKING_OUT * account.time_ns:
+        pieces.append(f"; own time {units.duration(account.own_ns // account.steps)}")
     samples = int(loops.samples[0])
     if samples > 0 and median_ns > 0:
         of = f"batch {samples:,}, this thread" if _elsewhere(times)[1] else f"batch {samples:,}"
@@ -155,14 +163,38 @@ def _rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _parts(times: StepTimes) -> Iterator[ScreenRow]:
-    rows = times.phases.take(times.phases.loop == 0)
-    whole_ns = int(rows.time_ns.sum())
-    if whole_ns <= 0:
+def _starved(findings: Findings) -> Iterator[ScreenRow]:
+    """MACHINE: where the loop's thread waited much for a processor. All shares leave that out."""
+    account = findings.get(Account)
+    if account is None or (account.waited_ns or 0) < _STARVED * account.time_ns:
+        return
+    share = account.own_ns / account.time_ns
+    why = _who(findings)
+    text = f"the loop got {share * 100:.0f} % of a core{f': {why}' if why else ''}"
+    yield said("MACHINE", text, ". Shares are of its own time", share=share, style="yellow")
+
+
+def _who(findings: Findings) -> str:
+    """Who had the processor instead, if that is known."""
+    steps, found = findings[StepTimes].steps, findings.get(Processors)
+    if found is None:
+        return ""
+    own = steps.take(steps.loop == 0)
+    others_ns, own_ns = (
+        int(found.windows.between(name, own.start_ns, own.end_ns).sum())
+        for name in ("neighbours_ns", "own_ns")
+    )
+    return "" if others_ns == own_ns else "other processes" if others_ns > own_ns else "its own threads"
+
+
+def _parts(findings: Findings, times: StepTimes) -> Iterator[ScreenRow]:
+    account = findings.get(Account)
+    if account is None or account.own_ns <= 0:
         return
     texts = INFERENCE_TEXTS if is_inference(times) else PHASE_TEXTS
-    shown = _whole_percents(rows.time_ns, whole_ns)
-    parts = {StepPhase(phase): share for phase, share in zip(rows.phase.tolist(), shown, strict=True)}
+    times_ns = account.phases()
+    shown = _whole_percents(np.array([*times_ns.values()], np.int64), sum(times_ns.values()))
+    parts = dict(zip(times_ns, shown, strict=True))
     kept = sorted(
         (each for each in parts if parts[each] and each is not StepPhase.OTHER), key=parts.__getitem__
     )
@@ -170,7 +202,7 @@ def _parts(times: StepTimes) -> Iterator[ScreenRow]:
     is_brief = cell_len(text) > _ROOM  # one unit for all
     while cell_len(text := _parts_text(parts, kept, texts, brief=is_brief)) > _ROOM and kept:
         kept = kept[1:]  # the smallest part is added to "other"
-    yield said("PARTS", text, time_ns=whole_ns // max(int(times.loops.steady[0]), 1))
+    yield said("PARTS", text, time_ns=account.own_ns // account.steps)
 
 
 def _parts_text(
@@ -181,7 +213,7 @@ def _parts_text(
     brief: bool = False,
 ) -> str:
     other = 100 - sum(parts[each] for each in kept)
-    pieces = [f"{texts[each]} {parts[each]}" for each in _ORDER if each in kept]
+    pieces = [f"{texts[each]} {parts[each]}" for each in ORDER if each in kept]
     pieces += [f"{texts[StepPhase.OTHER]} {other}"] if other else []
     return f"{', '.join(pieces)} %" if brief else ", ".join(f"{piece} %" for piece in pieces)
 

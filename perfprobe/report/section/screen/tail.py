@@ -27,7 +27,7 @@ def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
     first = int(np.flatnonzero(times.steps.loop == 0)[0])
     phase = _longer(times, longest)
     word = "call" if is_inference(times) else "step"
-    count = f"{len(outliers):,} slow {word}{'' if len(outliers) == 1 else 's'} left out"
+    count = f"{len(outliers):,} {word}{'' if len(outliers) == 1 else 's'} far longer than the median"
     texts = INFERENCE_TEXTS if is_inference(times) else PHASE_TEXTS
     by = "" if phase is None else f", by {texts[phase]}"
     longest_ns = int(duration_ns.max())

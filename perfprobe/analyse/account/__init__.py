@@ -1,0 +1,1 @@
+"""The account of the leading loop's time."""

@@ -1,0 +1,156 @@
+"""Watches the operators of the leading loop's thread in the steps that count."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from perfprobe.analyse.account.cells import Cells, GatheredCells
+from perfprobe.analyse.at_moments import AtMoments, Moments
+from perfprobe.analyse.between import outermost
+from perfprobe.analyse.loop.labels import Labels
+from perfprobe.analyse.loop.regions import regions
+from perfprobe.analyse.loop.summed import reported
+from perfprobe.analyse.sampled import PythonOfAutograd, in_program
+from perfprobe.tables.columns import Int8, Int32, Int64, Rows, Table, column
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.intervals import around
+from perfprobe.tables.python import Samples
+from perfprobe.tables.ranges import Ranges, RangeSource
+from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.steps import EventKind, StepKind, StepPhase, Steps, StepTimes
+from perfprobe.tables.trace import Trace
+
+_INSIDE = (StepPhase.RECOMPUTE, StepPhase.COMPILE)  # may be inside an operator of another phase
+
+
+class OfLooks(Table):
+    """The operator that ran when each sample was taken. -1 without one."""
+
+    phase: Int8 = column("its `StepPhase`")
+    frame: Int32 = column("its line", Frames)
+    module: Int32 = column("its nn.Module", Modules)
+
+
+class Watched(NamedTuple):
+    """What ran in the steps that count.
+
+    steps: their rows in `Steps`. of_looks: rows belong to the rows of `StepTimes.looks`.
+    """
+
+    steps: Rows
+    cells: Cells
+    of_looks: OfLooks
+
+
+class AccountWatch(AtMoments):
+    """Takes the operators of a trace batch by batch."""
+
+    def __init__(self, trace: Trace, times: StepTimes) -> None:
+        self._trace, self._times = trace, times
+        own = np.flatnonzero(times.steps.loop == 0)
+        own = own[times.steps.take(own).counted()]
+        self._rows = own[np.argsort(times.steps.start_ns[own], kind="stable")]
+        self._steps: Steps = times.steps.take(self._rows)
+        self._os_threads = trace.recording.os_threads()
+        self._thread = int(self._os_threads[times.loops.thread[0]]) if len(times.loops) else -1
+        self._kind = StepKind(int(times.loops.kind[0])) if len(times.loops) else StepKind.TRAINING
+        self._labels = Labels(trace, regions(trace))
+        self._line = same_line(trace.recording[Frames])
+        self._python = PythonOfAutograd(trace.recording)
+        self._next_ns = _nexts(times)
+        self._cells = GatheredCells()
+        self._phase, self._frame = np.empty(0, np.int8), np.empty(0, np.int32)
+        self._set_moments()
+
+    def _set_moments(self) -> None:
+        """Samples of the thread, and the starts of garbage collections, whose time operators do not have."""
+        looks, samples = self._times.looks, in_program(self._trace.recording)
+        sample = looks.sample
+        time_ns = np.where(samples.looks > 0, samples.end_ns, samples.start_ns)[sample]
+        self._stack = self._trace.recording[Samples].stack[sample]
+        collections = self._trace.recording[Ranges]
+        is_own = self._os_threads[collections.thread] == self._thread
+        is_own &= (collections.source == RangeSource.PYTHON) & (collections.end_ns >= collections.start_ns)
+        self._collections = collections.take(is_own)
+        moments_ns = np.append(time_ns, self._collections.start_ns)
+        order = np.argsort(moments_ns, kind="stable")
+        self._moments = Moments(order, moments_ns[order])
+        self._found = [np.full(len(looks), -1, OfLooks.dtypes[name]) for name in OfLooks.dtypes]
+
+    def add(self, batch: LinkedOperators) -> None:
+        """The next batch, as `Trace.operators` yields it."""
+        own = np.flatnonzero(self._os_threads[batch.thread] == self._thread)
+        if len(own) == 0:
+            return
+        rows = batch if len(own) == len(batch) else batch.take(own)
+        self._phase, self._frame = self._phases(rows), self._line[rows.frame]
+        self.find(self._moments, rows)
+        step = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
+        chosen = (step >= 0) & (rows.scope != USER_SCOPE) & (rows.self_ns > 0)
+        self._cells.add(
+            self._phase[chosen],
+            self._frame[chosen],
+            rows.module[chosen],
+            rows.self_ns[chosen],
+            step[chosen].astype(np.int64),
+        )
+
+    def _phases(self, rows: LinkedOperators) -> Int8:
+        """The phase of each operator, as reported: that of the outermost one around it."""
+        phase, _ = self._labels.of(rows)
+        outer = outermost(rows.start_ns, rows.scope)
+        if len(outer):
+            end_ns = np.maximum.accumulate(rows.end_ns[outer])
+            at = np.searchsorted(end_ns, rows.end_ns)
+            known = at < len(outer)
+            own = np.isin(phase, _INSIDE) | ~known
+            phase = np.where(own, phase, phase[outer[np.minimum(at, len(outer) - 1)]])
+        is_data = around(*self._next_ns, rows.start_ns) >= 0
+        return reported(self._kind, np.where(is_data, np.int8(StepPhase.DATA), phase).astype(np.int8))
+
+    def take(self, batch: LinkedOperators, place: Rows, rows: Rows) -> None:
+        """Notes the operators at these places for the samples, or takes collections out of their time."""
+        of_looks = rows < len(self._stack)
+        look, at = rows[of_looks], place[of_looks]
+        runs = ~self._python.at(batch, at, self._stack[look])
+        columns: tuple[npt.NDArray[Any], ...] = (self._phase, self._frame, batch.module)
+        for found, values in zip(self._found, columns, strict=True):
+            found[look[runs]] = values[at[runs]]
+        collected, at = rows[~of_looks] - len(self._stack), place[~of_looks]
+        self._take_out(batch, at, collected)
+
+    def _take_out(self, batch: LinkedOperators, at: Rows, collected: Rows) -> None:
+        start_ns, end_ns = self._collections.start_ns[collected], self._collections.end_ns[collected]
+        step = around(self._steps.start_ns, self._steps.end_ns, start_ns)
+        inside = step >= 0
+        at, step = at[inside], step[inside].astype(np.int64)
+        time_ns = (start_ns - end_ns)[inside]
+        if len(at):
+            self._cells.add(self._phase[at], self._frame[at], batch.module[at], time_ns, step)
+
+    def result(self) -> Watched:
+        """What was seen."""
+        return Watched(self._rows, self._cells.result(), OfLooks(*self._found))
+
+
+def same_line(frames: Frames) -> Int32:
+    """For every frame the first one on the same line; one more entry, -1, for none."""
+    found = np.full(len(frames) + 1, -1, np.int32)
+    if len(frames):
+        order = np.lexsort((np.arange(len(frames)), frames.line, frames.file))
+        file, line = frames.file[order], frames.line[order]
+        begins = np.append(True, (file[1:] != file[:-1]) | (line[1:] != line[:-1]))
+        found[order] = order[np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))]
+    return found
+
+
+def _nexts(times: StepTimes) -> tuple[Int64, Int64]:
+    """When the leading loop waited for its loader, ordered."""
+    events = times.events
+    rows = events.take((events.kind == EventKind.NEXT) & (times.steps.loop[events.step] == 0))
+    rows = rows.take(np.argsort(rows.start_ns, kind="stable"))
+    return rows.start_ns, rows.end_ns

@@ -1,0 +1,1 @@
+"""Judges what is slow: rules, one a file, and one ranking."""

@@ -1,0 +1,65 @@
+"""Rule: one line of the program has a large part of the time, all its phases together.
+
+Where one line calls a whole model, its hottest module says more than the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from perfprobe.diagnose.limits import STANDS_OUT, gain
+from perfprobe.diagnose.waits import of_group
+from perfprobe.models.module_tree import HotModule, hot_module
+from perfprobe.tables.account import Account, Group
+from perfprobe.tables.diagnoses import Cause, Diagnosis
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepPhase
+
+_MOST = 0.5  # of the operators' time: a line with more of it may not be specific enough
+_COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE)
+
+
+def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
+    """A diagnosis for each line, and for the hottest module in place of the line that calls it."""
+    found = account.lines()
+    module = _whole_model(findings, account, found[0]) if found else None
+    if module is not None:
+        yield _of_module(findings, account, found[0], module)
+        found = found[1:]
+    for each in found:
+        yield of_group(account, each, Cause.LINE)
+
+
+def _whole_model(findings: Findings, account: Account, line: Group) -> HotModule | None:
+    """The hottest module, if this line calls modules and has most of the operators' time.
+
+    A line in the module's own method says more than the module.
+    """
+    hotspots = findings.get(StepHotspots)
+    if hotspots is None or 2 * line.operators_ns <= int(account.leaves.operators_ns.sum()):
+        return None
+    leaves = account.leaves
+    called = leaves.take((leaves.frame == line.frame) & (leaves.module >= 0))
+    if 2 * int(called.operators_ns.sum()) <= line.operators_ns:
+        return None
+    module = hot_module(findings.trace, hotspots.modules)
+    place = findings.trace.line(line.frame)
+    if module is None or place is None or place.function.rpartition(".")[0] in module.classes:
+        return None
+    return module
+
+
+def _of_module(findings: Findings, account: Account, line: Group, module: HotModule) -> Diagnosis:
+    share = account.share(module.time_ns)
+    times_ns = {phase: module.node.figures[f"{phase.name.lower()}_ns"] for phase in _COMPUTING}
+    return replace(
+        of_group(account, line, Cause.MODULE),
+        time_ns=module.time_ns // account.steps,
+        share=share,
+        stands_out=share >= STANDS_OUT,
+        gain=gain(share),
+        phases={phase: time_ns for phase, time_ns in times_ns.items() if time_ns > 0},
+        module=module.name,
+    )

@@ -1,0 +1,64 @@
+"""Rule: steps of many short operators. The fixed cost of each, not what it computes, takes the time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from perfprobe.diagnose.waits import of_group
+from perfprobe.models.nodes import ENGINE
+from perfprobe.models.work.slow_core import longest_ns
+from perfprobe.tables.account import Account, LeafKind, group
+from perfprobe.tables.diagnoses import Cause, Diagnosis, Short
+from perfprobe.tables.findings import Findings, HotspotRows
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Trace
+
+_SHORT_NS = 20_000  # between two operators. If they begin more seldom, something else takes the time.
+# Of the step. Below, a step with four times the data takes about as long; at 0.4 already 1.4 times as long:
+# python -m benchmarks.short_operators.
+_OF_DATA = 0.25
+
+
+def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]:
+    """Many short operators, unless their work on data may be a large part of the time."""
+    found = findings.get(StepHotspots)
+    if found is None:
+        return
+    rows = _operators(findings.trace, found.hotspots.rows)
+    calls = int(rows.calls.sum())
+    if account.own_ns >= _SHORT_NS * calls:
+        return
+    of_data = account.share(round(_data_ns(findings.trace, rows)))
+    if of_data < _OF_DATA:
+        median_ns = int(findings[StepTimes].loops.median_ns[0])
+        yield _diagnosis(account, Short(calls, of_data), median_ns * account.steps)
+
+
+def _diagnosis(account: Account, short: Short, most_ns: int) -> Diagnosis:
+    """It is about all lines of the program; its place is the line with most time.
+
+    most_ns: the time if all steps were like the median. What few steps do beyond it is something else.
+    """
+    lines = group(account.leaves.take(account.leaves.kind == LeafKind.LINE))
+    found = of_group(account, lines._replace(time_ns=min(lines.time_ns, most_ns)), Cause.SHORT_OPERATORS)
+    return replace(found, gain=None, short=short)
+
+
+def _operators(trace: Trace, rows: HotspotRows) -> HotspotRows:
+    """The rows of operators, without ranges around them."""
+    strings = trace.recording[Strings]
+    chosen = strings.marks(lambda name: "::" in name and not name.startswith(ENGINE))
+    return rows.take(chosen[rows.name])
+
+
+def _data_ns(trace: Trace, rows: HotspotRows) -> float:
+    """How long the work of these calls takes at most; without a model, as long as they took."""
+    strings, sum_ns = trace.recording[Strings], 0.0
+    columns = (rows.name, rows.signature, rows.calls, rows.typical_ns)
+    for name, signature, calls, typical_ns in zip(*(each.tolist() for each in columns), strict=True):
+        longest = longest_ns(strings[name], trace.signature(signature) or "")
+        sum_ns += typical_ns if longest is None else calls * longest
+    return sum_ns

@@ -1,0 +1,40 @@
+"""Rule: the steps wait for data, or for work that is not the program's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.diagnose.limits import STANDS_OUT, gain
+from perfprobe.tables.account import Account, Group, LeafKind
+from perfprobe.tables.diagnoses import Cause, Diagnosis
+
+_CAUSES = {
+    LeafKind.DATA: Cause.DATA,
+    LeafKind.COLLECTION: Cause.COLLECTION,
+    LeafKind.COMPILE: Cause.COMPILE,
+}
+
+
+def waits(account: Account) -> Iterator[Diagnosis]:
+    """A diagnosis for each of these parts of the account."""
+    for kind, cause in _CAUSES.items():
+        found = account.of(kind)
+        if found is not None and found.time_ns > 0:
+            yield of_group(account, found, cause)
+
+
+def of_group(account: Account, found: Group, cause: Cause) -> Diagnosis:
+    """The diagnosis for a part of the account."""
+    share = account.share(found.time_ns)
+    return Diagnosis(
+        cause=cause,
+        time_ns=found.time_ns // account.steps,
+        share=share,
+        error=account.share(found.error_ns),
+        stands_out=share >= STANDS_OUT,
+        gain=gain(share),
+        frame=found.frame,
+        line_ns=found.line_ns // account.steps,
+        phases=found.phases,
+        steps=found.steps,
+    )

@@ -1,0 +1,22 @@
+"""What a recording can show at all."""
+
+from __future__ import annotations
+
+from perfprobe.tables.python import Samples
+from perfprobe.tables.recording import Recording
+
+
+def knows_python(recording: Recording) -> bool:
+    """Whether it is known what Python did between operators. In a trace only calls of Python show it."""
+    return not recording.is_trace or bool(recording.number("trace", "python_calls"))
+
+
+def has_samples(recording: Recording) -> bool:
+    """Whether threads were sampled. A killed program has samples, but not their number."""
+    return bool(recording.rows(Samples)) or (recording.number("sampler", "ticks") or 0) > 0
+
+
+def cores_allowed(recording: Recording) -> float | None:
+    """Returns how many processors the program may use at once, None if not known."""
+    known = [recording.number("host", name) for name in ("cores", "cores_allowed", "cgroup_cores")]
+    return min((each for each in known if each), default=None)

@@ -1,0 +1,140 @@
+"""The judgements about steps as rows, and the operators and modules that they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from perfprobe.models.module_tree import HotModule, hot_module
+from perfprobe.report.rows.operators import OperatorRow
+from perfprobe.report.rows.row import place
+from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.account import LeafKind
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepPhase
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line, Phase
+
+_OF_ROWS = {
+    StepPhase.FORWARD: Phase.FORWARD.name.lower(),
+    StepPhase.BACKWARD: Phase.BACKWARD.name.lower(),
+}
+
+
+@frozen(kw_only=True)
+class DiagnosisRow:
+    """A judgement about the steps that count, the bottleneck first.
+
+    cause: its stable id. time_ns: in a step. share: of the steps' own time; error: two standard deviations.
+    stands_out: whether it may be the bottleneck. gain: how much faster steps would be without it, None where
+    another change would do more. phases: the time of each in a step. steps: in how many it was seen.
+    """
+
+    cause: str
+    stands_out: bool
+    time_ns: int
+    share: float
+    error: float
+    gain: float | None
+    line: Line | None = place()
+    module: str | None
+    operator: str | None
+    phases: dict[str, int]
+    steps: int
+
+
+@frozen(kw_only=True)
+class AccountRow:
+    """A part of the time of the leading loop's steps. steps: in how many it was seen. Shares sum to 1.
+
+    kind: what it is. time_ns: in all steps, without waiting for a processor, which is a row of its own.
+    waited_ns: what was taken out. error_ns: two standard deviations.
+    """
+
+    kind: str
+    phase: str
+    line: Line | None = place()
+    module: str | None
+    time_ns: int
+    operators_ns: int
+    waited_ns: int
+    error_ns: int
+    steps: int
+
+
+def diagnosis_rows(findings: Findings) -> list[DiagnosisRow]:
+    """All judgements, the bottleneck first."""
+    found = findings.get(Diagnoses)
+    return [] if found is None else [_row(findings, each, found.steps) for each in found.found]
+
+
+def _row(findings: Findings, each: Diagnosis, steps: int) -> DiagnosisRow:
+    strings = findings.trace.recording[Strings]
+    return DiagnosisRow(
+        cause=each.cause.value,
+        stands_out=each.stands_out,
+        **{name: getattr(each, name) for name in ("time_ns", "share", "error", "gain", "module", "steps")},
+        line=findings.trace.line(each.frame),
+        operator=strings[each.name] if each.name >= 0 else None,
+        phases={phase.name.lower(): time_ns // steps for phase, time_ns in each.phases.items()},
+    )
+
+
+def account_rows(findings: Findings) -> list[AccountRow]:
+    """All parts, most time first."""
+    found, trace = findings.get(StepHotspots), findings.trace
+    if found is None:
+        return []
+    leaves = found.account.leaves
+    columns = {name: column.tolist() for name, column in leaves.columns().items()}
+    rows: list[dict[str, Any]] = [
+        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+    ]
+    figures = ("time_ns", "operators_ns", "waited_ns", "error_ns", "steps")
+    return [
+        AccountRow(
+            kind=LeafKind(row["kind"]).name.lower(),
+            phase=StepPhase(row["phase"]).name.lower(),
+            line=trace.line(row["frame"]),
+            module=trace.module(row["module"]),
+            **{name: row[name] for name in figures},
+        )
+        for row in rows
+    ]
+
+
+def operators_of(findings: Findings, each: Diagnosis) -> list[OperatorRow]:
+    """The operators of a judgement's line, or of its name, most time first."""
+    if findings.get(StepHotspots) is None:
+        return []
+    rows = step_operators(findings, 0)
+    if each.cause is Cause.OPERATOR:
+        name = findings.trace.recording[Strings][each.name]
+        return [row for row in rows if row.operator == name]
+    line = findings.trace.line(each.frame)
+    if line is None:
+        return []
+    rows = [row for row in rows if row.ran.origin is not None and row.ran.origin[:2] == line[:2]]
+    phases = _OF_ROWS.get(each.phase) if each.phase is not None and len(each.phases) == 1 else None
+    return [row for row in rows if phases is None or row.ran.phase == phases]
+
+
+def main_operator(rows: Sequence[OperatorRow], time_ns: int) -> list[OperatorRow]:
+    """The rows of the operator that has at least half of this time; none if no operator has."""
+    by_name: dict[str | None, list[OperatorRow]] = {}
+    for row in rows:
+        by_name.setdefault(row.operator, []).append(row)
+    for same in by_name.values():
+        if 2 * sum(row.ran.typical_ns for row in same) >= time_ns:
+            return same
+    return []
+
+
+def module_of(findings: Findings, each: Diagnosis) -> HotModule | None:
+    """The module that a judgement is about."""
+    if each.cause is not Cause.MODULE:
+        return None
+    return hot_module(findings.trace, findings[StepHotspots].modules)

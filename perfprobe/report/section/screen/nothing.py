@@ -1,0 +1,89 @@
+"""Steps in which nothing stands out: the largest row, and what was checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from perfprobe.models.nodes import ENGINE
+from perfprobe.models.seen import has_samples, knows_python
+from perfprobe.models.waiting import waited_ns
+from perfprobe.report import shorten
+from perfprobe.report.rows.screen import ScreenRow, listed, said
+from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.section.screen.places import operator, whole_percent
+from perfprobe.report.shorten import place
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import Steps, StepTimes
+
+_LONGEST = 24  # cells of an operator's name
+_FEW = 5  # with fewer steps their spread has no meaning
+_LEAST_BLIND = 0.01
+
+
+def nothing(findings: Findings) -> ScreenRow:
+    """SLOW if nothing stands out: the largest row."""
+    rows = step_operators(findings, 0) if findings.get(StepHotspots) is not None else []
+    rows = [row for row in rows if not (row.operator or "").startswith(ENGINE)]
+    largest, facts = "", dict[str, Any]()
+    if rows:
+        line = rows[0].ran.origin
+        at = "" if line is None else f" {place(line)}"
+        named = shorten.cut(operator(rows[0]), _LONGEST)
+        largest = f"; largest row {named}{at}, {whole_percent(rows[0].share)}"
+        facts = {"share": rows[0].share, "line": line}
+    return said("SLOW", "nothing stands out", largest, style="bold", **facts)
+
+
+def checked_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """For steps in which nothing stands out: what was checked, what was not, and what would be too small."""
+    yield said("CHECKED", ", ".join(_checked(findings)))
+    unknown = list(_unknown(findings))
+    if unknown:
+        yield said("UNKNOWN", *listed(unknown, between="; "))
+    blind = _blind(findings[StepTimes])
+    if blind is not None:
+        yield said("BLIND", f"gains below {whole_percent(blind)} cannot be seen in these steps", share=blind)
+
+
+def _checked(findings: Findings) -> Iterator[str]:
+    recording = findings.trace.recording
+    yield from ("data waits", "operators")
+    if has_samples(recording):
+        yield from ("lines", "logging", "saving")
+    if waited_ns(recording) is not None:
+        yield "cores"
+    if findings[StepTimes].start_up_ns is not None:
+        yield "start-up"
+
+
+def _unknown(findings: Findings) -> Iterator[str]:
+    recording = findings.trace.recording
+    is_trace = recording.is_trace
+    if not (knows_python(recording) if is_trace else has_samples(recording)):
+        yield f"lines, logging, saving ({'with_stack=True' if is_trace else '--python both'})"
+    if recording.fact("recording", "memory") is not True:
+        yield f"memory ({'profile_memory=True' if is_trace else '--memory'})"
+    if Measurements not in findings:
+        no_shapes = recording.fact("trace", "shapes") is False
+        yield f"operator limits ({'record_shapes=True' if no_shapes else 'perfprobe bench, 3 min'})"
+
+
+def _blind(found: StepTimes) -> float | None:
+    """The smallest detectable change of the median step, as a share of it, given the spread of the steps.
+
+    It is 2.8 standard errors: the difference of two such medians, at 95 %. The standard error of a median of
+    n values is 1.253 sigma / sqrt(n), where sigma is 1.4826 times the median absolute deviation.
+    """
+    steps: Steps = found.steps.take(found.steps.loop == 0)
+    steps = steps.take(steps.counted())
+    if len(steps) < _FEW:
+        return None
+    duration_ns = (steps.end_ns - steps.start_ns).astype(np.float64)
+    middle = float(np.median(duration_ns))
+    spread = 1.4826 * float(np.median(np.abs(duration_ns - middle)))
+    return float(max(2.8 * 1.253 * spread / middle / len(steps) ** 0.5, _LEAST_BLIND))

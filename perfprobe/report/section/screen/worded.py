@@ -1,0 +1,99 @@
+"""The words for a judgement about steps: how much it is, which phases, which operators."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from perfprobe.report.rows.diagnosed import main_operator, operators_of
+from perfprobe.report.rows.operators import OperatorRow
+from perfprobe.report.rows.screen import listed
+from perfprobe.report.section.screen.named import by_name
+from perfprobe.report.section.screen.phase_texts import phase_text
+from perfprobe.report.section.screen.places import inputs, operator, whole_percent
+from perfprobe.report.section.screen.steps import ORDER, step_word
+from perfprobe.support import units
+from perfprobe.support.text import printable
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.steps import StepPhase
+from perfprobe.tables.strings import Strings
+
+_WORTH_NAMING = 0.05  # a part is named from this share on
+_NEARLY_ALL = 0.9
+_MOST_PARTS = 3
+_OF_OPERATORS = (Cause.LINE, Cause.OPERATOR)
+
+
+class Main(NamedTuple):
+    """The operator with most of a judgement's time. row: None if it has several rows."""
+
+    name: str
+    inputs: str
+    row: OperatorRow | None
+
+
+def how_much(each: Diagnosis) -> str:
+    """`757 ms = 61 %`, with the error of the share if it is a percent or more."""
+    error = f" +- {each.error * 100:.0f}" if each.error >= 0.01 else ""
+    return f"{units.duration(each.time_ns)} = {whole_percent(each.share)}{error}"
+
+
+def in_steps(findings: Findings, each: Diagnosis) -> str:
+    """` in 3 of 24 steps` for time that is in few of them."""
+    steps = findings[Diagnoses].steps
+    return f" in {each.steps:,} of {steps:,} {step_word(findings)}s" if 0 < 2 * each.steps <= steps else ""
+
+
+def main_of(findings: Findings, each: Diagnosis) -> Main | None:
+    """The operator with at least half of the time, if it is about a line or an operator."""
+    rows = operators_of(findings, each) if each.cause in _OF_OPERATORS else []
+    same = main_operator(rows, each.time_ns * findings[Diagnoses].steps)
+    if not same:
+        return None
+    row = same[0] if len(same) == 1 else None
+    shapes = f" in {len(same):,} shapes" if row is None else inputs(same[0], " ")
+    return Main(operator(same[0]), shapes, row)
+
+
+def phases_of(findings: Findings, each: Diagnosis, main: Main | None) -> str:
+    """`forward + backward`: the phases with a noteworthy part of a line's time."""
+    whole_ns = max(sum(each.phases.values()), 1)
+    named = [phase for phase in ORDER if each.phases.get(phase, 0) >= _WORTH_NAMING * whole_ns]
+    texts = [
+        "Python" if phase is StepPhase.OTHER else phase_text(findings, phase)
+        for phase in named
+        if phase is not StepPhase.OTHER or main is None
+    ]
+    return " + ".join(texts)
+
+
+def what(findings: Findings, each: Diagnosis) -> str:
+    """What it is, without its place: `data loading`, `forward mm`."""
+    if each.module is not None:
+        return printable(each.module)
+    if each.cause is Cause.UNEXPLAINED:
+        return "time between operators, not explained"
+    if each.cause is Cause.OPERATOR:
+        return printable(findings.trace.recording[Strings][each.name])
+    main = main_of(findings, each)
+    return " ".join(filter(None, [phases_of(findings, each, main), "" if main is None else main.name]))
+
+
+def made_of(findings: Findings, each: Diagnosis) -> list[str]:
+    """The parts: how much is at the line that is named, and the noteworthy operators there."""
+    steps = findings[Diagnoses].steps
+    is_whole = each.line_ns >= _NEARLY_ALL * each.time_ns or not each.line_ns
+    line = [] if is_whole else [f"{units.duration(each.line_ns)} at that line"]
+    if main_of(findings, each) is not None:
+        return line
+    named = by_name((row, row.ran.typical_ns) for row in operators_of(findings, each))
+    named = [part for part in named if part.time_ns >= _WORTH_NAMING * each.time_ns * steps]
+    parts = [f"{part.name} {units.duration(part.time_ns / steps)}{part.shapes}" for part in named]
+    return list(listed([*line, *parts[:_MOST_PARTS]]))
+
+
+def short_text(findings: Findings, each: Diagnosis) -> str:
+    """`501 short operators a step, one every 4.03 us`."""
+    steps, calls = findings[Diagnoses].steps, 1 if each.short is None else each.short.calls
+    every = units.duration(each.time_ns * steps / calls)
+    return f"{round(calls / steps):,} short operators a {step_word(findings)}, one every {every}"
