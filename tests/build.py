@@ -26,6 +26,7 @@ from perfprobe.tables.gpu import (
 )
 from perfprobe.tables.gpu_states import GpuStates
 from perfprobe.tables.memory import MemoryEvent, MemoryRows
+from perfprobe.tables.module_calls import ModuleCalls
 from perfprobe.tables.native_code import NativeFunctions, NativeSamples
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
 from perfprobe.tables.ranges import Ranges
@@ -259,7 +260,14 @@ class Program:
 
     def sample(self, start_ns: int, end_ns: int, *frames: str, thread: int = 0, **fields: int) -> None:
         """A look at a thread: the frames it ran. If there are none, `look` says why."""
-        row = {"stack": self.stack(*frames), "look": 0, "looks": 1, "cpu_ns": -1, "lock_looks": -1}
+        row = {
+            "stack": self.stack(*frames),
+            "look": 0,
+            "looks": 1,
+            "cpu_ns": -1,
+            "lock_looks": -1,
+            "wait_ns": -1,
+        }
         self.row("samples", start_ns, end_ns, thread, *{**row, **fields}.values(), anew=True)
 
     def api_call(self, name: str, start_ns: int, end_ns: int, correlation: int, **fields: int) -> int:
@@ -379,7 +387,16 @@ class Program:
         return dict(zip(TABLES[table], zip(*self._tables[table], strict=True), strict=True))
 
 
-RECORDED = (ThreadTimes, ProcessorTimes, ThreadActivity, NativeFunctions, NativeSamples, Counters, MemoryRows)
+RECORDED = (
+    ThreadTimes,
+    ProcessorTimes,
+    ThreadActivity,
+    NativeFunctions,
+    NativeSamples,
+    Counters,
+    MemoryRows,
+    ModuleCalls,
+)
 TABLES = {
     "strings": ("text",),
     "frames": ("file", "function", "first_line", "line"),
@@ -392,7 +409,7 @@ TABLES = {
         *("calls", "primitive_calls", "own_ns", "total_ns"),
     ),
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
-    "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns", "lock_looks"),
+    "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns", "lock_looks", "wait_ns"),
     "operator_windows": ("start_ns", "end_ns"),
     **{name: tuple(kind.dtypes) for name, kind in GPU_TABLES.items()},
     **{kind.table_name: tuple(kind.dtypes) for kind in RECORDED},

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from perfprobe.analyse.findings import Analysis, Asked, Watcher, read
+from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Trace
 
 
 def find(trace: Trace, *kinds: type | str, **asked: Any) -> Findings:
     """These findings, as far as they exist. asked: fields of `Asked`."""
-    return Analysis(trace).find(kinds, Asked(**asked))
+    return diagnosed(Analysis(trace).find(kinds, Asked(**asked)))
 
 
 def hotspots(trace: Trace, **asked: Any) -> Hotspots:

@@ -21,6 +21,7 @@ from perfprobe.support.errors import InputError
 from tests.build import Program
 from tests.collect.runs import Outcome, perfprobe
 from tests.report.exports import counted, sampled
+from tests.snapshots import Snapshot, masked
 
 
 @pytest.fixture
@@ -58,12 +59,11 @@ def test_the_file_is_written_beside_the_recording(
         assert made.read_bytes().startswith(begin)
 
 
-def test_the_newest_recording_is_exported_to_a_named_file(folder: Path) -> None:
+def test_the_newest_recording_is_exported_to_a_named_file(folder: Path, snapshot: Snapshot) -> None:
     (folder / "out").write_text("what was there before is longer than nothing" * 99)
     outcome = perfprobe(["export", "--format", "pstats", "-o", "out", "--times", "samples"], folder)
-    assert outcome.said[0] == "perfprobe: the newest recording here is run.perfprobe"
-    assert outcome.said[1].startswith("perfprobe: times are sampled")
     assert ("/p/train.py", 1, "<module>") in marshal.loads((folder / "out").read_bytes())
+    snapshot(masked("\n".join(outcome.said), folder=folder))
 
 
 def test_text_can_go_to_standard_output(folder: Path) -> None:
@@ -101,25 +101,23 @@ def test_a_failure_half_way_is_reported_and_leaves_no_file(
 ) -> None:
     def parts() -> Iterator[bytes]:
         yield b"begin\n" * 100_000
-        raise InputError("the stacks are too deep to be written out", "run.perfprobe")
+        raise InputError("too deep", "run.perfprobe")
 
     monkeypatch.chdir(folder)
     monkeypatch.setattr(Results, "export", lambda *_: Exported(parts(), ["first"]))
     before = sorted(os.listdir(folder))
     words = ["export", "run.perfprobe", "--format", "collapsed", *([] if output is None else ["-o", output])]
     assert main(words) == 3
-    assert capfd.readouterr().err.splitlines() == [
-        *("perfprobe: first", "perfprobe: the stacks are too deep to be written out: run.perfprobe")
-    ]
+    assert capfd.readouterr().err.splitlines() == ["perfprobe: first", "perfprobe: too deep: run.perfprobe"]
     assert sorted(os.listdir(folder)) == before
 
 
-def test_a_truncated_recording_is_reported(folder: Path) -> None:
+def test_a_truncated_recording_is_reported(folder: Path, snapshot: Snapshot) -> None:
     data = (folder / "run.perfprobe").read_bytes()
     (folder / "run.perfprobe").write_bytes(data[:-3])
     outcome = perfprobe(["export", "run.perfprobe", "--format", "pstats"], folder)
     assert outcome.status == 0
-    assert "perfprobe: the recording is incomplete: `perfprobe report` says why" in outcome.said
+    snapshot("\n".join(outcome.said))
 
 
 def test_a_profile_of_cprofile_is_reported_and_exported(folder: Path) -> None:

@@ -10,7 +10,7 @@ from perfprobe.cli.options import Parser, add_options, chosen, rows, size, writa
 from perfprobe.cli.run import parser
 from perfprobe.collect.options import Options
 from perfprobe.support.errors import EnvironmentLack, UsageError
-from perfprobe.support.option import CHILDREN, COMMAND_LINE, PYTHON, Chosen, option
+from perfprobe.support.option import CHILDREN, COMMAND_LINE, PYTHON, RECORDING, Chosen, declared, option
 
 
 @pytest.mark.parametrize(
@@ -106,33 +106,7 @@ def recorded(words: str) -> dict[str, object]:
 
 
 def test_options_set_what_is_recorded() -> None:
-    plain = {
-        "python": "both",
-        "operators": "observer",
-        "buffer_bytes": 32 << 20,
-        "cpu_time": "off",
-        "detail": None,
-        "memory": False,
-        "native": False,
-        "counters": False,
-        "gpu": "auto",
-        "gpu_links": "time",
-        "gpu_graphs": "nodes",
-        "ranges": True,
-        "emit": None,
-        "keep_argv": False,
-        "steps": None,
-        "repeat": 1,
-        "duration": None,
-        "exit_after": False,
-        "wait": False,
-        "baseline": 0,
-        "keep": "all",
-        "rotate": 0,
-        "benchmark": False,
-        "warmup": 10,
-        "every_step_line": None,
-    }
+    plain = {each.name: each.default for each in declared(Options, RECORDING)}
     assert recorded("") == plain
     assert recorded("--buffer 8M --ranges off") == {**plain, "buffer_bytes": 8 << 20, "ranges": False}
     assert recorded("--ranges on --keep-argv") == {**plain, "keep_argv": True}

@@ -13,7 +13,7 @@ import pytest
 from perfprobe import __version__
 from perfprobe.cli import COMMANDS
 from perfprobe.tables import storage
-from tests.collect.runs import finish, perfprobe, start
+from tests.collect.runs import finish, perfprobe, start, where
 
 SCRIPT = "import sys\nprint('ran', sys.argv[1:])\nsys.exit(3)\n"
 
@@ -35,7 +35,7 @@ def test_the_report_is_printed_to_standard_error(script: Path) -> None:
     assert outcome.out == b"ran ['--top', 'x']\n"
     (recording,) = recordings(script.parent)
     assert recording.name.startswith("train-")
-    assert outcome.said == (f"perfprobe: the recording is {recording}",)
+    assert outcome.said == (where(recording),)
     report = " ".join(outcome.err.decode().lower().split())
     assert "no operators" in report
     assert "the program never imported torch" in report
@@ -273,9 +273,7 @@ def test_each_rank_has_its_own_name_and_only_the_first_reports(script: Path) -> 
     assert sorted(script.parent.glob("*.json")) == [script.parent / f"out-rank{rank}.json" for rank in (0, 1)]
     assert b"no operators" in outcomes[0].err.lower()
     assert outcomes[1].err == b""
-    assert [outcome.said for outcome in outcomes] == [
-        (f"perfprobe: the recording is {path}",) for path in paths
-    ]
+    assert [outcome.said for outcome in outcomes] == [(where(path),) for path in paths]
     assert storage.read(paths[1]).fact("rank") == {"rank": 1, "local_rank": 1, "world_size": 2}
     named = perfprobe(["-q", "train.py"], script.parent, {"RANK": "1", "WORLD_SIZE": "2"})
     assert f"-{os.uname().nodename}-rank1-" in named.said[0]

@@ -16,6 +16,7 @@ from perfprobe.cli.threads import commands
 from perfprobe.report.picture.threads import edges_ns, mean_of
 from perfprobe.tables.teams import Teams
 from tests.analyse.test_teams import CROWDED, HEALTHY, MS, found, program, run
+from tests.snapshots import Snapshot
 
 # Twice as fast with one thread as with any other number.
 SLEEPS = """
@@ -33,18 +34,17 @@ def made(folder: Path) -> str:
     return crowded.recording(folder).path
 
 
-def test_a_recording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_recording(tmp_path: Path, snapshot: Snapshot, capsys: pytest.CaptureFixture[str]) -> None:
     path = made(tmp_path)
     assert main(["threads", path]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("Threads ")
-    assert "Oversubscription: 6 torch threads on 2 allowed cores: they waited 15.8 s" in out
     assert main(["threads", path, "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     (problem,) = document["tables"]["thread_problems"]
     assert (problem["problem"], problem["threads"], problem["line"]) == ("oversubscription", 6, 7)
     assert {row["utilisation"] for row in document["tables"]["utilisation"]} >= {"idle", "over"}
     assert document["tables"]["operator_teams"][0]["operator"] == "aten::mm"
+    snapshot(out)
 
 
 def test_the_picture(tmp_path: Path) -> None:
@@ -79,11 +79,11 @@ def test_a_sweep_finds_the_setting_that_is_faster(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["program.py"]
 
 
-def test_a_program_that_fails_ends_the_sweep_with_its_last_words(tmp_path: Path) -> None:
+def test_a_program_that_fails_ends_the_sweep_with_its_last_words(tmp_path: Path, snapshot: Snapshot) -> None:
     ended = swept(tmp_path, "--", "program.py", "fail", "--token", "S3CR3T")
     assert ended.returncode == 3
-    what = "perfprobe: the program ended with exit code 1: program.py fail --token ***; "
-    assert ended.stderr.splitlines() == [what + "it is broken: --token ***"]
+    assert "S3CR3T" not in ended.stderr
+    snapshot(ended.stderr)
 
 
 @pytest.mark.parametrize(
@@ -105,18 +105,18 @@ def test_words_that_make_no_sense(words: list[str], capfd: pytest.CaptureFixture
     assert len(capfd.readouterr().err.splitlines()) == 1
 
 
-def test_commands_quote_the_programs_words() -> None:
+def test_commands_quote_the_programs_words(snapshot: Snapshot) -> None:
     text = commands(["train.py", "--name", "a b", "{x}"])
-    assert "vtune -collect threading -r train_threading -- python -m perfprobe -q --emit itt train.py" in text
     assert "train.py --name 'a b' '{x}'" in text
     assert {line.split()[0] for line in text.splitlines() if not line.startswith(" ")} == {
         "vtune",
         "nsys",
         "perf",
     }
+    snapshot(text)
 
 
-def test_secrets_are_masked_in_commands() -> None:
+def test_secrets_are_masked_in_commands(snapshot: Snapshot) -> None:
     text = commands(["train.py", "--token", "S3CR3T"])
-    assert text.startswith("Put the secrets back in place of ***.\n")
     assert "S3CR3T" not in text
+    snapshot(text.splitlines()[0])

@@ -34,6 +34,11 @@ class Pair:
     recording: Path
 
 
+def where(recording: Path) -> str:
+    """The line that says where the recording is."""
+    return f"perfprobe: the recording is {recording}"
+
+
 def start(
     words: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
 ) -> subprocess.Popen[bytes]:

@@ -13,7 +13,7 @@ import pytest
 from perfprobe import native, sweeping
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.tables.sweep import SweepSetting
-from tests.collect.runs import both, perfprobe
+from tests.collect.runs import both, perfprobe, where
 
 # More than a word of a command line holds (128 KiB), and than a pipe (64 KiB).
 NAMES = [f"/folder/with/a/long/name/for/pictures/of/the/training/n{at:08}.JPEG" for at in range(2600)]
@@ -78,7 +78,7 @@ def test_what_to_report_may_be_long(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text("pass")
     long = "é" * 50_000  # 300 KB of JSON
     outcome = perfprobe(["--focus", long, "--json", "run.json", "program.py"], tmp_path)
-    assert outcome.said[0].startswith("perfprobe: the recording is ")
+    assert outcome.said[0].startswith(where(tmp_path))
     assert json.loads((tmp_path / "run.json").read_bytes())["schema"] == 1
 
 

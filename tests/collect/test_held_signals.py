@@ -20,7 +20,7 @@ from perfprobe.collect.held_signals import around, undisturbed
 from perfprobe.collect.launches import KernelNames
 from perfprobe.tables import storage
 from tests.collect.poisoned import send
-from tests.collect.runs import Outcome, finish, start
+from tests.collect.runs import Outcome, finish, start, where
 
 POISONED = str(Path(__file__).with_name("poisoned.py"))
 # What a handler raises: the default one, one of the program that raises what perfprobe would catch as its own
@@ -125,7 +125,7 @@ def test_a_signal_reaches_the_program(place: str, name: str, tmp_path: Path) -> 
     assert (outcome.status, outcome.err) == (0, b"")
     is_unseen = place != "a range"  # its methods are Python's, which TorchScript can compile
     assert outcome.out.decode() == f"{SIGNALS[name]} {is_unseen}\nwent on\n"
-    assert outcome.said == (f"perfprobe: the recording is {tmp_path / 'out.perfprobe'}",)
+    assert outcome.said == (where(tmp_path / "out.perfprobe"),)
     storage.read(tmp_path / "out.perfprobe")
 
 
@@ -195,7 +195,7 @@ def test_handlers_of_the_program_do_not_run_while_the_report_is_made(tmp_path: P
     words = ["-o", "out.perfprobe", "main.py"]
     outcome = poisoned("perfprobe.cli.after.ReportChild._run", "SIGALRM", words, tmp_path)
     assert (outcome.status, outcome.out) == (0, b"1\n")
-    assert outcome.said[-1] == f"perfprobe: the recording is {tmp_path / 'out.perfprobe'}"
+    assert outcome.said[-1] == where(tmp_path / "out.perfprobe")
 
 
 @pytest.fixture

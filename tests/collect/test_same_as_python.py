@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.collect.programs import ENCODED, SOURCES
-from tests.collect.runs import Outcome, both, perfprobe
+from tests.collect.runs import Outcome, both, perfprobe, where
 
 ARGUMENTS = ["--epochs", "1", "-o", "x", "--", "-m", "report"]
 
@@ -45,7 +45,7 @@ def test_a_program_that_replaces_functions_is_recorded(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(SOURCES["spoils_functions"])
     outcome = perfprobe(["-o", "run.perfprobe", "--json", "run.json", "main.py"], tmp_path)
     assert outcome.status == 0
-    assert outcome.said[0].startswith("perfprobe: the recording is ")
+    assert outcome.said[0] == where(tmp_path / "run.perfprobe")
     document = json.loads((tmp_path / "run.json").read_text())
     assert document["meta"]["stop"]["exit"] == "returned"
     assert [row["source"] for row in document["losses"] if row["source"] != "operators"] == []

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import sysconfig
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,16 @@ from perfprobe.doctor import examine, gpu, installation, machine, text, trial
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support.errors import EnvironmentLack
 from tests.bench import machines
+from tests.snapshots import Snapshot, masked
+
+
+def told(*parts: Part) -> str:
+    """The parts as text, an empty field as a dash."""
+    lines = [
+        f"{part.part}: {part.state}\n  {part.found or '-'}\n  {part.why or '-'}\n  {part.remedy or '-'}"
+        for part in parts
+    ]
+    return "\n".join(lines)
 
 
 @pytest.mark.parametrize(
@@ -40,24 +52,26 @@ def test_python_versions(
     assert "CPython 3.10 to 3.14" in part.why or state == OK
 
 
-def test_missing_and_cached_ceilings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_and_cached_ceilings(
+    monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot, tmp_path: Path
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert (machine.ceilings().state, machine.ceilings().remedy) == (
-        NOTE,
-        "measure them with `perfprobe machine`",
-    )
+    missing = machine.ceilings()
     key = cache.key("cpu")
     cache.write(machines.machine(key=key), cache.path_of(key))
-    assert machine.ceilings() == Part("ceilings", OK, "measured 2026-01-02 10:15")
+    cached = machine.ceilings()
     Path(cache.path_of(key)).write_text("{")
-    assert "damaged" in machine.ceilings().why
+    damaged = machine.ceilings()
+    assert [part.state for part in (missing, cached, damaged)] == [NOTE, OK, NOTE]
+    snapshot(masked(told(missing, cached, damaged), file=cache.path_of(key)))
 
 
-def test_missing_matplotlib_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_matplotlib_is_reported(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
     assert machine.roofline().state == OK
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    assert machine.roofline().state == LACK
-    assert "pip install matplotlib" in machine.roofline().remedy
+    part = machine.roofline()
+    assert part.state == LACK
+    snapshot(masked(f"{part.found}: {part.remedy}", python=sys.executable))
 
 
 def test_a_recorder_that_was_not_built_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,11 +87,9 @@ def test_a_recorder_that_was_not_built_is_reported(monkeypatch: pytest.MonkeyPat
     assert installation.frames().state == LACK
 
 
-@pytest.mark.parametrize(
-    ("by_path", "remedy"), [(True, "take "), (False, "run it from another folder than ")]
-)
+@pytest.mark.parametrize("by_path", [True, False], ids=["by_path", "by_folder"])
 def test_a_source_folder_that_hides_the_package_is_reported(
-    by_path: bool, remedy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    by_path: bool, snapshot: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "perfprobe").mkdir()
     (tmp_path / "perfprobe" / "__init__.py").write_text("")
@@ -88,9 +100,8 @@ def test_a_source_folder_that_hides_the_package_is_reported(
     monkeypatch.setenv("PYTHONPATH", source if by_path else "")
     part = installation.perfprobe()
     assert part.state == LACK
-    assert part.why == f"this folder hides the installed {tmp_path / 'perfprobe'}"
-    assert part.remedy.startswith(f"{remedy}{source}")
     assert installation.observer({"version": "2.13.0", "observer": "not built"}).remedy == part.remedy
+    snapshot(masked(f"{part.why}\n{part.remedy}", source=source, installed=tmp_path))
 
 
 def test_variables_that_affect_every_program_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,20 +124,26 @@ def test_the_clock_part(source: str | None, state: str, tmp_path: Path) -> None:
     assert (source or "unknown").strip() in part.why + "tsc"
 
 
-@pytest.mark.parametrize(("needed", "state"), [(True, LACK), (False, NOTE)])
-def test_a_missing_compiler_is_reported(needed: bool, state: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("needed", "state"), [(True, LACK), (False, NOTE)], ids=["needed", "not_needed"])
+def test_a_missing_compiler_is_reported(
+    needed: bool, state: str, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
-    part = machine.compiler(needed=needed)
-    assert (part.state, part.found) == (state, "none was found")
+    none = machine.compiler(needed=needed)
     monkeypatch.setenv("CXX", "/nowhere/c++ -O2")
-    assert machine.compiler(needed=needed).found == "none: /nowhere/c++ (from CXX) does not run"
+    named = machine.compiler(needed=needed)
+    assert (none.state, named.state) == (state, state)
+    snapshot(told(none, named))
 
 
-def test_missing_python_headers_are_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_python_headers_are_reported(
+    monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot, tmp_path: Path
+) -> None:
     monkeypatch.setenv("CXX", "true --version")  # any program that prints something
     monkeypatch.setattr(sysconfig, "get_path", lambda name: str(tmp_path))
-    assert machine.compiler(needed=True).found.endswith(f"{tmp_path}/Python.h is missing")
+    found = machine.compiler(needed=True).found
+    snapshot(masked(found.partition("; ")[2] or found, headers=tmp_path))
 
 
 def test_an_unwritable_folder_is_reported() -> None:
@@ -141,37 +158,35 @@ def test_little_free_space_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path
     assert (part.state, part.found) == (NOTE, f"{tmp_path}, 1.00 MiB free")
 
 
-def test_a_trial_without_a_folder_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trial_without_a_folder_is_reported(monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot) -> None:
     def refuse(**_: str) -> str:
         raise FileNotFoundError("no usable temporary directory")
 
     monkeypatch.setattr(tempfile, "mkdtemp", refuse)
     part = trial.Trial(1).part()
-    assert (part.state, part.remedy) == (LACK, "set TMPDIR to a folder that can be written")
+    assert part.state == LACK
+    snapshot(told(part))
 
 
-@pytest.mark.parametrize(
-    ("said", "state", "found"),
-    [
-        ({}, NOTE, "not tried"),
-        ({"profiler": ""}, OK, "records operators (Kineto)"),
-        ({"profiler": "torch was built without Kineto"}, NOTE, "does not work"),
-        ({"profiler": None}, NOTE, "not tried: with a GPU driver"),
-    ],
-)
-def test_torchs_profiler_part(said: dict[str, str], state: str, found: str) -> None:
-    part = installation.profiler(said)
-    assert part.state == state
-    assert part.found.startswith(found)
+def test_torchs_profiler_part(snapshot: Snapshot) -> None:
+    answers: list[dict[str, Any]] = [
+        {},
+        {"profiler": ""},
+        {"profiler": "torch was built without Kineto"},
+        {"profiler": None},
+    ]
+    parts = [installation.profiler(answer) for answer in answers]
+    assert [part.state for part in parts] == [NOTE, OK, NOTE, NOTE]
+    snapshot(told(*parts))
 
 
-def test_a_failing_check_does_not_hide_others() -> None:
+def test_a_failing_check_does_not_hide_others(snapshot: Snapshot) -> None:
     def broken() -> Part:
         raise RuntimeError("odd machine")
 
     part = examine._examined("clock", broken)
-    assert (part.part, part.state) == ("clock", NOTE)
-    assert "RuntimeError: odd machine" in part.why
+    assert part.state == NOTE
+    snapshot(re.sub(r"\(\w+\.py:\d+\)", "(FILE:LINE)", told(part)))
 
 
 def test_control_characters_are_escaped_and_remedies_stay_on_one_line() -> None:
@@ -184,25 +199,18 @@ def test_control_characters_are_escaped_and_remedies_stay_on_one_line() -> None:
     assert "\x1b[1;31mfail" in text.render(parts, width=80, color=True)
 
 
-@pytest.mark.parametrize(
-    ("said", "driver", "state", "found"),
-    [
-        ({"cuda": "13.0"}, {"missing": "no libcuda"}, OK, "not needed: no NVIDIA driver here"),
-        ({"cuda": "13.0"}, {"status": 100}, NOTE, "not tried"),
-        ({"cuda": None}, {"devices": []}, OK, "not needed: torch is built for CPU, or is missing"),
-        ({"cuda": "13.0"}, {"devices": []}, LACK, "GPUs cannot be recorded"),
-        (
-            {"cuda": "13.0", "cupti": "error 39", "cupti_remedy": "x"},
-            {"devices": []},
-            LACK,
-            "GPUs cannot be recorded",
-        ),
-    ],
-)
-def test_the_cupti_part(said: dict[str, object], driver: dict[str, object], state: str, found: str) -> None:
-    part = gpu.cupti(said, driver)
-    assert (part.state, part.found) == (state, found)
-    assert part.state != LACK or (part.why in ("error 39", "the trial printed nothing"))
+def test_the_cupti_part(snapshot: Snapshot) -> None:
+    failed: dict[str, object] = {"cuda": "13.0", "cupti": "error 39", "cupti_remedy": "x"}
+    answers: list[tuple[dict[str, object], dict[str, object], str]] = [
+        ({"cuda": "13.0"}, {"missing": "no libcuda"}, OK),
+        ({"cuda": "13.0"}, {"status": 100}, NOTE),
+        ({"cuda": None}, {"devices": []}, OK),
+        ({"cuda": "13.0"}, {"devices": []}, LACK),
+        (failed, {"devices": []}, LACK),
+    ]
+    parts = [gpu.cupti(said, driver) for said, driver, _ in answers]
+    assert [part.state for part in parts] == [state for *_, state in answers]
+    snapshot(told(*parts))
 
 
 @pytest.mark.parametrize(
@@ -236,28 +244,31 @@ def test_known_faults_of_cupti_are_named(version: int, release: str, faults: lis
     assert ("is not used for the first kernels" in part.why) is ("clock" in faults)
 
 
-def test_the_ranges_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ranges_part(tmp_path: Path, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in ("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(native, "why_not_built", lambda name: None)
     assert [gpu.ranges(interface).state for interface in ("nvtx", "itt")] == [OK, OK]
     monkeypatch.setenv("NVTX_INJECTION64_PATH", "/nsys/libToolsInjection64.so")
-    part = gpu.ranges("nvtx")
-    assert (part.state, part.found) == (NOTE, "another tool listens: /nsys/libToolsInjection64.so")
-    assert part.remedy == "unset it with `unset NVTX_INJECTION64_PATH`"
+    taken = gpu.ranges("nvtx")
     assert gpu.ranges("itt").state == OK
     monkeypatch.delenv("NVTX_INJECTION64_PATH")
     monkeypatch.setattr(native, "why_not_built", lambda name: "no headers" if name == "nvtx" else None)
-    part = gpu.ranges("nvtx")
-    assert (part.state, part.why.endswith("no headers"), part.remedy) == (NOTE, True, native.rebuild())
+    not_built = gpu.ranges("nvtx")
     monkeypatch.setattr(native, "injection", lambda: str(tmp_path / "missing.so"))
-    assert gpu.ranges("itt").why == f"{tmp_path / 'missing.so'} is missing"
+    missing = gpu.ranges("itt")
+    assert [part.state for part in (taken, not_built, missing)] == [NOTE, NOTE, LACK]
+    text = told(taken, not_built, missing)
+    snapshot(masked(text, rebuild=native.rebuild(), folder=tmp_path))
 
 
-def test_cuda_kernels_that_were_not_built_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuda_kernels_that_were_not_built_are_reported(
+    monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
+) -> None:
     def absent() -> None:
         raise EnvironmentLack("the GPU cannot be measured", "not built: no nvcc was found", "rebuild")
 
     monkeypatch.setattr(native, "cuda_kernels", absent)
     part = gpu.cuda_kernels()
-    assert (part.state, part.found, part.remedy) == (NOTE, "not built: no nvcc was found", "rebuild")
+    assert part.state == NOTE
+    snapshot(told(part))

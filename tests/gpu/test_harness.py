@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 from tests.gpu import byhand, check, listed, machine, result
 from tests.gpu.listed import CHECKS, Check
 from tests.gpu.result import FAIL, PASS, SKIP, Report, Result
+from tests.snapshots import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -30,6 +32,11 @@ def run(out: Path, *arguments: str) -> tuple[int, dict[str, dict[str, Any]]]:
     return status, {line["name"]: line for line in lines}
 
 
+def steady(text: str) -> str:
+    """The text without times, and without the frame in which Python says that it crashed."""
+    return re.sub(r"\s+[\d.]+ s\b", " TIME", re.sub(r"(SIGSEGV: ).*", r"\1FRAME", text))
+
+
 @pytest.fixture
 def with_gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A machine with a working driver."""
@@ -37,7 +44,9 @@ def with_gpu(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
-def test_all_checks_run_however_one_ends(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_all_checks_run_however_one_ends(
+    with_gpu: pytest.MonkeyPatch, tmp_path: Path, snapshot: Snapshot
+) -> None:
     names = ["crashes", "exits", "raises", "fails", "skips", "passes"]
     with_gpu.setattr(check, "CHECKS", [fake("hangs", 5.0), *map(fake, names)])
     status, found = run(tmp_path)
@@ -47,25 +56,23 @@ def test_all_checks_run_however_one_ends(with_gpu: pytest.MonkeyPatch, tmp_path:
         "skips": SKIP,
         "passes": PASS,
     }
-    assert found["hangs"]["reason"].startswith("hung: killed after")
     assert found["hangs"]["said"] == {"reached": "the hang"}
-    assert found["crashes"]["reason"].startswith("crashed: SIGSEGV")
-    assert found["exits"]["reason"] == "ended with status 7: gone early"
-    assert found["raises"]["reason"] == "ValueError: a fault in the check itself"
-    assert (found["fails"]["reason"], found["fails"]["said"]) == ("saw 1 and not 2", {"seen": 1})
-    assert (found["skips"]["reason"], found["passes"]["said"]) == ("no ncu here", {"kernels": 3})
+    assert found["fails"]["said"] == {"seen": 1}
+    assert found["passes"]["said"] == {"kernels": 3}
+    reasons = "\n".join(f"{name}: {line['reason']}" for name, line in found.items())
+    snapshot(steady(reasons))
 
 
-def test_files_to_keep_are_in_the_folder(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_files_to_keep_are_in_the_folder(
+    with_gpu: pytest.MonkeyPatch, tmp_path: Path, snapshot: Snapshot
+) -> None:
     with_gpu.setattr(check, "CHECKS", [fake("passes"), fake("crashes")])
     run(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {
         "summary.txt", "results.jsonl", "output.txt", "kept.txt"
     }  # fmt: skip
-    assert "about to crash" in (tmp_path / "output.txt").read_text()
-    summary = (tmp_path / "summary.txt").read_text()
-    assert summary.startswith("1 pass, 1 fail, 0 skip")
-    assert "kernels: 3" in summary
+    assert "to crash" in (tmp_path / "output.txt").read_text()
+    snapshot(steady((tmp_path / "summary.txt").read_text()))
 
 
 def test_checks_beyond_the_deadline_do_not_run(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -117,3 +117,9 @@ def test_a_file_has_a_limited_number_of_items_and_names(monkeypatch: pytest.Monk
         Reader(marshal.dumps((1, 2, 3, 4, 5, 6), 2)).whole()
     usual: dict[Any, Any] = {("a.py", at, f"f{at}"): (1, 1, 0.1, 0.1, {}) for at in range(30)}
     assert len(Reader(marshal.dumps(usual, 2)).whole()) == 30  # type: ignore[arg-type]
+
+
+def test_a_file_of_references_has_no_more_items_than_memory_allows() -> None:
+    refers = b"{\xfa\x01ai\0\0\0\0" + b"r\0\0\0\0r\0\0\0\0" * 150_000 + b"0"
+    with pytest.raises(MarshalError, match="more functions and callers than"):
+        Reader(refers).whole()

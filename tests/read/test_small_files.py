@@ -30,6 +30,7 @@ from tests.read.test_kineto import written
 
 MIB = 1 << 20
 _ONE = json.dumps(span("aten::mm", 1)).encode()
+_SMALLEST_ALLOCATION = b'{"ph":"i","name":"[memory]","tid":1,"ts":1,"args":{"Bytes":1,"Addr":1}}'
 
 
 def nodes(value: Any) -> int:
@@ -189,14 +190,28 @@ def test_each_shape_is_reported(tmp_path: Path, shape: str, monkeypatch: pytest.
         ("empty", b'{"traceEvents":[' + _ONE, b",{}"),
         ("equal", b'{"traceEvents":[' + _ONE, b"," + _ONE),
         ("keys", b'{"traceEvents":[' + _ONE, b',{"p\\u0068":"X"}'),
+        ("kernels", b'{"traceEvents":[' + _ONE, b',{"ph":"X","cat":"kernel","ts":1,"dur":1}'),
+        ("memory", b'{"traceEvents":[' + _ONE, b"," + _SMALLEST_ALLOCATION),
     ],
 )
 def test_the_peak_of_memory_is_in_proportion(tmp_path: Path, name: str, before: bytes, each: bytes) -> None:
     size_bytes = (4 if name == "keys" else 24) * MIB
-    path, alone = tmp_path / "trace.json.gz", tmp_path / "alone.json"
-    alone.write_bytes(b'{"traceEvents":[%s]}' % _ONE)
+    path = tmp_path / "trace.json.gz"
     path.write_bytes(gzip.compress(before + each * (size_bytes // len(each)) + b"]}", 1))
+    assert peak_bytes(path) < 64 * MIB + 4 * size_bytes
+
+
+def test_the_peak_of_memory_is_in_proportion_to_nested_modules(tmp_path: Path) -> None:
+    path = tmp_path / "trace.json"
+    path.write_bytes(shapes.text(shapes.events("modules within each other", 40_000)))
+    assert peak_bytes(path) < 64 * MIB + 4 * path.stat().st_size
+
+
+def peak_bytes(path: Path) -> int:
+    """The peak of a report's memory beyond that for one event."""
+    alone = path.with_name("alone.json")
+    alone.write_bytes(b'{"traceEvents":[%s]}' % _ONE)
     found, base = shapes.cost(path), shapes.cost(alone)
     assert found is not None
     assert base is not None
-    assert found.peak_bytes - base.peak_bytes < 64 * MIB + 4 * size_bytes
+    return found.peak_bytes - base.peak_bytes

@@ -7,18 +7,23 @@ import pytest
 from perfprobe.merge import link
 from perfprobe.models import work
 from perfprobe.report.render.json import Document, document, listed, written
+from perfprobe.report.rows.operators import RECORDED, OperatorRow, RangeRow
+from perfprobe.report.rows.totals import TotalsRow
 from perfprobe.support.errors import UsageError
 from perfprobe.support.option import JSON
 from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings, Hotspots
 from tests.build import Program, op
 from tests.found import find
+from tests.report.declared import fields_of, known
 from tests.report.test_text import META, layered, training
 from tests.report.test_text import findings as text_findings
 
+DURATIONS = ("self_ns", "typical_ns", "total_ns", "mean_ns", "median_ns", "usual_ns", "p95_ns")
+
+# What is known of each row. Its other fields are null.
 BACKWARD_ROW: dict[str, Any] = {
     "operator": "aten::bmm",
-    "overload": None,
     "signature": "f32[64,128] f32[64,128]{1,64}",
     "file": "/p/model.py",
     "line": 88,
@@ -30,27 +35,9 @@ BACKWARD_ROW: dict[str, Any] = {
     "modules": [{"module": "encoder.attn", "calls": 1, "self_ns": 300_000}],
     "phase": "backward",
     "calls": 1,
-    "self_ns": 300_000,
-    "typical_ns": 300_000,
-    "total_ns": 300_000,
-    "mean_ns": 300_000,
-    "median_ns": 300_000,
-    "usual_ns": 300_000,
-    "p95_ns": 300_000,
+    **dict.fromkeys(DURATIONS, 300_000),
     "long_calls": 0,
     "quantile_error": 1 / 64,
-    "cpu_ns": None,
-    "cpu_self_ns": None,
-    "recording_ns": None,
-    "python_ns": None,
-    "faults": None,
-    "allocated_bytes": None,
-    "freed_bytes": None,
-    "autograd_ns": None,
-    "autograd_self_ns": None,
-    "gpu_ns": None,
-    "gpu_self_ns": None,
-    "flops": None,
     "operators": 1,
     "signatures": 1,
     "lines": 1,
@@ -58,48 +45,33 @@ BACKWARD_ROW: dict[str, Any] = {
     "backward_ns": 300_000,
     "recompute_ns": 0,
     "share": 0.3,
-    "reason": None,
-    "made_from": None,
-    "made_from_lines": None,
-    "of_limit": None,
-    "limit": None,
-    "verdict": None,
 }
-
 RANGE_ROW: dict[str, Any] = {
     "name": "enumerate(DataLoader)",
     "file": "/p/train.py",
     "line": 20,
     "function": "main",
-    "forward_file": None,
-    "forward_line": None,
-    "forward_function": None,
-    "module": None,
     "modules": [],
     "phase": "other",
     "calls": 1,
-    "self_ns": 100_000,
-    "typical_ns": 100_000,
-    "total_ns": 100_000,
-    "mean_ns": 100_000,
-    "median_ns": 100_000,
-    "usual_ns": 100_000,
-    "p95_ns": 100_000,
+    **dict.fromkeys(DURATIONS, 100_000),
     "long_calls": 0,
     "quantile_error": 1 / 64,
-    "python_ns": None,
-    "cpu_ns": None,
-    "cpu_self_ns": None,
-    "recording_ns": None,
-    "faults": None,
-    "allocated_bytes": None,
-    "freed_bytes": None,
-    "autograd_ns": None,
-    "autograd_self_ns": None,
-    "gpu_ns": None,
-    "gpu_self_ns": None,
-    "flops": None,
-    "reason": None,
+}
+
+
+TOTALS: dict[str, Any] = {
+    "wall_ns": 2_000_000,
+    "cpu_ns": 3_000_000,
+    "complete": True,
+    "operators": 5,
+    "threads": 1,
+    "self_ns": 1_000_000,
+    "busiest_ns": 1_000_000,
+    "backward_ns": 400_000,
+    "linked_ns": 390_000,
+    "last_end_ns": 1_100_000,
+    "cpu_timed": 0,
 }
 
 
@@ -131,30 +103,18 @@ def test_the_json_document(tmp_path: Path) -> None:
     }
     assert found["losses"] == [{"source": "gpu", "reason": "no driver", "count": None, "remedy": None}]
     rows = found["tables"]["hotspots"]
-    assert rows[1] == BACKWARD_ROW
+    assert list(rows[1]) == fields_of(OperatorRow, recorded=RECORDED)
+    assert known(rows[1]) == BACKWARD_ROW
     assert (rows[2]["line"], rows[2]["forward_line"], rows[2]["overload"]) == (7, 88, "Tensor")
     assert (rows[3]["line"], rows[3]["reason"]) == (None, "AccumulateGrad: no forward line")
     assert (rows[3]["module"], rows[3]["modules"]) == (None, [])
     assert [row["operator"] for row in rows] == ["aten::bmm", "aten::bmm", "aten::mul", "aten::add_"]
-    assert found["tables"]["ranges"] == [RANGE_ROW]
-    assert found["tables"]["totals"] == [
-        {
-            "wall_ns": 2_000_000,
-            "cpu_ns": 3_000_000,
-            "complete": True,
-            "operators": 5,
-            "threads": 1,
-            "self_ns": 1_000_000,
-            "busiest_ns": 1_000_000,
-            "backward_ns": 400_000,
-            "linked_ns": 390_000,
-            "last_end_ns": 1_100_000,
-            "outermost_ns": None,
-            "outermost_cpu_ns": None,
-            "cpu_timed": 0,
-            "gpu_self_ns": None,
-        }
-    ]
+    (row,) = found["tables"]["ranges"]
+    assert list(row) == fields_of(RangeRow, recorded=RECORDED)
+    assert known(row) == RANGE_ROW
+    (totals,) = found["tables"]["totals"]
+    assert list(totals) == fields_of(TotalsRow)
+    assert known(totals) == TOTALS
 
 
 def test_top_and_sort_of_json(tmp_path: Path) -> None:
@@ -192,7 +152,7 @@ def test_values_that_differ_in_a_group_are_null(tmp_path: Path) -> None:
         (88, 1, 900_000),
         (7, 1, 90_000),
     ]
-    for name in (
+    differing = {
         "operator",
         "signature",
         "phase",
@@ -201,8 +161,8 @@ def test_values_that_differ_in_a_group_are_null(tmp_path: Path) -> None:
         "p95_ns",
         "long_calls",
         "quantile_error",
-    ):
-        assert rows[0][name] is None
+    }
+    assert not differing & set(known(rows[0]))
     assert (rows[0]["forward_ns"], rows[0]["backward_ns"], rows[0]["share"]) == (600_000, 300_000, 0.9)
     bmm = document(find(trace, Hotspots, group="op"))["tables"]["hotspots"][0]
     assert (bmm["operator"], bmm["line"], bmm["calls"], bmm["median_ns"]) == ("aten::bmm", None, 2, 300_000)

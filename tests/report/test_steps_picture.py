@@ -17,6 +17,7 @@ from perfprobe.tables.steps import (
     StartUp,
     StepEvents,
     StepKind,
+    StepLooks,
     StepMark,
     StepPhase,
     StepPhases,
@@ -57,6 +58,7 @@ def times(durations_ns: Sequence[int], marks: Sequence[int] = ()) -> StepTimes:
         events=StepEvents.empty(),
         step_phases=table(StepPhases, parts),
         phases=table(Phases, phases),
+        looks=StepLooks.empty(),
         start_up=StartUp.empty(),
         start_up_ns=0,
     )

@@ -12,14 +12,13 @@ import pytest
 
 from perfprobe import results
 from perfprobe.merge import link
-from perfprobe.report.rows.bottleneck import Candidate
 from perfprobe.report.section.listed import KINDS
 from perfprobe.report.section.screen import slow
 from perfprobe.support.errors import PerfprobeError
 from perfprobe.support.view import GROUPS, View
 from perfprobe.support.views import VIEWS
+from perfprobe.tables.diagnoses import Cause, Diagnosis
 from perfprobe.tables.recording import Recording
-from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.trace import Line
 from tests.build import Program
 from tests.collect.runs import perfprobe
@@ -119,11 +118,11 @@ def test_no_view_shows_a_text_raw(
 def test_the_function_of_the_slowest_line_is_not_shown_raw(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(slow, "_text", lambda *_: "forward")
+    for name in ("main_of", "phases_of", "in_steps"):
+        monkeypatch.setattr(slow, name, lambda *_: "")
+    monkeypatch.setattr(slow, "main_of", lambda *_: None)
     found = find(link(Program(**META).recording(tmp_path)), *KINDS)
-    slowest = Candidate(
-        phase=StepPhase.FORWARD, time_ns=1, share=0.5, line=Line(f"{EVIL}a.py", 1, f"{EVIL}step")
-    )
-    row = slow._line_of(found, slowest, StepPhase.FORWARD, "1 ns = 50 %", {})
+    slowest = Diagnosis(cause=Cause.LINE, time_ns=1, share=0.5, phases={}, steps=1)
+    row = slow._line_of(found, slowest, {"line": Line(f"{EVIL}a.py", 1, f"{EVIL}step")})
     assert row.text.isprintable()
     assert row.text.count("x1b]0;owned") == 2

@@ -13,6 +13,7 @@ from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
 from tests import build
 from tests.build import Program, op
+from tests.snapshots import Snapshot
 
 
 def small_program() -> Program:
@@ -151,13 +152,17 @@ def test_text_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
     assert storage.read(path)[Strings].text.tolist() == ["a\\xff\\xfe"]
 
 
-def test_later_meta_values_take_precedence_and_unreadable_ones_are_losses(tmp_path: Path) -> None:
+def test_later_meta_values_take_precedence_and_unreadable_ones_are_losses(
+    tmp_path: Path, snapshot: Snapshot
+) -> None:
     values = ["1", "{", "2", "[" * 100_000, '{"a": NaN, "b": 1e999, "c": 3}', "[" * 40 + "]" * 40]
     keys = ["a", "b", "a", "c", "d", "e"]
     path = write(tmp_path, build.head() + build.table_block("meta", {"key": keys, "value": values}))
     recording = storage.read(path)
     assert recording.meta == {"a": 2, "d": {"a": None, "b": None, "c": 3}}
-    assert recording[Losses].columns()["reason"].tolist() == [f"meta {key}: not readable" for key in "bce"]
+    reasons = recording[Losses].columns()["reason"].tolist()
+    assert len(reasons) == 3
+    snapshot("\n".join(reasons))
 
 
 def test_a_killed_recording_is_read_up_to_its_last_block(tmp_path: Path) -> None:
@@ -205,7 +210,7 @@ def test_invalid_ids_become_none_and_are_counted(tmp_path: Path) -> None:
     assert recording.damaged == {"name": 1, "overload": 0, "signature": 0, "stack": 1, "thread": 0}
 
 
-def test_definitions_with_invalid_ids_become_none_and_are_losses(tmp_path: Path) -> None:
+def test_definitions_with_invalid_ids_become_none_and_are_losses(tmp_path: Path, snapshot: Snapshot) -> None:
     blocks = [
         build.table_block("stacks", {"parent": [-1, 1, 0], "frame": [0, 9, -1], "module": [-1, -7, 0]}),
         build.table_block("frames", {"file": [4], "function": [0], "first_line": [1], "line": [2]}),
@@ -217,10 +222,13 @@ def test_definitions_with_invalid_ids_become_none_and_are_losses(tmp_path: Path)
     assert recording[Stacks].module.tolist() == [-1, -1, -1]
     assert recording[Frames].file.tolist() == [-1]
     counts = dict(zip(recording[Losses].reason, recording[Losses].count.tolist(), strict=True))
-    assert counts == {"frames: rows with invalid references": 1, "stacks: rows with invalid references": 4}
+    assert sum(counts.values()) == 5
+    snapshot("\n".join(f"{count} {reason}" for reason, count in counts.items()))
 
 
-def test_samples_have_their_own_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_samples_have_their_own_limit(
+    tmp_path: Path, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns")
     columns = {name: [1, 2, 3] for name in names}
     path = write(tmp_path, build.head() + build.table_block("samples", columns) * 2)
@@ -230,7 +238,7 @@ def test_samples_have_their_own_limit(tmp_path: Path, monkeypatch: pytest.Monkey
     recording = storage.read(path)
     assert len(recording[Samples]) == 3
     assert recording.stopped_at is not None
-    assert "more samples than any writer makes" in recording.stopped_at
+    snapshot(recording.stopped_at.partition(" (at byte")[0])
 
 
 @pytest.mark.parametrize(
@@ -339,4 +347,4 @@ def test_invalid_ids_of_tensor_values_become_none(tmp_path: Path) -> None:
     recording = storage.read(write(tmp_path, made.encode() + build.table_block("signature_values", looks)))
     assert recording[SignatureValues].signature.tolist() == [first, -1]
     assert recording[SignatureValues].values.tolist() == [early, -1]
-    assert "signature_values: rows with invalid references" in recording[Losses].reason.tolist()
+    assert [reason.partition(":")[0] for reason in recording[Losses].reason] == ["signature_values"]

@@ -32,6 +32,7 @@ def segments(steps: int) -> Segments:
         first_signature=zero,
         last_signature=zero,
         is_trained=zero > 0,
+        call=zero - 1,
     )
 
 
