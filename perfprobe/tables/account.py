@@ -24,7 +24,7 @@ class LeafKind(IntEnum):
     UNEXPLAINED = 5  # between operators, where no sample shows what the thread did
 
 
-class Leaves(Table, name="account"):
+class Leaves(Table):
     """Disjoint parts of the time of the leading loop's thread, in the steps that count.
 
     Waiting for a processor is a row of its own. It is not measured if there is no such row. Waiting is taken

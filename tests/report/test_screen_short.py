@@ -38,9 +38,8 @@ def short(calls: int, each_us: int, elements: int = 8, lines: int = 5, long_us: 
         program.run(op("aten::mm", at, at + 8 * US, stack=backward, **node))
         at += 8 * US
         end = at + (long_us + 10) * US
-        program.run(op("Optimizer.step#SGD.step", at, end, stack=step, scope=7))
-        if long_us:
-            program.run(op("aten::_fused_sgd_", at, at + long_us * US, stack=step))
+        fused = [op("aten::_fused_sgd_", at, at + long_us * US, stack=step)] if long_us else []
+        program.run(op("Optimizer.step#SGD.step", at, end, *fused, stack=step, scope=7))
     return program
 
 

@@ -24,7 +24,7 @@ START_NS = 5_000_000_000_123  # the clock of a machine that has been up for a wh
 STEPS, STEP_NS = 3, 10 * MS
 LOST = {  # what a trace does not hold
     *("functions", "calls", "signature_values", "operand_reuse", "autograd_windows", "operator_windows"),
-    *("progress", "gpu_states"),
+    *("progress", "gpu_states", "module_calls"),
     *("thread_times", "processor_times", "thread_activity", "live_steps"),
     *("device_memory", "memory", "memory_traffic", "counters", "native_samples", "native_functions"),
     *("sample_sums", "operator_sums", "step_sums"),

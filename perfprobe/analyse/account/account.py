@@ -44,7 +44,9 @@ def account(trace: Trace, times: StepTimes, watched: Watched) -> Account | None:
     for phase in np.flatnonzero(whole_ns).tolist():
         of_phase = operators.take(operators.phase == phase)
         rest = _Rest(phase, int(whole_ns[phase]) - int(of_phase.time_ns.sum()))
-        if rest.time_ns > 0:
+        if rest.time_ns > 0 and len(looks) == 0:
+            found.append(_of_ranges(rest, watched.ranges.take(watched.ranges.phase == phase)))
+        elif rest.time_ns > 0:
             found += _divided(rest, of_phase, looks)
     leaves = _with_steps(_merged(Leaves.concat(found)), times, watched)
     steps = times.steps.take(watched.steps)
@@ -102,6 +104,15 @@ def _of_cells(cells: Cells) -> Leaves:
     )
 
 
+def _of_ranges(rest: _Rest, ranges: Cells) -> Leaves:
+    """The rest of a phase without samples: of the line whose range it is; not explained without a range."""
+    phase, time_ns = np.array([rest.phase], np.int8), np.array([rest.time_ns])
+    if len(ranges) == 0:
+        kind = np.array([_KINDS.get(StepPhase(rest.phase), LeafKind.UNEXPLAINED)], np.int8)
+        return _leaves(phase, kind=kind, time_ns=time_ns)
+    return _leaves(phase, frame=ranges.frame[[np.argmax(ranges.time_ns)]], time_ns=time_ns)
+
+
 def _divided(rest: _Rest, operators: Cells, looks: Looks) -> list[Leaves]:
     """The rest of a phase by line, in proportion to samples between operators.
 
@@ -109,9 +120,6 @@ def _divided(rest: _Rest, operators: Cells, looks: Looks) -> list[Leaves]:
     the operators' lines. So is time in which there is no sample.
     """
     here = looks.take((looks.phase == rest.phase) & ~looks.in_operator)
-    if len(looks) == 0:
-        kind = np.array([_KINDS.get(StepPhase(rest.phase), LeafKind.UNEXPLAINED)], np.int8)
-        return [_leaves(np.array([rest.phase], np.int8), kind=kind, time_ns=np.array([rest.time_ns]))]
     placed = _of_lines(rest, here.take(here.frame >= 0), int(here.time_ns.sum()))
     left_ns = rest.time_ns - int(placed.time_ns.sum())
     return [placed, _beside(rest.phase, left_ns, operators)] if left_ns else [placed]

@@ -38,11 +38,13 @@ class OfLooks(Table):
 class Watched(NamedTuple):
     """What ran in the steps that count.
 
-    steps: their rows in `Steps`. of_looks: rows belong to the rows of `StepTimes.looks`.
+    steps: their rows in `Steps`. ranges: torch's own ranges, such as that of an optimizer's step. of_looks:
+    rows belong to the rows of `StepTimes.looks`.
     """
 
     steps: Rows
     cells: Cells
+    ranges: Cells
     of_looks: OfLooks
 
 
@@ -61,8 +63,8 @@ class AccountWatch(AtMoments):
         self._labels = Labels(trace, regions(trace))
         self._line = same_line(trace.recording[Frames])
         self._python = PythonOfAutograd(trace.recording)
-        self._next_ns = _nexts(times)
-        self._cells = GatheredCells()
+        self._next_ns, self._optimizer_ns = _events(times, EventKind.NEXT), _events(times, EventKind.OPTIMIZER)
+        self._cells, self._ranges = GatheredCells(), GatheredCells()
         self._phase, self._frame = np.empty(0, np.int8), np.empty(0, np.int32)
         self._set_moments()
 
@@ -90,14 +92,18 @@ class AccountWatch(AtMoments):
         self._phase, self._frame = self._phases(rows), self._line[rows.frame]
         self.find(self._moments, rows)
         step = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
-        chosen = (step >= 0) & (rows.scope != USER_SCOPE) & (rows.self_ns > 0)
-        self._cells.add(
-            self._phase[chosen],
-            self._frame[chosen],
-            rows.module[chosen],
-            rows.self_ns[chosen],
-            step[chosen].astype(np.int64),
-        )
+        for cells, of_kind in (
+            (self._cells, rows.scope != USER_SCOPE),
+            (self._ranges, rows.scope == USER_SCOPE),
+        ):
+            chosen = (step >= 0) & of_kind & (rows.self_ns > 0)
+            cells.add(
+                self._phase[chosen],
+                self._frame[chosen],
+                rows.module[chosen],
+                rows.self_ns[chosen],
+                step[chosen].astype(np.int64),
+            )
 
     def _phases(self, rows: LinkedOperators) -> Int8:
         """The phase of each operator, as reported: that of the outermost one around it."""
@@ -109,6 +115,8 @@ class AccountWatch(AtMoments):
             known = at < len(outer)
             own = np.isin(phase, _INSIDE) | ~known
             phase = np.where(own, phase, phase[outer[np.minimum(at, len(outer) - 1)]])
+        updates = (around(*self._optimizer_ns, rows.start_ns) >= 0) & (phase == StepPhase.OTHER)
+        phase = np.where(updates, np.int8(StepPhase.OPTIMIZER), phase)
         is_data = around(*self._next_ns, rows.start_ns) >= 0
         return reported(self._kind, np.where(is_data, np.int8(StepPhase.DATA), phase).astype(np.int8))
 
@@ -134,7 +142,7 @@ class AccountWatch(AtMoments):
 
     def result(self) -> Watched:
         """What was seen."""
-        return Watched(self._rows, self._cells.result(), OfLooks(*self._found))
+        return Watched(self._rows, self._cells.result(), self._ranges.result(), OfLooks(*self._found))
 
 
 def same_line(frames: Frames) -> Int32:
@@ -148,9 +156,9 @@ def same_line(frames: Frames) -> Int32:
     return found
 
 
-def _nexts(times: StepTimes) -> tuple[Int64, Int64]:
-    """When the leading loop waited for its loader, ordered."""
+def _events(times: StepTimes, kind: EventKind) -> tuple[Int64, Int64]:
+    """When events of this kind began and ended in steps of the leading loop, ordered."""
     events = times.events
-    rows = events.take((events.kind == EventKind.NEXT) & (times.steps.loop[events.step] == 0))
+    rows = events.take((events.kind == kind) & (times.steps.loop[events.step] == 0))
     rows = rows.take(np.argsort(rows.start_ns, kind="stable"))
     return rows.start_ns, rows.end_ns
