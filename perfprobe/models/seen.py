@@ -16,6 +16,11 @@ def has_samples(recording: Recording) -> bool:
     return bool(recording.rows(Samples)) or (recording.number("sampler", "ticks") or 0) > 0
 
 
+def has_shapes(recording: Recording) -> bool:
+    """Whether the inputs of operators are known, without which none can be measured again."""
+    return recording.fact("trace", "shapes") is not False
+
+
 def cores_allowed(recording: Recording) -> float | None:
     """Returns how many processors the program may use at once, None if not known."""
     known = [recording.number("host", name) for name in ("cores", "cores_allowed", "cgroup_cores")]

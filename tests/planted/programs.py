@@ -201,9 +201,9 @@ PLANTED = {
                 "        self.e = nn.Linear(64, 8)\n"
                 "    def all(self, x):\n"
                 "        x = x.repeat(64, 1)  # fewer are short operators on a slow machine\n"
-                "        for _ in range(20):\n            x = torch.relu(self.a(x))\n"
-                "            x = torch.tanh(self.b(x))\n            x = torch.sigmoid(self.c(x))\n"
-                "            x = torch.relu(self.d(x))\n        return self.e(x[:4])\n",
+                "        for _ in range(10):\n"
+                + "".join(f"            x = torch.relu(self.{name}(x))\n" for name in "abcdabcd")
+                + "        return self.e(x[:4])\n",
             )
         ),
         "nothing stands out",

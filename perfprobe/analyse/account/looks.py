@@ -25,6 +25,7 @@ class Looks(Table):
     in_operator: Mask = column("whether an operator ran")
     time_ns: Int64 = column("the time it stands for")
     cpu_ns: Int64 = column("CPU time of the thread in that time, -1 if not known")
+    wait_ns: Int64 = column("how long the thread waited for a processor since the look before, -1 not known")
 
 
 def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
@@ -46,6 +47,7 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
         in_operator=in_operator,
         time_ns=np.maximum(found.time_ns, 1),
         cpu_ns=np.where(samples.cpu_ns >= 0, cpu_ns, -1).astype(np.int64),
+        wait_ns=samples.wait_ns,
     )
     return rows.take(chosen)
 

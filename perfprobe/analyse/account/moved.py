@@ -1,8 +1,9 @@
 """Moves waiting for a processor out of the parts in which samples saw the thread stand still.
 
-The scheduler says how long the thread waited in all steps together. A thread that runs is stopped in
-proportion to how much it runs; one that waits for something else is not. So where samples show that the
-thread ran much of the time it could have run, all time without CPU time is waiting for a processor.
+The scheduler says how long the thread waited in all steps together, and samples where. Those of old
+recordings say only how much it ran. A thread that runs is stopped in proportion to how much it runs; one that
+waits for something else is not. So where they show that the thread ran much of the time it could have run,
+all time without CPU time is waiting for a processor.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def moved(trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks)
     if waited_ns is None or whole_ns <= 0:
         return None
     waited_ns = min(waited_ns, whole_ns)
-    stood, seen = _stood(leaves, looks, 1 - waited_ns / whole_ns)
-    taken = _bounded(stood * leaves.time_ns, leaves.time_ns.astype(np.float64), waited_ns)
+    stood_ns, seen = _stood(leaves, looks, waited_ns)
+    taken = _bounded(stood_ns, leaves.time_ns.astype(np.float64), waited_ns)
     of_leaves_ns = np.floor(taken).astype(np.int64)
     left_ns = waited_ns - int(of_leaves_ns.sum())
     if left_ns > 0 and len(leaves):
@@ -53,23 +54,27 @@ def moved(trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks)
     return Moved(waited_ns, of_leaves_ns, error_ns, len(steps))
 
 
-def _stood(leaves: Leaves, looks: Looks, could_run: float) -> tuple[Floats, int]:
-    """The part of each row's time in which the thread stood still for lack of a processor.
+def _stood(leaves: Leaves, looks: Looks, waited_ns: int) -> tuple[Floats, int]:
+    """How long the thread stood still in each row for lack of a processor; in how many samples it did.
 
-    Also the number of samples that stood still. Rows without samples have the mean. could_run: the part of
-    the steps in which it had a processor, or needed none.
+    Rows without samples share what the others leave of the waiting.
     """
-    looks = looks.take(looks.cpu_ns >= 0)
+    is_told = bool((looks.wait_ns >= 0).any())
+    looks = looks.take(looks.wait_ns >= 0 if is_told else looks.cpu_ns >= 0)
     cell = _cells(leaves, looks)
-    known, cells = cell >= 0, int(leaves.time_ns.size)
+    known, cells = cell >= 0, len(leaves)
     time_ns = np.bincount(cell[known], looks.time_ns[known], cells)
-    cpu_ns = np.bincount(cell[known], looks.cpu_ns[known], cells)
-    ran = cpu_ns >= RUNNING * could_run * time_ns
-    stood_ns = np.where(ran, np.maximum(time_ns - cpu_ns, 0), 0)
-    mean = float(stood_ns.sum() / max(float(time_ns[ran].sum()), 1)) if len(looks) else 1 - could_run
-    found = np.where(time_ns > 0, stood_ns / np.maximum(time_ns, 1), mean)
-    seen = int(np.count_nonzero(looks.cpu_ns < 0.5 * looks.time_ns))
-    return found, seen
+    if is_told:
+        found = np.bincount(cell[known], looks.wait_ns[known], cells)
+    else:
+        cpu_ns = np.bincount(cell[known], looks.cpu_ns[known], cells)
+        ran = cpu_ns >= RUNNING * (1 - waited_ns / int(leaves.time_ns.sum())) * time_ns
+        part = np.where(ran, np.maximum(time_ns - cpu_ns, 0), 0) / np.maximum(time_ns, 1)
+        found = part * leaves.time_ns
+    unseen = time_ns == 0
+    left_ns = max(waited_ns - float(found.sum()), 0)
+    found[unseen] = left_ns * leaves.time_ns[unseen] / max(int(leaves.time_ns[unseen].sum()), 1)
+    return found, int(np.count_nonzero(looks.cpu_ns < 0.5 * looks.time_ns))
 
 
 def _cells(leaves: Leaves, looks: Looks) -> npt.NDArray[np.intp]:

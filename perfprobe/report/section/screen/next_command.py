@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from perfprobe.models.seen import has_shapes
 from perfprobe.report.rows.screen import ScreenRow
 from perfprobe.report.section.screen.loader import awaited_loader, slow_loader
 from perfprobe.report.section.screen.start_up import SlowStart
@@ -52,7 +53,7 @@ def _did_most(children: Children, findings: Findings) -> bool:
 
 def _bench(findings: Findings) -> str:
     """To measure operators; of a trace without their shapes, to see what the GPU waits for, or operators."""
-    if findings.trace.recording.fact("trace", "shapes") is not False:
+    if has_shapes(findings.trace.recording):
         return "bench"
     return command("idle" if IdleTimes in findings else "operators")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from perfprobe.models.nodes import ENGINE
-from perfprobe.models.seen import has_samples, knows_python
+from perfprobe.models.seen import has_samples, has_shapes, knows_python
 from perfprobe.models.waiting import waited_ns
 from perfprobe.report import shorten
 from perfprobe.report.rows.screen import ScreenRow, listed, said
@@ -69,8 +69,8 @@ def _unknown(findings: Findings) -> Iterator[str]:
     if recording.fact("recording", "memory") is not True:
         yield f"memory ({'profile_memory=True' if is_trace else '--memory'})"
     if Measurements not in findings:
-        no_shapes = recording.fact("trace", "shapes") is False
-        yield f"operator limits ({'record_shapes=True' if no_shapes else 'perfprobe bench, 3 min'})"
+        how = "perfprobe bench, 3 min" if has_shapes(recording) else "record_shapes=True"
+        yield f"operator limits ({how})"
 
 
 def _blind(found: StepTimes) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perfprobe.models.seen import has_shapes
 from perfprobe.report.rows.diagnosed import module_of
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.screen.evaluations import Evaluations, evaluation_lines
@@ -131,7 +132,7 @@ def _limit(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
     if main.row.of_limit is not None:
         verdict = f": {main.row.verdict}" if main.row.verdict else ""
         yield said("LIMIT", f"at {whole_percent(main.row.of_limit)} of its limit, {main.row.limit}{verdict}")
-    elif Measurements not in findings:
+    elif Measurements not in findings and has_shapes(findings.trace.recording):
         yield said("LIMIT", "not measured: perfprobe bench")
 
 
