@@ -186,18 +186,18 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
 
 # The labels of the first screen in order, and what each line says.
 FIRST_SCREEN: dict[str, str] = {
-    "MACHINE": "If the loop's thread waited much for a processor: the part of a core that it got, and who had "
-    "the rest. PARTS and SLOW leave that waiting out.",
+    "MACHINE": "If the loop's thread waited much for a processor: the part of a core that it got, and who "
+    "had the rest. PARTS and SLOW leave that waiting out.",
     "STEP": "Median and 95th percentile of a steady training step, and samples/s if a batch size is known.",
     "CALL": "The same for a model that is only called; from 100 calls on also the 99th percentile.",
     "STEPS": "No steps were found: the program has no optimizer step and no repeated call of a module.",
-    "PARTS": "The phases of all steps together, without waiting for a processor, in whole percentages that sum "
-    "to 100. Without steps: the share of the wall time in operators.",
+    "PARTS": "The phases of all steps together, without waiting for a processor, in whole percentages that "
+    "sum to 100. Without steps: the share of the wall time in operators.",
     "IMPORTS": "Share of the wall time in imports, and the code that imported.",
-    "SLOW": "From 20 % of the steps on: the largest wait (for data, garbage collection, compiling), or else the "
-    "line with most time, its forward, backward and Python together; how long in a step, on average. `+-` is "
-    "the error by sampling: two standard deviations. Below it, its parts: "
-    "times of operators there, each added up over the shapes of its inputs. "
+    "SLOW": "From 20 % of the steps on: the largest wait (for data, garbage collection, compiling), or else "
+    "the line with most time, its forward, backward and Python together; how long in a step on average. `+-` "
+    "is the error by sampling: two standard deviations. Below it, its parts: times of operators there, each "
+    "added up over the shapes of its inputs. "
     "If evaluations or start-up took longer than all steps, these. Many short operators: the step consists "
     "of their fixed costs (dispatch, autograd, Python), because a slow core would need at most the share "
     "shown for their work.",
