@@ -120,21 +120,27 @@ def _divided(rest: _Rest, operators: Cells, looks: Looks) -> list[Leaves]:
     the operators' lines. So is time in which there is no sample.
     """
     here = looks.take((looks.phase == rest.phase) & ~looks.in_operator)
-    placed = _of_lines(rest, here.take(here.frame >= 0), int(here.time_ns.sum()))
+    placed = _of_lines(rest, here)
     left_ns = rest.time_ns - int(placed.time_ns.sum())
     return [placed, _beside(rest.phase, left_ns, operators)] if left_ns else [placed]
 
 
-def _of_lines(rest: _Rest, looks: Looks, whole_ns: int) -> Leaves:
-    """The part of each line. looks: those with a line. whole_ns: of all samples of this rest."""
-    if len(looks) == 0:
+def _of_lines(rest: _Rest, looks: Looks) -> Leaves:
+    """The part of each line that samples show.
+
+    The error is that of a share of n samples. Samples that stand for unequal times count as fewer: Kish,
+    Survey Sampling (1965).
+    """
+    placed = looks.take(looks.frame >= 0)
+    if len(placed) == 0:
         return Leaves.empty()
-    order, first = sort_by_keys([looks.frame])
-    share = np.add.reduceat(looks.time_ns[order], first) / whole_ns
-    deviation = np.sqrt(share * (1 - share) / len(looks))
+    order, first = sort_by_keys([placed.frame])
+    weights = looks.time_ns.astype(np.float64)
+    share = np.add.reduceat(placed.time_ns[order], first) / weights.sum()
+    deviation = np.sqrt(share * (1 - share) * (weights**2).sum()) / weights.sum()
     return _leaves(
         np.full(len(first), rest.phase, np.int8),
-        frame=looks.frame[order[first]],
+        frame=placed.frame[order[first]],
         time_ns=rounded(share * rest.time_ns),
         error_ns=rounded(2 * deviation * rest.time_ns),
     )
