@@ -137,7 +137,7 @@ def _of_lines(rest: _Rest, looks: Looks) -> Leaves:
     order, first = sort_by_keys([placed.frame])
     weights = looks.time_ns.astype(np.float64)
     share = np.add.reduceat(placed.time_ns[order], first) / weights.sum()
-    deviation = np.sqrt(share * (1 - share) * (weights**2).sum()) / weights.sum()
+    deviation = np.sqrt(share * np.maximum(1 - share, 0) * (weights**2).sum()) / weights.sum()
     return _leaves(
         np.full(len(first), rest.phase, np.int8),
         frame=placed.frame[order[first]],

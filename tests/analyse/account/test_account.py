@@ -168,7 +168,7 @@ def test_the_parts_sum_to_the_steps_and_none_is_negative(seed: int, tmp_path: Pa
 def test_the_error_of_a_line_covers_the_truth(tmp_path: Path) -> None:
     """Python runs 3 of 10 ms at one line and 7 at another; 8 samples a step at random moments."""
     rng, covered = random.Random(0), 0
-    for number in range(TRIES):
+    for _ in range(TRIES):
         program = Program(**META | {"stop": {"monotonic_ns": 4 * 11 * MS, "cpu_ns": 4 * 11 * MS}})
         program.thread(1)
         update = program.stack("/p/train.py:25 main")

@@ -1,0 +1,138 @@
+"""The rules and their order, for accounts made by hand: what triggers each, and what nearly does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.diagnose.diagnose import diagnosed
+from perfprobe.merge import link
+from perfprobe.tables.account import Account, LeafKind, Leaves
+from perfprobe.tables.diagnoses import Cause, Diagnoses
+from perfprobe.tables.steps import StepPhase
+from tests.build import Program
+from tests.found import find
+from tests.report.test_text import META
+
+STEPS = 10
+Part = tuple[LeafKind, StepPhase, int, int]  # kind, phase, frame, percent of the time
+
+
+def judged(
+    tmp_path: Path, parts: Sequence[Part], *, waited: int = 0, error: int = 0, **meta: Any
+) -> Diagnoses:
+    """What is said of an account with these parts; what is left to 100 is of lines of 1 percent."""
+    program = Program(**META | meta)
+    frames = [program.stack(f"/p/train.py:{line} main") for line in range(100)]
+    left = 100 - sum(part[3] for part in parts) - waited
+    rows = [*parts, *((LeafKind.LINE, StepPhase.OTHER, frames[-1 - each], 1) for each in range(left))]
+    if waited:
+        rows.append((LeafKind.PROCESSOR, StepPhase.OTHER, -1, waited))
+    kinds, phases, of_frames, percents = (np.array(column) for column in zip(*rows, strict=True))
+    time_ns = percents.astype(np.int64) * 10_000
+    none = np.zeros(len(rows), np.int64)
+    leaves = Leaves(
+        kind=kinds.astype(np.int8),
+        phase=phases.astype(np.int8),
+        frame=of_frames.astype(np.int32),
+        module=np.full(len(rows), -1, np.int32),
+        time_ns=time_ns,
+        operators_ns=none,
+        waited_ns=none,
+        error_ns=none + error * 10_000,
+        steps=none + STEPS,
+    )
+    account = Account(leaves, STEPS, int(time_ns.sum()), waited * 10_000 if waited else None)
+    return diagnosed(find(link(program.recording(tmp_path))).plus(account))[Diagnoses]
+
+
+def line(percent: int, frame: int = 1, phase: StepPhase = StepPhase.FORWARD) -> Part:
+    return LeafKind.LINE, phase, frame, percent
+
+
+def data(percent: int) -> Part:
+    return LeafKind.DATA, StepPhase.DATA, -1, percent
+
+
+@pytest.mark.parametrize(
+    ("parts", "cause", "share"),
+    [
+        ([line(20)], Cause.LINE, 0.2),
+        ([line(19)], None, 0),
+        ([data(20)], Cause.DATA, 0.2),
+        ([data(19), line(19)], None, 0),
+        ([data(25), line(60)], Cause.DATA, 0.25),  # a wait comes before work
+        ([data(19), line(60)], Cause.LINE, 0.6),
+        ([data(22), (LeafKind.COLLECTION, StepPhase.COLLECTION, -1, 30)], Cause.COLLECTION, 0.3),
+        ([(LeafKind.COMPILE, StepPhase.COMPILE, -1, 40), line(50)], Cause.COMPILE, 0.4),
+        ([(LeafKind.UNEXPLAINED, StepPhase.OTHER, -1, 60), line(30)], Cause.LINE, 0.3),
+        ([(LeafKind.UNEXPLAINED, StepPhase.OTHER, -1, 60), line(10)], Cause.UNEXPLAINED, 0.6),
+        # All phases of a line are one.
+        ([line(12), line(12, phase=StepPhase.BACKWARD), line(21, frame=2)], Cause.LINE, 0.24),
+    ],
+)
+def test_slow_is_the_largest_wait_or_else_the_largest_line(
+    parts: Sequence[Part], cause: Cause | None, share: float, tmp_path: Path
+) -> None:
+    slow = judged(tmp_path, parts).slow
+    if cause is None:
+        assert slow is None
+    else:
+        assert slow is not None
+        assert (slow.cause, slow.share) == (cause, pytest.approx(share))
+
+
+def test_shares_are_of_the_time_without_waiting_for_a_processor(tmp_path: Path) -> None:
+    """16 of 100 are less than 20 %. Of the 64 in which the thread did not wait they are 25 %."""
+    assert judged(tmp_path, [line(16)]).slow is None
+    slow = judged(tmp_path, [line(16)], waited=36).slow
+    assert slow is not None
+    assert slow.share == pytest.approx(0.25)
+
+
+@pytest.mark.parametrize(("error", "is_close"), [(0, False), (2, False), (4, True)])
+def test_a_second_within_the_error_may_be_the_first(error: int, is_close: bool, tmp_path: Path) -> None:
+    found = judged(tmp_path, [line(40), line(34, frame=2)], error=error)
+    assert found.second is not None
+    assert (found.second.share, found.is_close) == (pytest.approx(0.34), is_close)
+
+
+def test_the_bottleneck_and_what_comes_next_are_parts_of_one_whole(tmp_path: Path) -> None:
+    found = judged(tmp_path, [data(30), line(55), line(10, frame=2)])
+    assert found.slow is not None
+    assert found.second is not None
+    assert found.slow.share + found.second.share <= 1
+
+
+@pytest.mark.parametrize(("percent", "gain"), [(50, 2.0), (80, 5.0), (100, None)])
+def test_the_gain_is_that_of_amdahl(percent: int, gain: float | None, tmp_path: Path) -> None:
+    slow = judged(tmp_path, [line(percent)]).slow
+    assert slow is not None
+    assert slow.gain == (None if gain is None else pytest.approx(gain))
+
+
+def crowded(threads: int, waited_ns: int) -> dict[str, Any]:
+    """Facts of a program with so many threads on two cores, and 1 s of CPU time."""
+    return {
+        "torch": {"threads": threads},
+        "host": {"cores": 2},
+        "processors": {"waited_ns": waited_ns, "main_waited_ns": waited_ns},
+        "start": {"cpu_ns": 0, "monotonic_ns": 0},
+        "stop": {"cpu_ns": 1_000_000_000, "monotonic_ns": 1_000_000_000},
+    }
+
+
+@pytest.mark.parametrize(
+    ("threads", "waited_ns", "cause"),
+    [(8, 600_000_000, Cause.THREADS), (8, 400_000_000, Cause.LINE), (2, 600_000_000, Cause.LINE)],
+)
+def test_more_threads_than_cores_are_a_bottleneck_if_they_waited(
+    threads: int, waited_ns: int, cause: Cause, tmp_path: Path
+) -> None:
+    slow = judged(tmp_path, [line(60)], **crowded(threads, waited_ns)).slow
+    assert slow is not None
+    assert slow.cause is cause
