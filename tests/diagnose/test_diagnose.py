@@ -83,7 +83,8 @@ def test_slow_is_the_largest_wait_or_else_the_largest_line(
         assert slow is None
     else:
         assert slow is not None
-        assert (slow.cause, slow.share) == (cause, pytest.approx(share))
+        assert slow.cause is cause
+        assert slow.share == pytest.approx(share)
 
 
 def test_shares_are_of_the_time_without_waiting_for_a_processor(tmp_path: Path) -> None:
@@ -98,7 +99,8 @@ def test_shares_are_of_the_time_without_waiting_for_a_processor(tmp_path: Path) 
 def test_a_second_within_the_error_may_be_the_first(error: int, is_close: bool, tmp_path: Path) -> None:
     found = judged(tmp_path, [line(40), line(34, frame=2)], error=error)
     assert found.second is not None
-    assert (found.second.share, found.is_close) == (pytest.approx(0.34), is_close)
+    assert found.second.share == pytest.approx(0.34)
+    assert found.is_close is is_close
 
 
 def test_the_bottleneck_and_what_comes_next_are_parts_of_one_whole(tmp_path: Path) -> None:

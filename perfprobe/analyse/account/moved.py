@@ -65,7 +65,7 @@ def _stood(leaves: Leaves, looks: Looks, waited_ns: int) -> tuple[Floats, int]:
     known, cells = cell >= 0, len(leaves)
     time_ns = np.bincount(cell[known], looks.time_ns[known], cells)
     if is_told:
-        found = np.bincount(cell[known], looks.wait_ns[known], cells)
+        found = np.bincount(cell[known], looks.wait_ns[known], cells).astype(np.float64)
     else:
         cpu_ns = np.bincount(cell[known], looks.cpu_ns[known], cells)
         ran = cpu_ns >= RUNNING * (1 - waited_ns / int(leaves.time_ns.sum())) * time_ns

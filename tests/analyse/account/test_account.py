@@ -175,8 +175,8 @@ def test_the_error_of_a_line_covers_the_truth(tmp_path: Path) -> None:
         for at in range(0, 4 * 11 * MS, 11 * MS):
             moments = sorted(rng.randrange(at, at + 10 * MS) for _ in range(8))
             for begin, end in zip([at, *moments], moments, strict=False):
-                line = 30 if end - at < 3 * MS else 31
-                program.sample(begin, end, f"/p/train.py:{line} main", cpu_ns=end - begin)
+                at_line = 30 if end - at < 3 * MS else 31
+                program.sample(begin, end, f"/p/train.py:{at_line} main", cpu_ns=end - begin)
             program.run(op("Optimizer.step#SGD.step", at + 10 * MS, at + 11 * MS, stack=update, scope=7))
         trace = link(program.recording(tmp_path))
         found = account_of(trace)
