@@ -56,9 +56,10 @@ TERMS: dict[str, str] = {
     "validation, or rollouts in reinforcement learning. They do not belong to a step.",
     "leading loop": "The loop with most time in its steps. The first screen and shares of the step refer to "
     "its steady steps.",
-    "undisturbed": "An estimate for busy machines: the duration of a step if its operators took their "
-    "typical time and its thread did not wait for a processor between them. Shares of operators and modules "
-    "then refer to it.",
+    "account": "The time of the leading loop's steps as parts that sum to it: lines (operators and Python, "
+    "forward and backward together), waiting for data, garbage collection, compiling, waiting for a processor, "
+    "and what is not explained. The first screen is made from it.",
+    "own time": "The time of steps without waiting for a processor. Shares of a step are shares of it.",
     "steady": "A step that counts in averages: not warm-up, compiling, an outlier or cut off.",
     "warm-up": "The first steps, if they take longer than the others.",
     "outlier": "A step far longer than the median.",
