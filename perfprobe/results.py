@@ -65,7 +65,6 @@ class Results:
         from perfprobe.analyse.findings import Asked
         from perfprobe.diagnose.diagnose import diagnosed
         from perfprobe.tables.children import Children
-        from perfprobe.tables.diagnoses import Diagnoses
         from perfprobe.tables.kept import KeptRun
         from perfprobe.tables.measurements import Measurements
         from perfprobe.tables.ranks import Ranks
@@ -83,7 +82,7 @@ class Results:
         if KeptRun in wanted and self.is_kept:
             beside = (*beside, self._kept)
         found = found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
-        return diagnosed(found) if Diagnoses in wanted else found
+        return diagnosed(found)
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
         """The first screen, or the part of the report that the view requests.

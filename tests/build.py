@@ -12,7 +12,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from perfprobe.tables.columns import Table
 from perfprobe.tables.counters import Counters
 from perfprobe.tables.gpu import (
     ApiCalls,
@@ -36,18 +35,10 @@ from perfprobe.tables.teams import ThreadActivity
 
 CONSTANT, PLAIN, DELTA, RUNS, TEXT, RELATIVE = range(6)
 
-GPU_TABLES: dict[str, type[Table]] = {
-    "launches": Launches,
-    "kineto_launches": KinetoLaunches,
-    "kernels": Kernels,
-    "copies": Copies,
-    "api_calls": ApiCalls,
-    "gpu_waits": GpuWaits,
-    "gpu_overheads": GpuOverheads,
-    "external_ids": ExternalIds,
-    "ranges": Ranges,
-    "gpu_states": GpuStates,
-}
+GPU = (
+    *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
+    GpuStates,
+)
 
 _NO_TIMES = dict.fromkeys(ThreadTimes.dtypes, -1)
 
@@ -388,13 +379,7 @@ class Program:
 
 
 RECORDED = (
-    ThreadTimes,
-    ProcessorTimes,
-    ThreadActivity,
-    NativeFunctions,
-    NativeSamples,
-    Counters,
-    MemoryRows,
+    *(ThreadTimes, ProcessorTimes, ThreadActivity, NativeFunctions, NativeSamples, Counters, MemoryRows),
     ModuleCalls,
 )
 TABLES = {
@@ -411,6 +396,5 @@ TABLES = {
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
     "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns", "lock_looks", "wait_ns"),
     "operator_windows": ("start_ns", "end_ns"),
-    **{name: tuple(kind.dtypes) for name, kind in GPU_TABLES.items()},
-    **{kind.table_name: tuple(kind.dtypes) for kind in RECORDED},
+    **{kind.table_name: tuple(kind.dtypes) for kind in (*GPU, *RECORDED)},
 }

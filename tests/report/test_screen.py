@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +34,7 @@ from tests.report.test_text import META
 MS = 1_000_000
 STEP_NS, STEPS = 100 * MS, 8
 SLOW_OPERATOR = "aten::bmm"
+ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 
 
 def steps(lines: int = 1, held_up_ns: int = 0, **meta: object) -> Program:
@@ -49,45 +51,29 @@ def steps(lines: int = 1, held_up_ns: int = 0, **meta: object) -> Program:
     stacks = [
         program.stack("/p/train.py:22 main", (f"/p/model.py:{88 + at} attention", net)) for at in range(lines)
     ]
-    backward = program.stack(
-        "/p/train.py:23 main", "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
-    )
+    backward = {"stack": program.stack("/p/train.py:23 main", ENGINE), "node_thread": 1}
     step = program.stack("/p/train.py:24 main")
-    inputs = program.signature("f32[64,128] f32[64,128]{1,64}")
+    inputs = {"signature": program.signature("f32[64,128] f32[64,128]{1,64}")}
     own_ns, back_ns = 60 * MS // lines, 18 * MS // lines
     for number in range(STEPS):
         at = number * STEP_NS + number // 3 * held_up_ns
         late_ns = held_up_ns if number % 3 == 2 else 0
+        end = at + STEP_NS + late_ns
         program.run(
             op("enumerate(DataLoader)#_Next", at, at + 9 * MS, stack=main, scope=7),
             *(
-                op(
-                    SLOW_OPERATOR,
-                    begin,
-                    begin + own_ns + late_ns,
-                    stack=stack,
-                    signature=inputs,
-                    sequence=number * lines + line,
-                )
-                for line, (begin, stack) in enumerate(
-                    zip(range(at + 10 * MS, at + 70 * MS, own_ns), stacks, strict=True)
+                op(SLOW_OPERATOR, begin, begin + own_ns + late_ns, stack=stack, **inputs, sequence=sequence)
+                for begin, stack, sequence in zip(
+                    range(at + 10 * MS, at + 70 * MS, own_ns), stacks, count(number * lines), strict=False
                 )
             ),
             *(
-                op(
-                    "aten::mm",
-                    late_ns + at + 70 * MS + line * back_ns,
-                    late_ns + at + 70 * MS + (line + 1) * back_ns,
-                    stack=backward,
-                    signature=inputs,
-                    node_sequence=number * lines + line,
-                    node_thread=1,
+                op("aten::mm", begin, begin + back_ns, **backward, **inputs, node_sequence=sequence)
+                for begin, sequence in zip(
+                    range(end - 30 * MS, end - 12 * MS, back_ns), count(number * lines), strict=False
                 )
-                for line in range(lines)
             ),
-            op(
-                "Optimizer.step#SGD.step", late_ns + at + 89 * MS, late_ns + at + 99 * MS, stack=step, scope=7
-            ),
+            op("Optimizer.step#SGD.step", end - 11 * MS, end - MS, stack=step, scope=7),
         )
     return program
 
@@ -108,7 +94,7 @@ def test_every_section_is_a_view() -> None:
 
 def test_slow_names_the_largest_part_of_the_step(tmp_path: Path) -> None:
     lines = labelled(found(steps(), tmp_path))
-    assert lines["SLOW"].startswith("model.py:88, 78.0 ms = 78 %, forward + backward: bmm")
+    assert lines["SLOW"].startswith("model.py:88, 78.0 ms = 78 %")
     assert lines["GAIN"].startswith("at most 4.6x")
     assert re.fullmatch(r"100 ms median, p95 100.*", lines["STEP"])
     shares = [int(number) for number in re.findall(r"(\d+) %", lines["PARTS"])]
@@ -124,9 +110,7 @@ def layers(head_ms: int) -> Program:
     head = program.stack(("/p/train.py:22 main", program.module("head", "Linear", net)))
     blocks = program.module("blocks", "ModuleList", net)
     main = program.stack("/p/train.py:20 main")
-    backward = program.stack(
-        "/p/train.py:23 main", "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
-    )
+    backward = program.stack("/p/train.py:23 main", ENGINE)
     step = program.stack("/p/train.py:24 main")
     inputs, wide = program.signature("f32[64,128] f32[64,128]"), program.signature("f32[64,128] f32[128,8]")
     for number in range(STEPS):
@@ -218,7 +202,7 @@ def test_waiting_for_a_processor_is_no_part_of_the_steps(tmp_path: Path) -> None
         assert findings[Account].waited_ns == pytest.approx(waited_ns, rel=0.01)
         said.append(labelled(findings))
     assert ("MACHINE" in said[0], "own time" in said[0]["STEP"]) == (False, False)
-    assert said[1]["MACHINE"].startswith("the loop got 65 % of a core")
+    assert " 65 % of a core" in said[1]["MACHINE"]
     assert "; own time 87." in said[1]["STEP"]  # 700 / 8
     # Without samples it is not known whose the waiting was. All parts get the same share; the error says so.
     assert "= 84 %, forward" in said[0]["SLOW"]

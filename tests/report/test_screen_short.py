@@ -10,6 +10,7 @@ from perfprobe.report.section.screen.screen import screen_rows
 from tests.build import Program, op
 from tests.report.test_screen import found
 from tests.report.test_text import META
+from tests.snapshots import Snapshot
 
 US = 1000
 STEPS = 6
@@ -77,10 +78,10 @@ def test_they_come_before_the_line_that_has_most_of_them(tmp_path: Path) -> None
     assert texts(short(500, 4, lines=2), tmp_path, "SLOW") == [slow]
 
 
-def test_beside_a_wait_they_are_another_finding(tmp_path: Path) -> None:
+def test_beside_a_wait_they_are_another_finding(tmp_path: Path, snapshot: Snapshot) -> None:
     program = short(500, 4, load_us=1000)
-    assert texts(program, tmp_path, "SLOW")[0].startswith("data loading, 1.00 ms = 33 %")
-    assert texts(program, tmp_path, "ALSO") == ["501 short operators a step, one every 4.03 us: fixed costs"]
+    said = [text for label in ("SLOW", "ALSO") for text in texts(program, tmp_path, label)]
+    snapshot("\n".join(said))
 
 
 def test_the_share_of_their_work_is_an_upper_bound(tmp_path: Path) -> None:

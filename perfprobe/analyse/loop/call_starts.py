@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Int64
+from perfprobe.tables.columns import Int32, Int64, distinct
 from perfprobe.tables.module_calls import ModuleCalls
 from perfprobe.tables.recording import Recording
 
@@ -16,7 +16,7 @@ class CallStarts:
         calls, os_threads = recording[ModuleCalls], recording.os_threads()
         threads = os_threads[calls.thread]
         self._starts_ns: dict[int, Int64] = {
-            int(thread): np.sort(calls.start_ns[threads == thread]) for thread in np.unique(threads)
+            int(thread): np.sort(calls.start_ns[threads == thread]) for thread in distinct(threads)
         }
 
     def are_known(self, thread: int) -> bool:
