@@ -195,6 +195,8 @@ PLANTED = {
     ),
     "nothing": Planted(
         _program(
+            # More steps: with few samples nobody knows which line waited for a processor.
+            data=_with(DATA, f"return {STEPS * 4}", f"return {STEPS * 40}"),
             model=_with(MODEL, "self.second(torch.relu(self.first(x)))", "self.all(x)").replace(
                 "        self.first, self.second = nn.Linear(64, 64), nn.Linear(64, 8)",
                 "        self.a, self.b, self.c, self.d = [nn.Linear(64, 64) for _ in range(4)]\n"
@@ -204,7 +206,7 @@ PLANTED = {
                 "        for _ in range(10):\n"
                 + "".join(f"            x = torch.relu(self.{name}(x))\n" for name in "abcdabcd")
                 + "        return self.e(x[:4])\n",
-            )
+            ),
         ),
         "nothing stands out",
     ),

@@ -107,6 +107,7 @@ def _of_cells(cells: Cells) -> Leaves:
 def _of_ranges(rest: _Rest, ranges: Cells) -> Leaves:
     """The rest of a phase without samples: of the line whose range it is; not explained without a range."""
     phase, time_ns = np.array([rest.phase], np.int8), np.array([rest.time_ns])
+    ranges = ranges.take(ranges.frame >= 0)
     if len(ranges) == 0:
         kind = np.array([_KINDS.get(StepPhase(rest.phase), LeafKind.UNEXPLAINED)], np.int8)
         return _leaves(phase, kind=kind, time_ns=time_ns)

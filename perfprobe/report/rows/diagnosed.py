@@ -30,7 +30,8 @@ class DiagnosisRow:
 
     cause: its stable id. time_ns: in a step. share: of the steps' own time; error: two standard deviations.
     stands_out: whether it may be the bottleneck. gain: how much faster steps would be without it, None where
-    another change would do more. phases: the time of each in a step. steps: in how many it was seen.
+    another change would do more. phases: the time of each in a step. steps: in how many it was seen, None if
+    not known.
     """
 
     cause: str
@@ -43,12 +44,12 @@ class DiagnosisRow:
     module: str | None
     operator: str | None
     phases: dict[str, int]
-    steps: int
+    steps: int | None
 
 
 @frozen(kw_only=True)
 class AccountRow:
-    """A part of the time of the leading loop's steps. steps: in how many it was seen. Shares sum to 1.
+    """A part of the time of the leading loop's steps. steps: in how many it was seen, None if not known.
 
     kind: what it is. time_ns: in all steps, without waiting for a processor, which is a row of its own.
     waited_ns: what was taken out. error_ns: two standard deviations.
@@ -62,7 +63,7 @@ class AccountRow:
     operators_ns: int
     waited_ns: int
     error_ns: int
-    steps: int
+    steps: int | None
 
 
 def diagnosis_rows(findings: Findings) -> list[DiagnosisRow]:
@@ -76,7 +77,8 @@ def _row(findings: Findings, each: Diagnosis, steps: int) -> DiagnosisRow:
     return DiagnosisRow(
         cause=each.cause.value,
         stands_out=each.stands_out,
-        **{name: getattr(each, name) for name in ("time_ns", "share", "error", "gain", "module", "steps")},
+        **{name: getattr(each, name) for name in ("time_ns", "share", "error", "gain", "module")},
+        steps=_known(each.steps),
         line=findings.trace.line(each.frame),
         operator=strings[each.name] if each.name >= 0 else None,
         phases={phase.name.lower(): time_ns // steps for phase, time_ns in each.phases.items()},
@@ -93,7 +95,7 @@ def account_rows(findings: Findings) -> list[AccountRow]:
     rows: list[dict[str, Any]] = [
         dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
     ]
-    figures = ("time_ns", "operators_ns", "waited_ns", "error_ns", "steps")
+    figures = ("time_ns", "operators_ns", "waited_ns", "error_ns")
     return [
         AccountRow(
             kind=LeafKind(row["kind"]).name.lower(),
@@ -101,9 +103,14 @@ def account_rows(findings: Findings) -> list[AccountRow]:
             line=trace.line(row["frame"]),
             module=trace.module(row["module"]),
             **{name: row[name] for name in figures},
+            steps=_known(row["steps"]),
         )
         for row in rows
     ]
+
+
+def _known(steps: int) -> int | None:
+    return steps if steps >= 0 else None
 
 
 def operators_of(findings: Findings, each: Diagnosis) -> list[OperatorRow]:

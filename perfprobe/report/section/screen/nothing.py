@@ -65,12 +65,17 @@ def _unknown(findings: Findings) -> Iterator[str]:
     recording = findings.trace.recording
     is_trace = recording.is_trace
     if not (knows_python(recording) if is_trace else has_samples(recording)):
-        yield f"lines, logging, saving ({'with_stack=True' if is_trace else '--python both'})"
+        yield f"lines, logging, saving ({option_for_lines(findings)})"
     if recording.fact("recording", "memory") is not True:
         yield f"memory ({'profile_memory=True' if is_trace else '--memory'})"
     if Measurements not in findings:
         how = "perfprobe bench, 3 min" if has_shapes(recording) else "record_shapes=True"
         yield f"operator limits ({how})"
+
+
+def option_for_lines(findings: Findings) -> str:
+    """What records lines of Python: an option of torch's profiler, or of perfprobe."""
+    return "with_stack=True" if findings.trace.recording.is_trace else "--python both"
 
 
 def _blind(found: StepTimes) -> float | None:

@@ -12,7 +12,7 @@ from perfprobe.report.section.screen.evaluations import Evaluations, evaluation_
 from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
-from perfprobe.report.section.screen.nothing import nothing
+from perfprobe.report.section.screen.nothing import nothing, option_for_lines
 from perfprobe.report.section.screen.places import at_line, place_in, times, whole_percent
 from perfprobe.report.section.screen.start_up import SlowStart, slow_start_lines
 from perfprobe.report.section.screen.threads import crowd_text, thread_lines
@@ -93,7 +93,10 @@ def _wait(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Iterat
     facts["line"] = facts["line"] if loader is None or loader.line is None else loader.line
     text = f"{what(findings, first)}, {how_much(first)}{in_steps(findings, first)}"
     yield said("SLOW", text, *place_in(facts["line"]), style="bold", **facts)
-    yield from _made_of(findings, first) if loader is None else worker_lines(loader)
+    if first.cause is Cause.UNEXPLAINED:
+        yield said("", f"nothing recorded shows what ran there ({option_for_lines(findings)})")
+    else:
+        yield from _made_of(findings, first) if loader is None else worker_lines(loader)
 
 
 def _made_of(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:

@@ -72,7 +72,7 @@ def what(findings: Findings, each: Diagnosis) -> str:
     if each.module is not None:
         return printable(each.module)
     if each.cause is Cause.UNEXPLAINED:
-        return "time between operators, not explained"
+        return "time between operators"
     if each.cause is Cause.OPERATOR:
         return printable(findings.trace.recording[Strings][each.name])
     main = main_of(findings, each)
