@@ -1,6 +1,7 @@
 """Rule: one line of the program has a large part of the time, all its phases together.
 
-Where one line calls a whole model, its hottest module says more than the line.
+Where one line calls a whole model, its hottest module says more than the line. Where no line stands out, a
+module may: its own operators, without those of the modules in it.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from perfprobe.diagnose.limits import STANDS_OUT, gain
 from perfprobe.diagnose.waits import of_group
-from perfprobe.models.module_tree import HotModule, hot_module
-from perfprobe.tables.account import Account, Group
+from perfprobe.models.module_tree import HotModule, hot_module, own_module
+from perfprobe.tables.account import Account, Group, group
 from perfprobe.tables.diagnoses import Cause, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
@@ -22,14 +25,20 @@ _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE)
 
 
 def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
-    """A diagnosis for each line, and for the hottest module in place of the line that calls it."""
-    found = account.lines()
+    """A diagnosis for each line, and for the hottest module in place of the lines that it is about."""
+    found, about = account.lines(), set[int]()
+    stands_out = bool(found) and account.share(found[0].time_ns) >= STANDS_OUT
     module = _whole_model(findings, account, found[0]) if found else None
     if module is not None:
         yield _of_module(findings, account, found[0], module)
-        found = found[1:]
+        about = {found[0].frame}
+    elif not stands_out:
+        own = _own_module(findings, account)
+        yield from [] if own is None else [own[0]]
+        about = set() if own is None else own[1]
     for each in found:
-        yield of_group(account, each, Cause.LINE)
+        if each.frame not in about:
+            yield of_group(account, each, Cause.LINE)
 
 
 def _whole_model(findings: Findings, account: Account, line: Group) -> HotModule | None:
@@ -63,3 +72,16 @@ def _of_module(findings: Findings, account: Account, line: Group, module: HotMod
         phases={phase: time_ns for phase, time_ns in times_ns.items() if time_ns > 0},
         module=module.name,
     )
+
+
+def _own_module(findings: Findings, account: Account) -> tuple[Diagnosis, set[int]] | None:
+    """The module with most time of its own, if it stands out, and the lines of its operators."""
+    hotspots = findings.get(StepHotspots)
+    module = None if hotspots is None else own_module(findings.trace, hotspots.modules)
+    leaves = account.leaves
+    own = leaves.take(np.isin(leaves.module, () if module is None else module.node.modules))
+    if module is None or len(own) == 0 or account.share(module.time_ns) < STANDS_OUT:
+        return None
+    lines = group(own)
+    found = replace(_of_module(findings, account, lines, module), phases=lines.phases, is_own=True)
+    return found, set(own.frame.tolist())

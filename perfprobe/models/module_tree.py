@@ -24,7 +24,7 @@ class Node:
     """A module, or several similar ones, in a tree.
 
     name: its name in its parent, `layers.*` for several. type: its class. number: how many modules it stands
-    for. figures: their sums, as in `ModuleTimes`.
+    for. figures: their sums, as in `ModuleTimes`. modules: their rows of `Modules`.
     """
 
     name: str
@@ -32,24 +32,31 @@ class Node:
     number: int
     figures: Mapping[str, int]
     parts: tuple[Node, ...] = ()
+    modules: tuple[int, ...] = ()
 
     @property
     def total_ns(self) -> int:
         """The time by which the tree is ranked."""
         return self.figures["total_ns"]
 
+    @property
+    def own_ns(self) -> int:
+        """That time without the modules in it."""
+        return self.total_ns - sum(part.total_ns for part in self.parts)
+
 
 @frozen
 class HotModule:
-    """A module, or several similar ones. path: `transformer.h.*.attn`. time_ns: in all steps."""
+    """A module, or several similar ones. path: `transformer.h.*.attn`. is_own: without the modules in it."""
 
     path: str
     node: Node
+    is_own: bool = False
 
     @property
     def time_ns(self) -> int:
-        """Time of its operators and its children's, in ns."""
-        return self.node.total_ns
+        """Time of its operators, and unless `is_own` of those of the modules in it; in all steps, in ns."""
+        return self.node.own_ns if self.is_own else self.node.total_ns
 
     @property
     def name(self) -> str:
@@ -92,6 +99,25 @@ def hot_module(trace: Trace, times: ModuleTimes) -> HotModule | None:
     return HotModule(".".join(path), node) if depth else None
 
 
+def own_module(trace: Trace, times: ModuleTimes) -> HotModule | None:
+    """The module with most time of its own, without the modules in it. None if there are only roots."""
+    roots = module_trees(trace, times)
+    found = (
+        HotModule(path, node, True)
+        for root in roots
+        for path, node in _below("" if len(roots) == 1 else f"{root.name}.", root)
+    )
+    return max(found, key=lambda each: each.time_ns, default=None)
+
+
+def _below(above: str, node: Node) -> Iterator[tuple[str, Node]]:
+    """The modules in a module, with their paths."""
+    for part in node.parts:
+        path = f"{above}{part.name}"
+        yield path, part
+        yield from _below(f"{path}.", part)
+
+
 def module_trees(trace: Trace, times: ModuleTimes) -> list[Node]:
     """The trees of modules, with repeated modules merged."""
     strings, names = trace.recording[Strings], trace.recording[Modules].name
@@ -107,7 +133,7 @@ def module_trees(trace: Trace, times: ModuleTimes) -> list[Node]:
         module, kind = value["module"], trace.module_types[value["module"]]
         name = strings[names[module]] or kind if value["parent"] >= 0 else trace.module(module) or ""
         own = tuple(parts.pop(at, [])[::-1])
-        node = Node(name, kind, 1, {figure: value[figure] for figure in _FIGURES}, own)
+        node = Node(name, kind, 1, {figure: value[figure] for figure in _FIGURES}, own, (module,))
         parts.setdefault(value["parent"], []).append(node)
     return [replace(root, parts=tuple(_folded(root.parts))) for root in parts.get(-1, [])[::-1]]
 
@@ -140,6 +166,7 @@ def _merged(name: str, alike: Sequence[Node]) -> Node:
         sum(node.number for node in alike),
         figures,
         tuple(_merged(part, same) for part, same in by_name.items()),
+        tuple(module for node in alike for module in node.modules),
     )
 
 

@@ -52,7 +52,8 @@ class Diagnosis:
     share. stands_out: whether it is large enough to be called a bottleneck. gain: how much faster steps would
     be if it took no time, None where another change would do more. frame: the user's line with most of it.
     line_ns: the time at that line, in a step. phases: its time by phase, in all steps. steps: in how many of
-    them it was seen. module: the path of the module. name: the operator, a row of `Strings`.
+    them it was seen. module: the path of the module. is_own: whether it is about the module without those in
+    it. name: the operator, a row of `Strings`.
     """
 
     cause: Cause
@@ -66,6 +67,7 @@ class Diagnosis:
     phases: Mapping[StepPhase, int]
     steps: int
     module: str | None = None
+    is_own: bool = False
     name: int = -1
     crowd: Crowd | None = None
     short: Short | None = None

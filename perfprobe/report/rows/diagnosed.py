@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from perfprobe.models.module_tree import HotModule, hot_module
+from perfprobe.models.module_tree import HotModule, hot_module, own_module
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.row import place
 from perfprobe.report.rows.step_rows import step_operators
@@ -144,4 +144,5 @@ def module_of(findings: Findings, each: Diagnosis) -> HotModule | None:
     """The module that a judgement is about."""
     if each.cause is not Cause.MODULE:
         return None
-    return hot_module(findings.trace, findings[StepHotspots].modules)
+    find = own_module if each.is_own else hot_module
+    return find(findings.trace, findings[StepHotspots].modules)

@@ -28,7 +28,11 @@ def module_lines(
     phases = "" if is_inference(findings[StepTimes]) else f" {module.phases}"
     how_much = f"{units.duration(first.time_ns)} = {whole_percent(first.share)}"
     yield said("SLOW", f"{printable(module.name)}{number},{phases} {how_much}", style="bold", **facts)
-    if facts["line"] is not None:
+    if module.is_own and facts["line"] is not None:
+        most = f"{units.duration(first.line_ns)} at {at_line(facts['line'])}"
+        without = "; without the modules in it" if module.node.parts else ""
+        yield said("", most, without)
+    elif facts["line"] is not None:
         yield said("", f"called at {at_line(facts['line'])}", *listed(_parts(findings, module), first="; "))
 
 
