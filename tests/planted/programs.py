@@ -200,12 +200,13 @@ PLANTED = {
             model=_with(MODEL, "self.second(torch.relu(self.first(x)))", "self.all(x)").replace(
                 "        self.first, self.second = nn.Linear(64, 64), nn.Linear(64, 8)",
                 "        self.a, self.b, self.c, self.d = [nn.Linear(64, 64) for _ in range(4)]\n"
-                "        self.e = nn.Linear(64, 8)\n"
+                "        self.e, self.f, self.g, self.h = [nn.Linear(64, 64) for _ in range(4)]\n"
+                "        self.last = nn.Linear(64, 8)\n"
                 "    def all(self, x):\n"
                 "        x = x.repeat(64, 1)  # fewer are short operators on a slow machine\n"
                 "        for _ in range(10):\n"
-                + "".join(f"            x = torch.relu(self.{name}(x))\n" for name in "abcdabcd")
-                + "        return self.e(x[:4])\n",
+                + "".join(f"            x = torch.relu(self.{name}(x))\n" for name in "abcdefgh")
+                + "        return self.last(x[:4])\n",
             ),
         ),
         "nothing stands out",
