@@ -64,7 +64,7 @@ def test_the_profiler_alone_records_the_same_rows(name: str, tmp_path: Path) -> 
 def test_functions_that_returned_late_in_a_window_do_not_hold_later_operators(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Several short windows, fewer on a busy machine. In each, operators run after the window's last call of a Python function."""
+    """Several short windows, fewer on a busy machine; operators run after a window's last call of Python."""
     monkeypatch.setattr(windows, "TARGET_EVENTS", 1)
     monkeypatch.setattr(windows, "SHORTEST_NS", 100_000)
     monkeypatch.setattr(windows, "FIRST_NS", 100_000)
