@@ -50,7 +50,7 @@ def account(trace: Trace, times: StepTimes, watched: Watched) -> Account | None:
             found += _divided(rest, of_phase, looks)
     leaves = _with_steps(_merged(Leaves.concat(found)), times, watched)
     steps = times.steps.take(watched.steps)
-    taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks)
+    taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks, watched.stood.places)
     rows = _with_waiting(leaves, taken)
     rows = rows.take(np.argsort(-rows.time_ns, kind="stable"))
     return Account(rows, len(watched.steps), int(whole_ns.sum()), None if taken is None else taken.waited_ns)

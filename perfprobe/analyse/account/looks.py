@@ -25,7 +25,8 @@ class Looks(Table):
     in_operator: Mask = column("whether an operator ran")
     time_ns: Int64 = column("the time it stands for")
     cpu_ns: Int64 = column("CPU time of the thread in that time, -1 if not known")
-    wait_ns: Int64 = column("how long the thread waited for a processor since the look before, -1 not known")
+    wait_ns: Int64 = column("how long the thread waited between operators in that time, -1 if not known")
+    own_ns: Int64 = column("how long it did not wait between operators in that time, -1 if not known")
 
 
 def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
@@ -47,9 +48,23 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
         in_operator=in_operator,
         time_ns=np.maximum(found.time_ns, 1),
         cpu_ns=np.where(samples.cpu_ns >= 0, cpu_ns, -1).astype(np.int64),
-        wait_ns=samples.wait_ns,
+        wait_ns=watched.stood.between_ns[found.sample],
+        own_ns=watched.stood.own_ns[found.sample],
     )
-    return rows.take(chosen)
+    rows, looks = rows.take(chosen), samples.looks[chosen]
+    names = ("wait_ns", "own_ns")
+    moved = {name: _moved(getattr(rows, name), looks, rows.in_operator) for name in names}
+    return Looks(**rows.columns() | moved)
+
+
+def _moved(time_ns: Int64, looks: Int32, in_operator: Mask) -> Int64:
+    """Times since the look before, as times that each sample stands for.
+
+    Half of it is the look before's, unless an operator ran then. looks: that each sample stands for.
+    """
+    to_before_ns = np.append((np.maximum(time_ns, 0) // (2 * np.maximum(looks, 1)))[1:], 0)
+    to_before_ns[in_operator | (time_ns < 0)] = 0
+    return np.asarray(time_ns + to_before_ns - np.append(0, to_before_ns[:-1]), np.int64)
 
 
 def _calls_backward(trace: Trace, phase: Int8, frame: Int32) -> Mask:

@@ -1,25 +1,29 @@
 """Moves waiting for a processor out of the parts in which samples saw the thread stand still.
 
-The scheduler says how long the thread waited in all steps together, and samples where. Those of old
-recordings say only how much it ran. A thread that runs is stopped in proportion to how much it runs; one that
-waits for something else is not. So where they show that the thread ran much of the time it could have run,
-all time without CPU time is waiting for a processor.
+The scheduler says how long the thread waited in all steps together, and samples where (`stood`). Samples of
+old recordings say only how much it ran. A thread that runs is stopped in proportion to how much it runs; one
+that waits for something else is not. So where they show that the thread ran much of the time it could have
+run, all time without CPU time is waiting for a processor.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.account.looks import Looks
+from perfprobe.analyse.account.stood import Places
 from perfprobe.models.waiting import RUNNING, waited_within_ns
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import Leaves
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, Mask, distinct
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.trace import Trace
 
 Floats = npt.NDArray[np.float64]
+_KEYS = ("phase", "frame", "module")
 
 
 @frozen
@@ -32,7 +36,17 @@ class Moved:
     steps: int
 
 
-def moved(trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks) -> Moved | None:
+class _Seen(NamedTuple):
+    """How long the thread stood still in each row. sampled_ns: the part that this many looks divide."""
+
+    stood_ns: Floats
+    sampled_ns: Floats
+    looks: int
+
+
+def moved(
+    trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks, places: Places
+) -> Moved | None:
     """How long the thread waited for a processor, by row; None if the scheduler was not read.
 
     thread: its row of `threads`.
@@ -42,50 +56,87 @@ def moved(trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks)
     if waited_ns is None or whole_ns <= 0:
         return None
     waited_ns = min(waited_ns, whole_ns)
-    stood_ns, seen = _stood(leaves, looks, waited_ns)
-    taken = _bounded(stood_ns, leaves.time_ns.astype(np.float64), waited_ns)
+    is_told = bool((looks.wait_ns >= 0).any())
+    seen = _told(leaves, looks, places, waited_ns) if is_told else _ran(leaves, looks, waited_ns)
+    taken = _taken(seen.stood_ns, leaves.time_ns.astype(np.float64), waited_ns)
     of_leaves_ns = np.floor(taken).astype(np.int64)
     left_ns = waited_ns - int(of_leaves_ns.sum())
     if left_ns > 0 and len(leaves):
         room = np.argsort(of_leaves_ns - leaves.time_ns, kind="stable")[:1]
         of_leaves_ns[room] += left_ns
-    share = of_leaves_ns / max(waited_ns, 1)
-    error_ns = 2 * np.sqrt(share * (1 - share) / max(seen, 1)) * waited_ns
+    sum_ns = max(float(seen.stood_ns.sum()), 1)
+    share = seen.sampled_ns / sum_ns
+    error_ns = 2 * np.sqrt(share * np.maximum(1 - share, 0) / max(seen.looks, 1)) * waited_ns
     return Moved(waited_ns, of_leaves_ns, error_ns, len(steps))
 
 
-def _stood(leaves: Leaves, looks: Looks, waited_ns: int) -> tuple[Floats, int]:
-    """How long the thread stood still in each row for lack of a processor; in how many samples it did.
+def _told(leaves: Leaves, looks: Looks, places: Places, waited_ns: int) -> _Seen:
+    """By what samples say: in operators, in ranges of the same phase, and between them by line.
 
-    Rows without samples share what the others leave of the waiting.
+    Where the thread waited most of the time, a small error of that is a large one of the rest. The more it
+    waited, the more counts how long it did not wait.
     """
-    is_told = bool((looks.wait_ns >= 0).any())
-    looks = looks.take(looks.wait_ns >= 0 if is_told else looks.cpu_ns >= 0)
-    cell = _cells(leaves, looks)
-    known, cells = cell >= 0, len(leaves)
+    looks = looks.take(looks.wait_ns >= 0)
+    cell, cells = _cells(leaves, looks), len(leaves)
+    between_ns = np.bincount(cell[cell >= 0], looks.wait_ns[cell >= 0], cells).astype(np.float64)
+    operators = places.take(~places.is_range)
+    at = _cells(leaves, operators)
+    apart = np.bincount(at[at >= 0], operators.time_ns[at >= 0], cells).astype(np.float64)
+    ranges = places.take(places.is_range)
+    rest_ns = leaves.time_ns - leaves.operators_ns
+    for phase in distinct(ranges.phase).tolist():
+        of_phase = rest_ns * (leaves.phase == phase)
+        apart += of_phase * (ranges.time_ns[ranges.phase == phase].sum() / max(int(of_phase.sum()), 1))
+    unseen = np.bincount(cell[cell >= 0], minlength=cells) + np.bincount(at[at >= 0], minlength=cells) == 0
+    left_ns = max(waited_ns - float((apart + between_ns).sum()), 0)
+    found = apart + between_ns + _spread_unseen(leaves, unseen, left_ns)
+    known = looks.own_ns >= 0
+    if bool(known.any()):
+        of_range = np.isin(leaves.phase, distinct(ranges.phase))
+        placed = known & (cell >= 0) & ~looks.in_operator & ~of_range[cell]
+        own_ns = np.bincount(cell[placed], looks.own_ns[placed], cells).astype(np.float64)
+        own_ns *= float(looks.own_ns[known].sum()) / max(float(own_ns.sum()), 1)
+        own_ns = np.where(of_range, rest_ns, own_ns)
+        stood_ns = leaves.time_ns - np.maximum(leaves.operators_ns + own_ns - apart, 0)
+        part = waited_ns / int(leaves.time_ns.sum())
+        found = part * np.maximum(stood_ns, 0) + (1 - part) * found
+    return _Seen(found, between_ns, int((looks.wait_ns > 0).sum()))
+
+
+def _ran(leaves: Leaves, looks: Looks, waited_ns: int) -> _Seen:
+    """By how much the thread ran."""
+    looks = looks.take(looks.cpu_ns >= 0)
+    cell, cells = _cells(leaves, looks), len(leaves)
+    known = cell >= 0
     time_ns = np.bincount(cell[known], looks.time_ns[known], cells)
-    if is_told:
-        found = np.bincount(cell[known], looks.wait_ns[known], cells).astype(np.float64)
-    else:
-        cpu_ns = np.bincount(cell[known], looks.cpu_ns[known], cells)
-        ran = cpu_ns >= RUNNING * (1 - waited_ns / int(leaves.time_ns.sum())) * time_ns
-        part = np.where(ran, np.maximum(time_ns - cpu_ns, 0), 0) / np.maximum(time_ns, 1)
-        found = part * leaves.time_ns
-    unseen = time_ns == 0
-    left_ns = max(waited_ns - float(found.sum()), 0)
-    found[unseen] = left_ns * leaves.time_ns[unseen] / max(int(leaves.time_ns[unseen].sum()), 1)
-    return found, int(np.count_nonzero(looks.cpu_ns < 0.5 * looks.time_ns))
+    cpu_ns = np.bincount(cell[known], looks.cpu_ns[known], cells)
+    ran = cpu_ns >= RUNNING * (1 - waited_ns / int(leaves.time_ns.sum())) * time_ns
+    part = np.where(ran, np.maximum(time_ns - cpu_ns, 0), 0) / np.maximum(time_ns, 1)
+    found = part * leaves.time_ns
+    found += _spread_unseen(leaves, time_ns == 0, max(waited_ns - float(found.sum()), 0))
+    return _Seen(found, found, int(np.count_nonzero(looks.cpu_ns < 0.5 * looks.time_ns)))
 
 
-def _cells(leaves: Leaves, looks: Looks) -> npt.NDArray[np.intp]:
-    """The row of each sample: with its phase, line and module; else with its phase and line; -1 none."""
-    columns = ("phase", "frame", "module")
-    full = {
-        key: at for at, key in enumerate(zip(*(getattr(leaves, c).tolist() for c in columns), strict=True))
-    }
+def _spread_unseen(leaves: Leaves, unseen: Mask, left_ns: float) -> Floats:
+    """What is left of the waiting, in proportion to the rows in which no sample was."""
+    time_ns = np.where(unseen, leaves.time_ns, 0)
+    return np.asarray(left_ns * time_ns / max(int(time_ns.sum()), 1), np.float64)
+
+
+def _cells(leaves: Leaves, looks: Looks | Places) -> npt.NDArray[np.intp]:
+    """The row of each of these: with its phase, line and module; else with its phase and line; -1 none."""
+    full = {key: at for at, key in enumerate(zip(*(getattr(leaves, c).tolist() for c in _KEYS), strict=True))}
     short = {key[:2]: at for key, at in full.items()}
-    keys = zip(*(getattr(looks, name).tolist() for name in columns), strict=True)
+    keys = zip(*(getattr(looks, name).tolist() for name in _KEYS), strict=True)
     return np.array([full.get(key, short.get(key[:2], -1)) for key in keys], np.intp)
+
+
+def _taken(stood_ns: Floats, time_ns: Floats, waited_ns: int) -> Floats:
+    """These waits, made to sum to that of the scheduler: they are changed if they are the smaller part."""
+    own_ns = float(time_ns.sum()) - waited_ns
+    if waited_ns <= own_ns:
+        return _bounded(stood_ns, time_ns, waited_ns)
+    return time_ns - _bounded(np.maximum(time_ns - stood_ns, 0), time_ns, own_ns)
 
 
 def _bounded(wished: Floats, most: Floats, whole: float) -> Floats:

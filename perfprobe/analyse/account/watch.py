@@ -8,12 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.account.cells import Cells, GatheredCells
+from perfprobe.analyse.account.stood import Stood, StoodStill
 from perfprobe.analyse.at_moments import AtMoments, Moments
 from perfprobe.analyse.between import outermost
 from perfprobe.analyse.loop.labels import Labels
 from perfprobe.analyse.loop.regions import regions
 from perfprobe.analyse.loop.summed import reported
 from perfprobe.analyse.sampled import PythonOfAutograd, in_program
+from perfprobe.models.waiting import waited_within_ns
 from perfprobe.tables.columns import Int8, Int32, Int64, Rows, Table, column
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.intervals import around
@@ -24,6 +26,7 @@ from perfprobe.tables.stacks import Frames, Modules
 from perfprobe.tables.steps import EventKind, StepKind, StepPhase, Steps, StepTimes
 from perfprobe.tables.trace import Trace
 
+_STARVED = 0.2  # of the steps: waiting for a processor
 _INSIDE = (StepPhase.RECOMPUTE, StepPhase.COMPILE)  # may be inside an operator of another phase
 
 
@@ -39,13 +42,14 @@ class Watched(NamedTuple):
     """What ran in the steps that count.
 
     steps: their rows in `Steps`. ranges: torch's own ranges, such as that of an optimizer's step. of_looks:
-    rows belong to the rows of `StepTimes.looks`.
+    rows belong to the rows of `StepTimes.looks`. stood: waiting for a processor.
     """
 
     steps: Rows
     cells: Cells
     ranges: Cells
     of_looks: OfLooks
+    stood: Stood
 
 
 class AccountWatch(AtMoments):
@@ -66,8 +70,17 @@ class AccountWatch(AtMoments):
         self._next_ns = _events(times, EventKind.NEXT)
         self._optimizer_ns = _events(times, EventKind.OPTIMIZER)
         self._cells, self._ranges = GatheredCells(), GatheredCells()
+        self._stood = StoodStill(trace.recording, self._thread, is_starved=self._is_starved())
         self._phase, self._frame = np.empty(0, np.int8), np.empty(0, np.int32)
         self._set_moments()
+
+    def _is_starved(self) -> bool:
+        """Whether the thread waited for a processor for much of the steps."""
+        start_ns, end_ns, thread = self._steps.start_ns, self._steps.end_ns, self._times.loops.thread
+        if len(thread) == 0:
+            return False
+        waited_ns = waited_within_ns(self._trace.recording, int(thread[0]), start_ns, end_ns)
+        return (waited_ns or 0) >= _STARVED * int((end_ns - start_ns).sum()) > 0
 
     def _set_moments(self) -> None:
         """Samples of the thread, and the starts of garbage collections, whose time operators do not have."""
@@ -93,6 +106,7 @@ class AccountWatch(AtMoments):
         self._phase, self._frame = self._phases(rows), self._line[rows.frame]
         self.find(self._moments, rows)
         step = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
+        self._stood.add(rows, self._phase, self._frame, step >= 0)
         for cells, of_kind in (
             (self._cells, rows.scope != USER_SCOPE),
             (self._ranges, rows.scope == USER_SCOPE),
@@ -143,7 +157,8 @@ class AccountWatch(AtMoments):
 
     def result(self) -> Watched:
         """What was seen."""
-        return Watched(self._rows, self._cells.result(), self._ranges.result(), OfLooks(*self._found))
+        cells, ranges = self._cells.result(), self._ranges.result()
+        return Watched(self._rows, cells, ranges, OfLooks(*self._found), self._stood.result())
 
 
 def same_line(frames: Frames) -> Int32:

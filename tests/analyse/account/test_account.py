@@ -75,13 +75,13 @@ class Training:
         self.end_ns = at + 4 * MS
 
     def _look(self, start_ns: int, end_ns: int, *frames: str, wait_ns: int = 0) -> None:
-        """Samples at every millisecond, in the middle. wait_ns: in the first ones."""
+        """Samples at every millisecond, just before its end. wait_ns: in the first ones."""
         if not self._samples:
             return
         for at in range(start_ns, end_ns, MS):
             waited_ns = min(wait_ns, MS)
             wait_ns -= waited_ns
-            self.program.sample(at - MS // 2, at + MS // 2, *frames, cpu_ns=MS - waited_ns, wait_ns=waited_ns)
+            self.program.sample(at, at + MS - 1, *frames, cpu_ns=MS - waited_ns, wait_ns=waited_ns)
 
 
 def account_of(trace: Trace) -> Account:
