@@ -44,10 +44,8 @@ def account(trace: Trace, times: StepTimes, watched: Watched) -> Account | None:
     for phase in np.flatnonzero(whole_ns).tolist():
         of_phase = operators.take(operators.phase == phase)
         rest = _Rest(phase, int(whole_ns[phase]) - int(of_phase.time_ns.sum()))
-        if rest.time_ns > 0 and len(looks) == 0:
-            found.append(_of_ranges(rest, watched.ranges.take(watched.ranges.phase == phase)))
-        elif rest.time_ns > 0:
-            found += _divided(rest, of_phase, looks)
+        if rest.time_ns > 0:
+            found += _rest_of(rest, of_phase, looks, watched)
     leaves = _with_steps(_merged(Leaves.concat(found)), times, watched)
     steps = times.steps.take(watched.steps)
     taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks, watched.stood.places)
@@ -104,23 +102,32 @@ def _of_cells(cells: Cells) -> Leaves:
     )
 
 
+def _rest_of(rest: _Rest, operators: Cells, looks: Looks, watched: Watched) -> list[Leaves]:
+    """The rest of a phase by line: as samples show, or with none there, of the line whose range it is."""
+    here = looks.take((looks.phase == rest.phase) & ~looks.in_operator)
+    ranges = watched.ranges.take((watched.ranges.phase == rest.phase) & (watched.ranges.frame >= 0))
+    if len(looks) == 0 or (len(here) == 0 and len(ranges) > 0):
+        return [_of_ranges(rest, ranges)]
+    engine = watched.engine.take(watched.engine.phase == rest.phase)
+    is_elsewhere = int(engine.time_ns.sum()) > int(operators.time_ns.sum())
+    return _divided(rest, engine if is_elsewhere else operators, here)
+
+
 def _of_ranges(rest: _Rest, ranges: Cells) -> Leaves:
     """The rest of a phase without samples: of the line whose range it is; not explained without a range."""
     phase, time_ns = np.array([rest.phase], np.int8), np.array([rest.time_ns])
-    ranges = ranges.take(ranges.frame >= 0)
     if len(ranges) == 0:
         kind = np.array([_KINDS.get(StepPhase(rest.phase), LeafKind.UNEXPLAINED)], np.int8)
         return _leaves(phase, kind=kind, time_ns=time_ns)
     return _leaves(phase, frame=ranges.frame[[np.argmax(ranges.time_ns)]], time_ns=time_ns)
 
 
-def _divided(rest: _Rest, operators: Cells, looks: Looks) -> list[Leaves]:
-    """The rest of a phase by line, in proportion to samples between operators.
+def _divided(rest: _Rest, operators: Cells, here: Looks) -> list[Leaves]:
+    """The rest of a phase by line, in proportion to its samples between operators.
 
     Samples without a line are autograd's engine, or Python of torch around operators: their time is that of
-    the operators' lines. So is time in which there is no sample.
+    the operators' lines, on autograd's threads if most of them ran there. So is time without a sample.
     """
-    here = looks.take((looks.phase == rest.phase) & ~looks.in_operator)
     placed = _of_lines(rest, here)
     left_ns = rest.time_ns - int(placed.time_ns.sum())
     return [placed, _beside(rest.phase, left_ns, operators)] if left_ns else [placed]

@@ -98,7 +98,7 @@ def _told(leaves: Leaves, looks: Looks, places: Places, waited_ns: int) -> _Seen
         own_ns *= float(looks.own_ns[known].sum()) / max(float(own_ns.sum()), 1)
         own_ns = np.where(of_range, rest_ns, own_ns)
         stood_ns = leaves.time_ns - np.maximum(leaves.operators_ns + own_ns - apart, 0)
-        part = waited_ns / int(leaves.time_ns.sum())
+        part = (waited_ns / int(leaves.time_ns.sum())) ** 2  # tried: python -m benchmarks.account
         found = part * np.maximum(stood_ns, 0) + (1 - part) * found
     return _Seen(found, between_ns, int((looks.wait_ns > 0).sum()))
 

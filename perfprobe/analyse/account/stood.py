@@ -54,8 +54,8 @@ class Stood(NamedTuple):
 class StoodStill:
     """Takes the operators of a thread batch by batch.
 
-    thread: the system's number. is_starved: whether it waited for much of the time. Then `Stood.own_ns` is
-    wanted, else only samples with waits are needed.
+    thread: the system's number. is_starved: whether it waited for a noteworthy time. Then all samples are
+    examined, to know undisturbed calls; else only those with waits.
     """
 
     def __init__(self, recording: Recording, thread: int, *, is_starved: bool) -> None:

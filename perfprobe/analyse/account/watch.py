@@ -24,9 +24,9 @@ from perfprobe.tables.ranges import Ranges, RangeSource
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames, Modules
 from perfprobe.tables.steps import EventKind, StepKind, StepPhase, Steps, StepTimes
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Phase, Trace
 
-_STARVED = 0.2  # of the steps: waiting for a processor
+_STARVED = 0.05  # of the steps: waiting for a processor. With less its place matters little.
 _INSIDE = (StepPhase.RECOMPUTE, StepPhase.COMPILE)  # may be inside an operator of another phase
 
 
@@ -41,13 +41,15 @@ class OfLooks(Table):
 class Watched(NamedTuple):
     """What ran in the steps that count.
 
-    steps: their rows in `Steps`. ranges: torch's own ranges, such as that of an optimizer's step. of_looks:
-    rows belong to the rows of `StepTimes.looks`. stood: waiting for a processor.
+    steps: their rows in `Steps`. ranges: torch's own ranges, such as that of an optimizer's step. engine:
+    backward on autograd's threads, for which the loop's thread waits. of_looks: rows belong to the rows of
+    `StepTimes.looks`. stood: waiting for a processor.
     """
 
     steps: Rows
     cells: Cells
     ranges: Cells
+    engine: Cells
     of_looks: OfLooks
     stood: Stood
 
@@ -69,7 +71,7 @@ class AccountWatch(AtMoments):
         self._python = PythonOfAutograd(trace.recording)
         self._next_ns = _events(times, EventKind.NEXT)
         self._optimizer_ns = _events(times, EventKind.OPTIMIZER)
-        self._cells, self._ranges = GatheredCells(), GatheredCells()
+        self._cells, self._ranges, self._engine = GatheredCells(), GatheredCells(), GatheredCells()
         self._stood = StoodStill(trace.recording, self._thread, is_starved=self._is_starved())
         self._phase, self._frame = np.empty(0, np.int8), np.empty(0, np.int32)
         self._set_moments()
@@ -99,7 +101,10 @@ class AccountWatch(AtMoments):
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
-        own = np.flatnonzero(self._os_threads[batch.thread] == self._thread)
+        is_own = self._os_threads[batch.thread] == self._thread
+        if not bool(is_own.all()):
+            self._add_engine(batch.take(~is_own & (batch.phase == Phase.BACKWARD)))
+        own = np.flatnonzero(is_own)
         if len(own) == 0:
             return
         rows = batch if len(own) == len(batch) else batch.take(own)
@@ -119,6 +124,13 @@ class AccountWatch(AtMoments):
                 rows.self_ns[chosen],
                 step[chosen].astype(np.int64),
             )
+
+    def _add_engine(self, rows: LinkedOperators) -> None:
+        step = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
+        chosen = (step >= 0) & (rows.scope != USER_SCOPE) & (rows.self_ns > 0)
+        rows, step = rows.take(chosen), step[chosen].astype(np.int64)
+        phase, frame = np.full(len(rows), StepPhase.BACKWARD, np.int8), self._line[rows.frame]
+        self._engine.add(phase, frame, rows.module, rows.self_ns, step)
 
     def _phases(self, rows: LinkedOperators) -> Int8:
         """The phase of each operator, as reported: that of the outermost one around it."""
@@ -157,8 +169,8 @@ class AccountWatch(AtMoments):
 
     def result(self) -> Watched:
         """What was seen."""
-        cells, ranges = self._cells.result(), self._ranges.result()
-        return Watched(self._rows, cells, ranges, OfLooks(*self._found), self._stood.result())
+        cells, ranges, engine = (one.result() for one in (self._cells, self._ranges, self._engine))
+        return Watched(self._rows, cells, ranges, engine, OfLooks(*self._found), self._stood.result())
 
 
 def same_line(frames: Frames) -> Int32:

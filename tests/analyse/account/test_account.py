@@ -147,6 +147,61 @@ def test_waiting_for_a_processor_is_taken_from_where_samples_saw_it(tmp_path: Pa
     assert found.own_ns == pytest.approx(18 * MS * found.steps, rel=0.02)
 
 
+def test_a_wait_is_that_of_the_call_that_took_longer_than_others(tmp_path: Path) -> None:
+    """A look each 20 ms sees the end of the step, where nothing waited. Each fifth product waits for 8 ms."""
+    program, at = Program(**META), 0
+    program.thread(1)
+    product, other = program.stack("/p/train.py:30 main"), program.stack("/p/train.py:31 main")
+    update = program.stack("/p/train.py:32 main")
+    for number in range(20):
+        begin, wait_ns = at, 8 * MS if number % 5 == 4 else 0
+        program.run(op("aten::mm", at, at + 6 * MS + wait_ns, stack=product))
+        at += 6 * MS + wait_ns
+        program.run(op("aten::exp", at, at + 6 * MS, stack=other))
+        at += 6 * MS
+        program.run(op("MmBackward0", at, at + 1000, stack=update, node_sequence=number, node_thread=1))
+        program.run(op("Optimizer.step#SGD.step", at + 1000, at + MS, stack=update, scope=7))
+        at += MS
+        program.sample(begin, at - 1, "/p/train.py:32 main", cpu_ns=13 * MS, wait_ns=wait_ns)
+    program.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
+    for time_ns, sum_ns in ((0, 0), (at, 4 * 8 * MS)):
+        program.row("thread_times", time_ns, 0, 0, sum_ns, 0, 0, 0)
+    trace = link(program.recording(tmp_path))
+    found = account_of(trace)
+    times_ms = parts(found, trace)
+    assert times_ms["LINE", 30] == pytest.approx(6 * found.steps, rel=0.03)
+    assert times_ms["LINE", 31] == pytest.approx(6 * found.steps, rel=0.03)
+
+
+def test_backward_on_autograds_thread_is_that_of_its_lines(tmp_path: Path) -> None:
+    """As with a GPU: the loop's thread waits 9 ms for autograd's, which runs 2 and 6 ms of two lines."""
+    program, at = Program(**META), 0
+    program.thread(1)
+    autograd = program.thread(2)
+    lines = [program.stack("/p/train.py:30 main"), program.stack("/p/train.py:31 main")]
+    calls = ("/p/train.py:24 main", "/env/site-packages/torch/_tensor.py:581 backward", ENGINE)
+    engine, update = program.stack(*calls), program.stack("/p/train.py:32 main")
+    for number in range(10):
+        for each, stack in enumerate(lines):
+            program.run(op("aten::mm", at, at + MS, stack=stack, sequence=2 * number + each))
+            at += MS
+        program.run(op("aten::ones_like", at, at + 1000, stack=engine))
+        for begin, length, each in ((1, 2, 0), (3, 6, 1)):
+            node = {"node_sequence": 2 * number + each, "node_thread": 1}
+            start = at + begin * MS
+            program.run(op("MmBackward0", start, start + length * MS, **node), thread=autograd)
+        program.sample(at, at + 9 * MS - 1, *calls, cpu_ns=0)
+        at += 9 * MS
+        program.run(op("Optimizer.step#SGD.step", at, at + MS, stack=update, scope=7))
+        at += MS
+    program.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
+    trace = link(program.recording(tmp_path))
+    found = account_of(trace)
+    times_ms = parts(found, trace)
+    assert times_ms["LINE", 30] == pytest.approx((1 + 9 * 2 / 8) * found.steps, rel=0.05)
+    assert times_ms["LINE", 31] == pytest.approx((1 + 9 * 6 / 8) * found.steps, rel=0.05)
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_the_parts_sum_to_the_steps_and_none_is_negative(seed: int, tmp_path: Path) -> None:
     rng = random.Random(seed)
