@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -134,8 +135,8 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32, I
 def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> int:
     """The line of the `for` statement: that of the loader's `next`, or a line before all of the body.
 
-    The latter must call Python, because otherwise waiting looks like other work. Of several lines it is the
-    first one.
+    The latter must call Python, because otherwise waiting looks like other work. Of several lines
+    it is the one with most time.
     """
     place = loop.place
     spans = [span for span in loop.spans if not span.is_evaluation]
@@ -145,9 +146,15 @@ def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> i
     lines = _lines_within(loop, own.first, own.start_ns)
     calls = [line for span in spans for e in span.events if (line := place.line(e.stack)) != NOWHERE]
     first = min([*lines, *calls], default=NOWHERE)
-    inside = among(looks.phase, [StepPhase.OTHER, StepPhase.DATA]) & _in_steps(loop, looks.time_ns)
-    calling = (each for each in distinct(stack[inside]).tolist() if place.child(each) != each)
-    return min((line for each in calling if NOWHERE != (line := place.line(each)) < first), default=NOWHERE)
+    plain = among(looks.phase, [StepPhase.OTHER, StepPhase.DATA])
+    inside = plain & _in_steps(loop, looks.time_ns)
+    taken_ns: Counter[int] = Counter()
+    for each in distinct(stack[inside]).tolist():
+        line = place.line(each)
+        if line != NOWHERE and line < first and place.child(each) != each:
+            rows = inside & (stack == each)
+            taken_ns[line] += int((looks.time_ns[rows] - looks.from_ns[rows]).sum())
+    return max(taken_ns, key=taken_ns.__getitem__, default=NOWHERE)
 
 
 def _in_steps(loop: ThreadLoop, time_ns: Int64) -> Mask:
