@@ -20,6 +20,7 @@ _RANKS = (
     (Cause.SHORT_OPERATORS, Cause.LINE, Cause.MODULE, Cause.OPERATOR),
     (Cause.UNEXPLAINED,),
 )
+_ABOUT = 1.1
 _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
 
@@ -42,5 +43,9 @@ def _found(findings: Findings, account: Account) -> Iterator[Diagnosis]:
 
 
 def _order(each: Diagnosis) -> tuple[bool, int, float]:
-    """What stands out first, by rank; then the largest share."""
-    return not each.stands_out, _RANK[each.cause] if each.stands_out else 0, -each.share
+    """What stands out first, by rank; then the largest share.
+
+    Short operators leave out what few steps do beyond the median. A line that has as much is one of theirs.
+    """
+    share = each.share * (_ABOUT if each.cause is Cause.SHORT_OPERATORS else 1)
+    return not each.stands_out, _RANK[each.cause] if each.stands_out else 0, -share

@@ -55,10 +55,10 @@ def _operators(trace: Trace, rows: HotspotRows) -> HotspotRows:
 
 
 def _data_ns(trace: Trace, rows: HotspotRows) -> float:
-    """How long the work of these calls takes at most; without a model, as long as they took."""
+    """How long the work of these calls takes at most: not longer than they took themselves."""
     strings, sum_ns = trace.recording[Strings], 0.0
     columns = (rows.name, rows.signature, rows.calls, rows.typical_ns)
     for name, signature, calls, typical_ns in zip(*(each.tolist() for each in columns), strict=True):
         longest = longest_ns(strings[name], trace.signature(signature) or "")
-        sum_ns += typical_ns if longest is None else calls * longest
+        sum_ns += typical_ns if longest is None else min(typical_ns, calls * longest)
     return sum_ns
