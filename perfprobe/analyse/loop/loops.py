@@ -80,6 +80,8 @@ def _loop(
             spans = _filled(rows, happened) if len(rows) else _marked(ends_ns, own, happened)
             return ThreadLoop(thread, source, Place(tree, _stacks(spans)), spans)
     kinds = {event.kind for event in happened}
+    if kinds >= {Kind.BACKWARD, Kind.CALL} and not _repeats(happened):
+        return None
     if Kind.OPTIMIZER in kinds or kinds >= {Kind.BACKWARD, Kind.CALL}:
         source = StepSource.OPTIMIZER if Kind.OPTIMIZER in kinds else StepSource.BACKWARD
         happened = happened if Kind.OPTIMIZER in kinds else with_updates(happened)
@@ -93,6 +95,13 @@ def _loop(
     spans = inference_steps(place, calls, own)
     source = StepSource.LOADER if any(event.kind is Kind.NEXT for event in calls) else StepSource.MODULE
     return ThreadLoop(thread, source, place, spans)
+
+
+def _repeats(happened: Sequence[Event]) -> bool:
+    """Whether there is a loader, an optimizer or more than one backward: a single backward makes no loop."""
+    backward = [at for at, event in enumerate(happened) if event.kind is Kind.BACKWARD]
+    apart = backward[-1] - backward[0] >= len(backward) if backward else False
+    return apart or any(event.kind in (Kind.OPTIMIZER, Kind.NEXT) for event in happened)
 
 
 def _stacks(spans: Sequence[Span]) -> set[int]:
