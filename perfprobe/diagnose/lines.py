@@ -34,8 +34,9 @@ def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
         about = {found[0].frame}
     elif not stands_out:
         own = _own_module(findings, account)
-        yield from [] if own is None else [own[0]]
-        about = set() if own is None else own[1]
+        if own is not None:
+            about = own[1]
+            yield own[0]
     for each in found:
         if each.frame not in about:
             yield of_group(account, each, Cause.LINE)

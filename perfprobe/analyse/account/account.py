@@ -48,7 +48,7 @@ def account(trace: Trace, times: StepTimes, watched: Watched) -> Account | None:
             found += _rest_of(rest, of_phase, looks, watched)
     leaves = _with_steps(_merged(Leaves.concat(found)), times, watched)
     steps = times.steps.take(watched.steps)
-    taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks, watched.stood.places)
+    taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks, watched.stood.waits)
     rows = _with_waiting(leaves, taken)
     rows = rows.take(np.argsort(-rows.time_ns, kind="stable"))
     return Account(rows, len(watched.steps), int(whole_ns.sum()), None if taken is None else taken.waited_ns)

@@ -36,7 +36,7 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
     samples = in_program(trace.recording).take(found.sample)
     line = np.append(same_line(trace.recording[Frames]), np.int32(-1))
     frame = line[np.append(trace.sites.frame, np.int32(-1))[samples.stack]]
-    frame = np.where(_calls_backward(trace, found.phase, frame), np.int32(-1), frame)
+    frame = np.where(_calls_backward(trace, found.phase, frame, line), np.int32(-1), frame)
     in_operator = (of_operators.phase >= 0) & ~np.isin(found.phase, _APART)
     length_ns = np.maximum(samples.end_ns - samples.start_ns, 1)
     cpu_ns = np.minimum(samples.cpu_ns / length_ns, 1) * found.time_ns
@@ -67,9 +67,11 @@ def _moved(time_ns: Int64, looks: Int32, in_operator: Mask) -> Int64:
     return np.asarray(time_ns + to_before_ns - np.append(0, to_before_ns[:-1]), np.int64)
 
 
-def _calls_backward(trace: Trace, phase: Int8, frame: Int32) -> Mask:
-    """Returns which samples show autograd's engine itself, at the line that calls backward."""
+def _calls_backward(trace: Trace, phase: Int8, frame: Int32, line: Int32) -> Mask:
+    """Returns which samples show autograd's engine itself, at the line that calls backward.
+
+    line: of each frame the first one on the same line.
+    """
     engines = trace.sites.engine
-    line = same_line(trace.recording[Frames])
     calls = line[trace.sites.frame[engines[engines >= 0]]]
     return np.asarray((phase == StepPhase.BACKWARD) & among(frame, calls))

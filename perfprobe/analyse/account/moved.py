@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.account.looks import Looks
-from perfprobe.analyse.account.stood import Places
+from perfprobe.analyse.account.stood import Waits
 from perfprobe.models.waiting import RUNNING, waited_within_ns
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import Leaves
@@ -45,7 +45,7 @@ class _Seen(NamedTuple):
 
 
 def moved(
-    trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks, places: Places
+    trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks, waits: Waits
 ) -> Moved | None:
     """How long the thread waited for a processor, by row; None if the scheduler was not read.
 
@@ -57,7 +57,7 @@ def moved(
         return None
     waited_ns = min(waited_ns, whole_ns)
     is_told = bool((looks.wait_ns >= 0).any())
-    seen = _told(leaves, looks, places, waited_ns) if is_told else _ran(leaves, looks, waited_ns)
+    seen = _told(leaves, looks, waits, waited_ns) if is_told else _ran(leaves, looks, waited_ns)
     taken = _taken(seen.stood_ns, leaves.time_ns.astype(np.float64), waited_ns)
     of_leaves_ns = np.floor(taken).astype(np.int64)
     left_ns = waited_ns - int(of_leaves_ns.sum())
@@ -70,7 +70,7 @@ def moved(
     return Moved(waited_ns, of_leaves_ns, error_ns, len(steps))
 
 
-def _told(leaves: Leaves, looks: Looks, places: Places, waited_ns: int) -> _Seen:
+def _told(leaves: Leaves, looks: Looks, waits: Waits, waited_ns: int) -> _Seen:
     """By what samples say: in operators, in ranges of the same phase, and between them by line.
 
     Where the thread waited most of the time, a small error of that is a large one of the rest. The more it
@@ -79,10 +79,10 @@ def _told(leaves: Leaves, looks: Looks, places: Places, waited_ns: int) -> _Seen
     looks = looks.take(looks.wait_ns >= 0)
     cell, cells = _cells(leaves, looks), len(leaves)
     between_ns = np.bincount(cell[cell >= 0], looks.wait_ns[cell >= 0], cells).astype(np.float64)
-    operators = places.take(~places.is_range)
+    operators = waits.take(~waits.is_range)
     at = _cells(leaves, operators)
     apart = np.bincount(at[at >= 0], operators.time_ns[at >= 0], cells).astype(np.float64)
-    ranges = places.take(places.is_range)
+    ranges = waits.take(waits.is_range)
     rest_ns = leaves.time_ns - leaves.operators_ns
     for phase in distinct(ranges.phase).tolist():
         of_phase = rest_ns * (leaves.phase == phase)
@@ -123,7 +123,7 @@ def _spread_unseen(leaves: Leaves, unseen: Mask, left_ns: float) -> Floats:
     return np.asarray(left_ns * time_ns / max(int(time_ns.sum()), 1), np.float64)
 
 
-def _cells(leaves: Leaves, looks: Looks | Places) -> npt.NDArray[np.intp]:
+def _cells(leaves: Leaves, looks: Looks | Waits) -> npt.NDArray[np.intp]:
     """The row of each of these: with its phase, line and module; else with its phase and line; -1 none."""
     full = {key: at for at, key in enumerate(zip(*(getattr(leaves, c).tolist() for c in _KEYS), strict=True))}
     short = {key[:2]: at for key, at in full.items()}

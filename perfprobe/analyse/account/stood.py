@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Signatures
@@ -36,17 +37,27 @@ class Places(Table):
     signature: Int32 = column("its inputs", Signatures)
     is_range: Mask = column("whether it is a range, such as that of an optimizer's step")
     call_ns: Int64 = column("time in the call itself")
-    time_ns: Int64 = column("the part of it between the looks, or of that how long it waited")
+    time_ns: Int64 = column("the part of it between the looks")
+
+
+class Waits(Table):
+    """How long the thread waited in operators or ranges, by phase, line and module."""
+
+    phase: Int8 = column("a `StepPhase`")
+    frame: Int32 = column("the user's line, the first frame on it", Frames)
+    module: Int32 = column("the nn.Module", Modules)
+    is_range: Mask = column("whether in ranges")
+    time_ns: Int64 = column("how long")
 
 
 class Stood(NamedTuple):
-    """How long the thread waited in operators and ranges, `time_ns` of places, and between them.
+    """How long the thread waited in operators and ranges, and between them.
 
     between_ns: for each sample of the program, -1 if its waiting is not known. own_ns: how long it did not
     wait between them, -1 if not known.
     """
 
-    places: Places
+    waits: Waits
     between_ns: Int64
     own_ns: Int64
 
@@ -127,12 +138,11 @@ class StoodStill:
         room_ns = places.time_ns - late_ns
         rooms_ns = np.maximum(np.bincount(places.look, room_ns, len(looks)), 1)
         late_ns += room_ns * np.minimum(left_ns / rooms_ns, 1)[places.look]
-        places = Places(**places.columns() | {"time_ns": late_ns.astype(np.int64)})
         of_all_ns, own_ns = np.minimum(self._all_ns, 0), np.full(len(self._all_ns), -1)
         of_all_ns[self._row] = of_between_ns.astype(np.int64)
         if self._is_starved:
             own_ns[self._row] = (between_ns - of_between_ns).astype(np.int64)
-        return Stood(places, of_all_ns, own_ns)
+        return Stood(_summed(places, late_ns.astype(np.int64)), of_all_ns, own_ns)
 
     def _shortest(self, places: Places) -> Int64:
         """For each call how long the shortest calls with the same operator, inputs and line take.
@@ -142,11 +152,21 @@ class StoodStill:
         if len(places) == 0:
             return places.call_ns
         keys = [getattr(places, name) for name in _ALIKE]
-        order = np.lexsort((places.call_ns, *keys))
-        differs = np.any([key[order][1:] != key[order][:-1] for key in keys], axis=0)
-        first = np.flatnonzero(np.append(True, differs))
+        by_length = np.argsort(places.call_ns, kind="stable")
+        order, first = sort_by_keys([key[by_length] for key in keys])
+        order = by_length[order]
         count = np.diff(np.append(first, len(order)))
         found = np.empty_like(places.call_ns)
         found[order] = np.repeat(places.call_ns[order][first + (count * _SHORTEST).astype(np.int64)], count)
         long = np.bincount(places.name, minlength=len(self._short))
         return np.where(self._short > _SHORTEST * (self._short + long), 0, 1)[places.name] * found
+
+
+def _summed(places: Places, waited_ns: Int64) -> Waits:
+    """The waits of places, added up by phase, line and module."""
+    if len(places) == 0:
+        return Waits.empty()
+    names = ("phase", "frame", "module", "is_range")
+    order, first = sort_by_keys([getattr(places, name) for name in names])
+    keys = {name: getattr(places, name)[order[first]] for name in names}
+    return Waits(**keys, time_ns=np.add.reduceat(waited_ns[order], first))

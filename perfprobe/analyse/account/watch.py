@@ -11,6 +11,7 @@ from perfprobe.analyse.account.cells import Cells, GatheredCells
 from perfprobe.analyse.account.stood import Stood, StoodStill
 from perfprobe.analyse.at_moments import AtMoments, Moments
 from perfprobe.analyse.between import outermost
+from perfprobe.analyse.grouping import group_of, sort_by_keys
 from perfprobe.analyse.loop.labels import Labels
 from perfprobe.analyse.loop.regions import regions
 from perfprobe.analyse.loop.summed import reported
@@ -112,18 +113,11 @@ class AccountWatch(AtMoments):
         self.find(self._moments, rows)
         step = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
         self._stood.add(rows, self._phase, self._frame, step >= 0)
-        for cells, of_kind in (
-            (self._cells, rows.scope != USER_SCOPE),
-            (self._ranges, rows.scope == USER_SCOPE),
-        ):
-            chosen = (step >= 0) & of_kind & (rows.self_ns > 0)
-            cells.add(
-                self._phase[chosen],
-                self._frame[chosen],
-                rows.module[chosen],
-                rows.self_ns[chosen],
-                step[chosen].astype(np.int64),
-            )
+        counts = (step >= 0) & (rows.self_ns > 0)
+        is_range = rows.scope == USER_SCOPE
+        for cells, chosen in ((self._cells, counts & ~is_range), (self._ranges, counts & is_range)):
+            own_ns, number = rows.self_ns[chosen], step[chosen].astype(np.int64)
+            cells.add(self._phase[chosen], self._frame[chosen], rows.module[chosen], own_ns, number)
 
     def _add_engine(self, rows: LinkedOperators) -> None:
         step = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
@@ -177,10 +171,8 @@ def same_line(frames: Frames) -> Int32:
     """For every frame the first one on the same line; one more entry, -1, for none."""
     found = np.full(len(frames) + 1, -1, np.int32)
     if len(frames):
-        order = np.lexsort((np.arange(len(frames)), frames.line, frames.file))
-        file, line = frames.file[order], frames.line[order]
-        begins = np.append(True, (file[1:] != file[:-1]) | (line[1:] != line[:-1]))
-        found[order] = order[np.maximum.accumulate(np.where(begins, np.arange(len(order)), 0))]
+        order, first = sort_by_keys([frames.file, frames.line])
+        found[:-1] = order[first][group_of(order, first)]
     return found
 
 

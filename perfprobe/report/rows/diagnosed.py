@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from perfprobe.models.module_tree import HotModule, hot_module, own_module
 from perfprobe.report.rows.operators import OperatorRow
-from perfprobe.report.rows.row import place
+from perfprobe.report.rows.row import place, values
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import LeafKind
@@ -90,11 +89,6 @@ def account_rows(findings: Findings) -> list[AccountRow]:
     found, trace = findings.get(StepHotspots), findings.trace
     if found is None:
         return []
-    leaves = found.account.leaves
-    columns = {name: column.tolist() for name, column in leaves.columns().items()}
-    rows: list[dict[str, Any]] = [
-        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
-    ]
     figures = ("time_ns", "operators_ns", "waited_ns", "error_ns")
     return [
         AccountRow(
@@ -105,7 +99,7 @@ def account_rows(findings: Findings) -> list[AccountRow]:
             **{name: row[name] for name in figures},
             steps=_known(row["steps"]),
         )
-        for row in rows
+        for row in values(found.account.leaves)
     ]
 
 
