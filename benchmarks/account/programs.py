@@ -60,7 +60,7 @@ junk = lists()
 
 
 class Made(NamedTuple):
-    """A part of each step. name: of the part; without it, it is timed as a part of another name."""
+    """A part of each step, or of each `every` of them. A second line of a part has its name and a colon."""
 
     name: str
     code: str

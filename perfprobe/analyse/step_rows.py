@@ -36,9 +36,7 @@ class InSteps:
 
     def __init__(self, trace: Trace, times: StepTimes) -> None:
         self._rows, self._account = RowsOfOperators(trace, "row", None), AccountWatch(trace, times)
-        steps = times.steps.take(times.steps.loop == 0)
-        steps = steps.take(steps.counted())
-        steps = steps.take(np.argsort(steps.start_ns, kind="stable"))
+        steps = times.steps.take(times.leading())
         self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
         own = times.loops.thread[:1]
         self._others = times.loops.thread[~among(times.loops.thread, own)]

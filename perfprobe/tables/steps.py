@@ -7,7 +7,7 @@ from enum import IntEnum
 import numpy as np
 
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Mask, Table, among, column
+from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Mask, Rows, Table, among, column
 from perfprobe.tables.events import Threads
 from perfprobe.tables.stacks import Frames, Stacks
 
@@ -255,3 +255,9 @@ class StepTimes:
     looks: StepLooks
     start_up: StartUp
     start_up_ns: int | None
+
+    def leading(self) -> Rows:
+        """The rows of the leading loop's steps that count, by time."""
+        own = np.flatnonzero(self.steps.loop == 0)
+        own = own[self.steps.take(own).counted()]
+        return own[np.argsort(self.steps.start_ns[own], kind="stable")]

@@ -60,9 +60,7 @@ class AccountWatch(AtMoments):
 
     def __init__(self, trace: Trace, times: StepTimes) -> None:
         self._trace, self._times = trace, times
-        own = np.flatnonzero(times.steps.loop == 0)
-        own = own[times.steps.take(own).counted()]
-        self._rows = own[np.argsort(times.steps.start_ns[own], kind="stable")]
+        self._rows = times.leading()
         self._steps: Steps = times.steps.take(self._rows)
         self._os_threads = trace.recording.os_threads()
         self._thread = int(self._os_threads[times.loops.thread[0]]) if len(times.loops) else -1

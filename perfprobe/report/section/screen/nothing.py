@@ -84,8 +84,7 @@ def _blind(found: StepTimes) -> float | None:
     It is 2.8 standard errors: the difference of two such medians, at 95 %. The standard error of a median of
     n values is 1.253 sigma / sqrt(n), where sigma is 1.4826 times the median absolute deviation.
     """
-    steps: Steps = found.steps.take(found.steps.loop == 0)
-    steps = steps.take(steps.counted())
+    steps: Steps = found.steps.take(found.leading())
     if len(steps) < _FEW:
         return None
     duration_ns = (steps.end_ns - steps.start_ns).astype(np.float64)
