@@ -202,7 +202,8 @@ class Session:
             chosen.append(operators)
         if self._options.memory:
             chosen.append(DeviceMemoryCollector(self._facts))
-        if self._options.finds_steps and self._parents is None:
+        # Options that need steps exclude other sources of operators, which have no observer to find them.
+        if self._options.operators in ("observer", "both") and self._parents is None:
             # Last, so that it is notified of torch last: it switches an observer that must have started.
             chosen.append(StepFinder(self._facts, self._options))
         if self._options.gpu == "off":

@@ -24,10 +24,12 @@ from perfprobe.tables.gpu import (
     Launches,
 )
 from perfprobe.tables.gpu_states import GpuStates
+from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.memory import MemoryEvent, MemoryRows
 from perfprobe.tables.module_calls import ModuleCalls
 from perfprobe.tables.native_code import NativeFunctions, NativeSamples
 from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
+from perfprobe.tables.python import Samples
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
@@ -258,6 +260,7 @@ class Program:
             "cpu_ns": -1,
             "lock_looks": -1,
             "wait_ns": -1,
+            "clock_ns": -1,
         }
         self.row("samples", start_ns, end_ns, thread, *{**row, **fields}.values(), anew=True)
 
@@ -287,13 +290,8 @@ class Program:
     def named_range(self, name: str, start_ns: int, end_ns: int, domain: str = "", **fields: int) -> int:
         """A nested NVTX range of thread 0."""
         given = {"thread": 0, "name": self.string(name), "domain": self.string(domain) if domain else -1}
-        return self.row(
-            "ranges",
-            start_ns,
-            end_ns,
-            *{**given, "source": 0, "kind": 0, **fields}.values(),
-            anew=True,
-        )
+        given |= {"source": 0, "kind": 0, **fields}
+        return self.row("ranges", start_ns, end_ns, *given.values(), anew=True)
 
     def reading(self, time_ns: int, threads: Mapping[int, tuple[int, int]], **fields: int) -> None:
         """A reading: sums by thread row (run and wait) and of the machine until then; two processors."""
@@ -380,7 +378,7 @@ class Program:
 
 RECORDED = (
     *(ThreadTimes, ProcessorTimes, ThreadActivity, NativeFunctions, NativeSamples, Counters, MemoryRows),
-    ModuleCalls,
+    *(ModuleCalls, LiveSteps),
 )
 TABLES = {
     "strings": ("text",),
@@ -394,7 +392,7 @@ TABLES = {
         *("calls", "primitive_calls", "own_ns", "total_ns"),
     ),
     "calls": ("snapshot", "caller", "callee", "calls", "primitive_calls", "own_ns", "total_ns"),
-    "samples": ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns", "lock_looks", "wait_ns"),
+    "samples": tuple(Samples.dtypes),
     "operator_windows": ("start_ns", "end_ns"),
     **{kind.table_name: tuple(kind.dtypes) for kind in (*GPU, *RECORDED)},
 }

@@ -5,10 +5,11 @@
 #include <pybind11/pybind11.h>
 
 #include "bindings/capsule.h"
+#include "core/any_thread_rows.h"
 #include "core/clock.h"
-#include "core/module_calls.h"
 #include "core/recorder.h"
 #include "core/recorder_port.h"
+#include "core/wait_readings.h"
 #include "python/python_names.h"
 
 namespace perfprobe {
@@ -16,7 +17,10 @@ namespace perfprobe {
 class RecorderDoor final : public RecorderPort {
  public:
   RecorderDoor(const std::string& path, size_t buffer_bytes, int64_t flush_ns)
-      : recorder_(path, buffer_bytes, flush_ns), names_(recorder_), module_calls_(recorder_) {}
+      : recorder_(path, buffer_bytes, flush_ns),
+        names_(recorder_),
+        module_calls_(recorder_),
+        wait_readings_(recorder_) {}
 
   int32_t add_thread(int64_t os_thread, int64_t forward_id, const char* name) override {
     return recorder_.define([&](Definitions& definitions) {
@@ -52,6 +56,7 @@ class RecorderDoor final : public RecorderPort {
   [[nodiscard]] uint32_t modules_named() const override { return names_.modules_named(); }
   [[nodiscard]] uint32_t module_generation() const override { return names_.module_generation(); }
   void add_module_call(const ModuleCallRow& call) override { module_calls_.add(call); }
+  void read_wait(int32_t thread) override { wait_readings_.read(thread); }
   Chunk* exchange_chunk(Chunk* full, int32_t thread, RowKind kind) override {
     return recorder_.exchange_chunk(full, thread, kind);
   }
@@ -64,6 +69,7 @@ class RecorderDoor final : public RecorderPort {
   // Writes the rest, then closes the recorder.
   void close() {
     module_calls_.stop();
+    wait_readings_.stop();
     recorder_.close();
   }
 
@@ -74,7 +80,8 @@ class RecorderDoor final : public RecorderPort {
 
   Recorder recorder_;
   PythonNames names_;
-  ModuleCalls module_calls_;
+  AnyThreadRows<ModuleCallRow> module_calls_;
+  WaitReadings wait_readings_;
 };
 
 // Returns the recorder behind `Recorder.capsule()`. No other module makes such ports.

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/time_slice.h"
 
 // glibc defines it only since 2.36.
 #ifndef sigev_notify_thread_id
@@ -28,6 +29,7 @@ int CpuWait::signal() {
 
 // May fail if the user has too many signals queued (ulimit -i), and in some sandboxes.
 void CpuWait::begin() {
+  ask_for_short_slices();
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = signal();

@@ -13,7 +13,7 @@ namespace perfprobe {
 
 class CpuWait {
  public:
-  // Both are called on the thread that waits.
+  // Both are called on the thread that waits. It then gets a processor soon after it wakes.
   void begin();
   void end();
 

@@ -33,12 +33,14 @@ struct LiveStep {
   bool is_evaluation;
   bool is_recorded;          // with its operators
   bool is_baseline = false;  // not recorded, to measure what recording adds
-  // With --keep slow and --baseline; -1 not measured.
-  bool is_slow = false;
-  bool is_partial = false;    // larger than the buffer: not all of its rows are kept
+  bool is_slow = false;      // with --keep slow
+  bool is_partial = false;   // larger than the buffer: not all of its rows are kept
+  // -1 not measured.
   int64_t cpu_ns = -1;        // of the loop's thread
+  int64_t clock_ns = -1;      // that thread's CPU clock at its end
   int64_t waited_ns = -1;     // for a processor
   int64_t collected_ns = -1;  // in garbage collections
+  int64_t rss_bytes = -1;     // of the process, at its end
 
   static constexpr std::string_view kTable = "live_steps";
   static constexpr auto columns() {
@@ -51,7 +53,8 @@ struct LiveStep {
         column<&Row::samples>("samples"),         column<&Row::is_recorded>("is_recorded"),
         column<&Row::is_baseline>("is_baseline"), column<&Row::is_slow>("is_slow"),
         column<&Row::is_partial>("is_partial"),   column<&Row::cpu_ns>("cpu_ns"),
-        column<&Row::waited_ns>("waited_ns"),     column<&Row::collected_ns>("collected_ns")};
+        column<&Row::waited_ns>("waited_ns"),     column<&Row::collected_ns>("collected_ns"),
+        column<&Row::clock_ns>("clock_ns"),       column<&Row::rss_bytes>("rss_bytes")};
   }
 };
 

@@ -18,7 +18,7 @@ namespace perfprobe {
 
 // Name of the capsule that carries a RecorderPort*. Raise the number with any change of this
 // interface.
-inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.9";
+inline constexpr const char* kRecorderCapsule = "perfprobe.recorder.10";
 
 struct InternedText {
   int32_t id;
@@ -69,6 +69,8 @@ class RecorderPort {
   [[nodiscard]] virtual uint32_t module_generation() const = 0;
   // A thread has called a module that no other one calls. Takes a lock.
   virtual void add_module_call(const ModuleCallRow& call) = 0;
+  // Reads how long the calling thread has waited for a processor. A system call, and a lock.
+  virtual void read_wait(int32_t thread) = 0;
   // Returns a new chunk for rows of this kind of `thread`, nullptr if memory ran out. `full` (may
   // be nullptr) goes to the writer.
   virtual Chunk* exchange_chunk(Chunk* full, int32_t thread, RowKind kind) = 0;

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/descriptor.h"
+#include "core/kept_file.h"
 
 namespace perfprobe {
 
@@ -21,10 +21,8 @@ class RunDelay {
   }
 
  private:
-  void open(int64_t os_thread);
-
   int64_t os_thread_ = 0;
-  Descriptor schedstat_;
+  KeptFile schedstat_;  // holds a sum, so nothing is lost if it is opened again
 };
 
 }  // namespace perfprobe

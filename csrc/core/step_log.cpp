@@ -55,7 +55,7 @@ void StepLog::stop() {
   const std::lock_guard lock(mutex_);
   if (!std::exchange(runs_, false))
     return;
-  take(steps_.finish());
+  take(steps_.finish(), monotonic_ns());
   if (schedule_.keeps_slow) {
     recorder_.decide(Fate::apart);
     write_sums(monotonic_ns(), sums_.take());
@@ -73,7 +73,7 @@ void StepLog::see(const LoopMoment& moment) {
   if (!runs_)
     return;
   try {
-    take(steps_.see(moment));
+    take(steps_.see(moment), moment.time_ns);
   } catch (const std::bad_alloc&) {  // the step has no row; the program goes on
   }
   follow_schedule(moment.time_ns);
@@ -129,7 +129,7 @@ void StepLog::follow_windows() {
     changed();
 }
 
-void StepLog::take(const std::vector<LiveStep>& ended) {
+void StepLog::take(const std::vector<LiveStep>& ended, int64_t now_ns) {
   for (LiveStep step : ended) {
     if (thread_ == kNone || os_thread_ != steps_.os_thread()) {
       os_thread_ = steps_.os_thread();
@@ -138,8 +138,7 @@ void StepLog::take(const std::vector<LiveStep>& ended) {
     step.thread = thread_;
     step.is_recorded = is_on_;
     step.is_baseline = !is_on_ && !step.is_evaluation && schedule_.is_baseline(step.number);
-    if (schedule_.keeps_slow || schedule_.baseline > 0)
-      measure(step);
+    measure(step, now_ns);
     if (schedule_.keeps_slow)
       choose(step);
     baseline_ += step.is_baseline ? 1 : 0;
@@ -154,15 +153,19 @@ void StepLog::take(const std::vector<LiveStep>& ended) {
   }
 }
 
-// The end of an evaluation becomes known only with the end of the step after it. What the thread
-// used in the two cannot be told apart, so it is given to neither.
-void StepLog::measure(LiveStep& step) {
-  if (step.is_evaluation) {
-    is_mixed_ = true;
+// The end of an evaluation, and of some steps without a loader, becomes known only with the end of
+// the step after it. What the thread used in the two cannot be told apart, so it is given to
+// neither.
+void StepLog::measure(LiveStep& step, int64_t now_ns) {
+  is_mixed_ = is_mixed_ || step.is_evaluation;
+  if (step.is_evaluation)
+    return;
+  if (step.end_ns != now_ns) {
+    is_late_ = true;
     return;
   }
   usage_.read(step);
-  if (is_mixed_)
+  if (std::exchange(is_late_, false) || is_mixed_)
     step.cpu_ns = step.waited_ns = step.collected_ns = -1;
 }
 

@@ -57,8 +57,8 @@ class StepLog final : public LoopPort {
   static void ring(void* self);
   static void ring_line(void* self);
   void beat();
-  void take(const std::vector<LiveStep>& ended);
-  void measure(LiveStep& step);
+  void take(const std::vector<LiveStep>& ended, int64_t now_ns);
+  void measure(LiveStep& step, int64_t now_ns);
   void choose(LiveStep& step);
   void list(const LiveStep& step);
   [[nodiscard]] bool are_sums_due(int64_t now_ns) const;
@@ -84,10 +84,11 @@ class StepLog final : public LoopPort {
   int64_t os_thread_ = 0;
   int32_t thread_ = kNone;
   RowTable<LiveStep> rows_;
+  bool is_mixed_ = false;  // the usage since the last reading includes an evaluation's
+  bool is_late_ = false;   // or that of a step whose end became known later
+  StepUsage usage_;
   // With --keep slow.
   SlowSteps slow_;
-  bool is_mixed_ = false;  // the usage since the last reading includes an evaluation's
-  StepUsage usage_;
   StepSums sums_;
   int64_t started_ns_ = 0;
   int64_t sums_ns_ = 0;  // when sums were written last

@@ -1,25 +1,31 @@
-// CPU time and waiting of the loop's thread in each step.
+// What a step used: CPU time and waiting of the loop's thread, garbage collections, memory.
 #pragma once
 
 #include <cstdint>
 
+#include "core/kept_file.h"
 #include "core/live_steps.h"
 #include "core/run_delay.h"
 
 namespace perfprobe {
 
-// Called on the loop's thread only.
+// Called on the loop's thread only, when a step ends.
 class StepUsage {
  public:
-  // Sets `cpu_ns`, `waited_ns` and `collected_ns` to what was used since the last call.
+  StepUsage();
+  // Sets the times to what was used since the last call, and the memory to what the process has.
   void read(LiveStep& step);
 
  private:
+  [[nodiscard]] int64_t read_memory(int64_t now_ns);
+
   int64_t os_thread_ = 0;
   RunDelay delay_;  // of that thread
   int64_t cpu_ns_ = -1;
   int64_t waited_ns_ = -1;
   int64_t collected_ns_ = 0;
+  KeptFile memory_;
+  int64_t memory_ns_;  // when it was read
 };
 
 }  // namespace perfprobe

@@ -14,8 +14,9 @@ enum class Look : int8_t { read = 0, no_python = 1, failed = 2 };
 struct SampleRow {
   int64_t start_ns;
   int64_t end_ns;
-  int64_t cpu_ns;   // -1 not known
-  int64_t wait_ns;  // for a processor; -1 not known
+  int64_t cpu_ns;    // -1 not known
+  int64_t wait_ns;   // for a processor; -1 not known
+  int64_t clock_ns;  // the thread's CPU clock at the last look
   int32_t thread;
   int32_t stack;
   int32_t looks;
@@ -29,7 +30,7 @@ struct SampleRow {
         column<&SampleRow::thread>("thread"),     column<&SampleRow::stack>("stack"),
         column<&SampleRow::look>("look"),         column<&SampleRow::looks>("looks"),
         column<&SampleRow::cpu_ns>("cpu_ns"),     column<&SampleRow::lock_looks>("lock_looks"),
-        column<&SampleRow::wait_ns>("wait_ns")};
+        column<&SampleRow::wait_ns>("wait_ns"),   column<&SampleRow::clock_ns>("clock_ns")};
   }
 };
 

@@ -121,8 +121,7 @@ void Sampler::run() try {
   const int64_t before_ns = figures_.cpu_ns;
   wait_.begin();
   for (wait(); !thread_.leaving(); wait()) {
-    const int64_t late_ns = monotonic_ns() - due_ns_;
-    if (late_ns > interval_ns_ / 2) {
+    if (const int64_t late_ns = monotonic_ns() - due_ns_; late_ns > interval_ns_ / 2) {
       ++figures_.late_ticks;
       figures_.late_ns += late_ns;
     }
@@ -264,6 +263,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   const int64_t waited_ns = threads_.waited_ns(thread, number, room_ns);
   move_on(thread, found, since_ns, start_ns);
   thread.sample.cpu_ns = is_followed ? ran_ns : -1;
+  thread.sample.clock_ns = cpu_ns;
   thread.sample.wait_ns = waited_ns;
   thread.state = before.id;
   thread.cpu_ns = cpu_ns;

@@ -49,6 +49,7 @@ class TrialRecorder final : public RecorderPort {
   [[nodiscard]] uint32_t modules_named() const override { return 0; }
   [[nodiscard]] uint32_t module_generation() const override { return 0; }
   void add_module_call(const ModuleCallRow& /*call*/) override {}
+  void read_wait(int32_t /*thread*/) override {}
   Chunk* exchange_chunk(Chunk* /*full*/, int32_t thread, RowKind /*kind*/) override {
     chunk_->count = 0;
     chunk_->thread = thread;

@@ -139,7 +139,7 @@ std::unique_ptr<at::ObserverContext> open_operator(const at::RecordFunction& fun
     context = begin_range(state, function, slot, parent, open);
   open.start_faults = is_thorough ? begin_counting(state, function, slot, open) : kNone;
   open.start_cpu_ns = state.open.size() < cpu_timed_levels ? thread_cpu_ns() : kNone;
-  open.start_ticks = read_ticks();
+  open.start_ticks = state.look_at_wait(read_ticks());
   const ExternalIdPort* ids = current_ids.load(std::memory_order_acquire);
   if (ids != nullptr && !function.isAsync()) [[unlikely]] {
     ids->push(ids->kind, static_cast<uint64_t>(open.start_ticks));
@@ -241,6 +241,7 @@ void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
   if (open.follows != 0) [[unlikely]]
     state->unfollow(open, end_ticks);
   state->open.pop();
+  state->look_at_wait(end_ticks);
 }
 
 size_t timed_levels(CpuTime cpu_time) {

@@ -179,7 +179,8 @@ struct ThreadState {
   uint32_t memory_rows = 0;             // in that chunk
   MappedVector<int32_t> noted_modules;  // roots whose tensors have been recorded
   uint32_t until_timed =
-      OwnTime::kEvery;  // operators until the next one whose recording cost is measured
+      OwnTime::kEvery;          // operators until the next one whose recording cost is measured
+  int64_t next_wait_ticks = 0;  // when waiting for a processor is to be read next
   RecorderPort* port = nullptr;
   OpenStack open;
   NameCache names;
@@ -213,6 +214,12 @@ struct ThreadState {
     until_timed = OwnTime::kEvery;
     return read_ticks();
   }
+  // Between operators: reads how long the thread has waited for a processor, about every 2 ms. Time
+  // slices are longer, and a reading takes 2 us. Returns the ticks at which the thread goes on.
+  int64_t look_at_wait(int64_t now_ticks) {
+    return now_ticks < next_wait_ticks ? now_ticks : read_wait(now_ticks);
+  }
+  int64_t read_wait(int64_t now_ticks);
   // Ends everything that follows from an operator. end_ticks: when recording its end began; 0 if it
   // never ended.
   void unfollow(const OpenOperator& ended, int64_t end_ticks = 0);

@@ -7,7 +7,6 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.loop.unrecorded import counted
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.live_steps import Added, Baseline, LiveSteps
 from perfprobe.tables.trace import Trace
@@ -18,7 +17,7 @@ _UNSURE = 0.05
 
 def baseline(trace: Trace) -> Baseline | None:
     """Returns the comparison; None without `--baseline`, or if fewer than three steps can be compared."""
-    rows = counted(trace.recording[LiveSteps])
+    rows = trace.recording[LiveSteps].counted()
     rows = rows.take((rows.is_evaluation == 0) & (rows.end_ns > rows.start_ns))
     is_kept = trace.recording.text("recording", "keep") == "slow"  # then all other steps were watched
     is_traced = rows.is_baseline == 0 if is_kept else rows.is_recorded > 0

@@ -29,7 +29,7 @@ _LEAST_BEFORE = 1  # steps recorded before the first untraced one
 
 
 class StepFinder(Collector):
-    """Writes the table `live_steps`. It starts when the program's `import torch` has finished."""
+    """Writes the table `live_steps`, by default too. It starts when the program's `import torch` has finished."""
 
     name = "steps"
 
@@ -69,7 +69,12 @@ class StepFinder(Collector):
         figures = self._log.stop()
         figures["watched_rows"] = self._facts.recorder.watched_rows
         self._facts.meta("live_steps", figures)
-        self._say_what_is_missing(figures)
+        if self._options.needs_steps:
+            self._say_what_is_missing(figures)
+
+    def _say_what_is_missing(self, figures: dict[str, int]) -> None:
+        """Losses of what was asked for. A recording of all steps finds them in its operators too."""
+        self._note_unrecorded(figures)
         if figures["socket_closed"]:
             self._note_closed(figures["socket_closed"], figures["socket_error"])
         if "torch" not in sys.modules:
@@ -78,7 +83,7 @@ class StepFinder(Collector):
             reason = "loaders, optimizers and marks of steps in other threads than the loop"
             self._facts.loss(self.name, reason, figures["foreign"], "run one loop at a time")
 
-    def _say_what_is_missing(self, figures: dict[str, int]) -> None:
+    def _note_unrecorded(self, figures: dict[str, int]) -> None:
         outside = figures["steps"] - figures["recorded"] - figures["baseline"]
         if self._options.keep == "slow":
             self._note_unkept(figures)
@@ -137,6 +142,8 @@ class StepFinder(Collector):
             observer.watch_loop(self._log.capsule(), torch.optim.Optimizer)
             self._observer = observer
         except EnvironmentLack as missing:
+            if not self._options.needs_steps:
+                return  # the collector of operators says so
             self._facts.tell(str(missing))
             reason = f"only perfprobe.step() marks steps: {missing.where}"
             self._facts.loss(self.name, reason, 1, missing.remedy)

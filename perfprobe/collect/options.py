@@ -193,9 +193,10 @@ class Options(Chosen):
         return self.steps is not None or self.duration is not None or self.wait
 
     @property
-    def finds_steps(self) -> bool:
-        """Whether steps are found while the program runs, because not all of them are recorded."""
-        return self.has_windows or self.baseline > 0 or self.keep == "slow" or self.rotate > 0
+    def needs_steps(self) -> bool:
+        """Whether steps must be found while the program runs, because not all of them are recorded."""
+        some = self.has_windows or self.baseline > 0 or self.keep == "slow" or self.rotate > 0
+        return some or self.benchmark
 
     @property
     def window(self) -> tuple[int, int | None]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from enum import Enum
 
 import numpy as np
+import numpy.typing as npt
 
 from perfprobe.models.readings import changes
 from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.processors import ThreadTimes
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
@@ -48,20 +50,34 @@ def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
 def waited_within_ns(recording: Recording, thread: int, start_ns: Int64, end_ns: Int64) -> int | None:
     """Returns how long a thread waited for a processor in these stretches of time; None if not known.
 
-    Waiting is taken as even between two readings, which are half a second apart.
+    Waiting is taken as even within each step of `live_steps`, and elsewhere between two readings, which are
+    half a second apart.
 
     Args:
         thread: row of `threads`.
     """
-    times, os_threads = recording[ThreadTimes], recording.os_threads()
+    times, steps, os_threads = recording[ThreadTimes], recording[LiveSteps].counted(), recording.os_threads()
     times = times.take((os_threads[times.thread] == os_threads[thread]) & (times.wait_ns >= 0))
     if len(times) == 0:
         return None
     times = times.take(np.argsort(times.time_ns, kind="stable"))
-    at_start_ns, at_end_ns = (
-        np.interp(moments, times.time_ns, times.wait_ns) for moments in (start_ns, end_ns)
-    )
+    known = (os_threads[steps.thread] == os_threads[thread]) & (steps.waited_ns >= 0)
+    moments_ns, sums_ns = _by_steps(times, steps.take(known & (steps.end_ns > steps.start_ns)))
+    at_start_ns, at_end_ns = (np.interp(each, moments_ns, sums_ns) for each in (start_ns, end_ns))
     return int(np.maximum(at_end_ns - at_start_ns, 0).sum())
+
+
+def _by_steps(times: ThreadTimes, steps: LiveSteps) -> tuple[Int64, npt.NDArray[np.float64]]:
+    """Moments in order, and how long the thread had waited at each: in steps what was read at their ends."""
+    steps = steps.take(np.argsort(steps.start_ns, kind="stable"))
+    moments_ns = np.unique(np.concatenate([times.time_ns, steps.start_ns, steps.end_ns]))
+    wait_ns = np.diff(np.interp(moments_ns, times.time_ns, times.wait_ns))
+    step = np.searchsorted(steps.start_ns, moments_ns[:-1], "right") - 1
+    inside = np.flatnonzero((step >= 0) & (moments_ns[1:] <= np.append(steps.end_ns, -1)[step]))
+    step = step[inside]
+    part = np.diff(moments_ns)[inside] / (steps.end_ns - steps.start_ns)[step]
+    wait_ns[inside] = steps.waited_ns[step] * part
+    return moments_ns, np.append(0.0, np.cumsum(wait_ns))
 
 
 def held_up(trace: Trace) -> HeldUp:

@@ -45,7 +45,7 @@ from perfprobe.tables.memory import MemoryBlocks, MemoryRows
 from perfprobe.tables.meta import End, Meta
 from perfprobe.tables.module_calls import ModuleCalls
 from perfprobe.tables.native_code import NativeFunctions, NativeSamples
-from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
+from perfprobe.tables.processors import ProcessorTimes, ThreadTimes, WaitReadings
 from perfprobe.tables.python import Calls, Functions, Samples
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import OperatorSource, Recording, in_range
@@ -63,7 +63,7 @@ IN_MEMORY: tuple[type[Table], ...] = (
     *(Losses, Progress, AutogradWindows, OperatorWindows, Functions, Calls, Samples),
     *(Launches, KinetoLaunches, Kernels, Copies, ApiCalls, GpuWaits, GpuOverheads, ExternalIds, Ranges),
     GpuStates,
-    *(ThreadTimes, ProcessorTimes, ThreadActivity, LiveSteps),
+    *(ThreadTimes, ProcessorTimes, WaitReadings, ThreadActivity, LiveSteps),
     *(NativeFunctions, NativeSamples, Counters, MemoryTraffic),
     *(StepSums, OperatorSums, SampleSums, DeviceReadings, ModuleCalls),
 )

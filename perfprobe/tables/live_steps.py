@@ -12,7 +12,9 @@ class LiveSteps(Table, name="live_steps", most_rows=MOST_EVENTS):
     """Steps, and evaluations between steps, found by the ranges that torch sets, without recording operators.
 
     A step reaches from a call of the loader's `next` to the `next` of the following step. Without a loader it
-    reaches from the end of one optimizer's step to the end of the next.
+    reaches from the end of one optimizer's step to the end of the next. Loops of inference without a loader, or
+    without marks of `perfprobe.step()`, have none: their steps are found in the operators afterwards, as repeated
+    calls of the model.
     """
 
     start_ns: Int64 = column("when it started")
@@ -31,9 +33,15 @@ class LiveSteps(Table, name="live_steps", most_rows=MOST_EVENTS):
     is_baseline: Int8 = column("1 if `--baseline` left it out, to measure what recording adds", optional=True)
     is_slow: Int8 = column("1 if slow compared with the steps before it (`--keep slow`)", optional=True)
     is_partial: Int8 = column("1 if it did not fit in the buffer, so that rows are missing", optional=True)
-    cpu_ns: Int64 = column("CPU time of its thread (`--keep slow`)", optional=True)
+    cpu_ns: Int64 = column("CPU time of its thread", optional=True)
+    clock_ns: Int64 = column("CPU clock of its thread at its end", optional=True)
     waited_ns: Int64 = column("time in which its thread waited for a processor", optional=True)
     collected_ns: Int64 = column("time of Python's garbage collections", optional=True)
+    rss_bytes: Int64 = column("resident memory of the process at its end, read every 10 ms", optional=True)
+
+    def counted(self) -> LiveSteps:
+        """Returns the rows of the preferred source of steps, which has the lowest number."""
+        return self.take(self.source == self.source.min()) if len(self) else self
 
 
 @frozen

@@ -23,6 +23,19 @@ class ThreadTimes(Table, name="thread_times", most_rows=MOST_EVENTS):
     processor: Int32 = column("number of the processor that it ran on last; read once a second")
 
 
+class WaitReadings(Table, name="wait_readings", most_rows=MOST_EVENTS):
+    """A thread that runs operators waited for a processor between two readings, about 2 ms of its own apart.
+
+    It reads when an operator begins or ends. Waits of less than 0.1 ms are in the next row. Only the first 16
+    threads read, and none with `--keep slow`.
+    """
+
+    start_ns: Int64 = column("the reading before")
+    end_ns: Int64 = column("this reading")
+    thread: Int32 = column("the thread", Threads)
+    wait_ns: Int64 = column("how long it was ready to run and did not")
+
+
 class ProcessorTimes(Table, name="processor_times", most_rows=MOST_EVENTS):
     """A reading of all threads and of the machine. Sums begin with the kernel's counting, -1 if not known.
 

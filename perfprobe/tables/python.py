@@ -95,6 +95,7 @@ class Samples(Table, name="samples", most_rows=4_194_304):
         combine=Combine.SUM,
         optional=True,
     )
+    clock_ns: Int64 = column("CPU clock of the thread at the last look", optional=True)
 
 
 class Code(Table):

@@ -275,7 +275,7 @@ def test_against_a_slow_twin(tmp_path: Path, seed: int, monkeypatch: pytest.Monk
     for at in range(300):
         stack, length = rng.randrange(len(paths)), rng.randrange(1, 50)
         if at % 2:
-            program.row("samples", at * 100, at * 100 + length, 0, stack, 0, 1, -1, -1, -1, anew=True)
+            program.row("samples", at * 100, at * 100 + length, 0, stack, 0, 1, -1, -1, -1, -1, anew=True)
             looks.append((paths[stack], length))
         else:
             program.run(op(f"x{at % 3}", at * 100, at * 100 + length, stack=stack))

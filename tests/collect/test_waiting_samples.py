@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 import perfprobe
 from perfprobe.tables import storage
 from perfprobe.tables.events import Threads
+from perfprobe.tables.processors import WaitReadings
 from perfprobe.tables.python import Samples
 
 SPIN_NS = 1_500_000_000
@@ -73,3 +75,28 @@ def test_a_sleeping_thread_does_not_wait_for_a_processor(tmp_path: Path) -> None
     samples = recording[Samples]
     own = samples.take((samples.wait_ns >= 0) & (samples.looks > 0))
     assert own.wait_ns.sum() < SLEEP_S * 1e9 / 2
+
+
+@pytest.mark.usefixtures("crowded")
+def test_a_thread_that_runs_operators_reads_its_own_waits(tmp_path: Path) -> None:
+    """Compared with the scheduler's sum, which the program reads before its operators and after them."""
+    square, path = torch.randn(256, 256), tmp_path / "r.perfprobe"
+
+    def waited_ns() -> int:
+        schedstat = Path(f"/proc/self/task/{threading.get_native_id()}/schedstat")
+        return int(schedstat.read_text().split()[1])
+
+    with perfprobe.profile(path):
+        square.sum()  # reads for the first time
+        before_ns = waited_ns()
+        end_s = time.perf_counter() + 1.5
+        while time.perf_counter() < end_s:
+            square.mm(square)
+        after_ns = waited_ns()
+        time.sleep(0.01)
+        square.sum()
+    readings = storage.read(path)[WaitReadings]
+    assert (readings.start_ns[1:] >= readings.end_ns[:-1]).all()
+    assert (readings.wait_ns <= readings.end_ns - readings.start_ns).all()
+    assert after_ns - before_ns > 100_000_000
+    assert int(readings.wait_ns.sum()) == pytest.approx(after_ns - before_ns, rel=0.1)

@@ -25,7 +25,7 @@ STEPS, STEP_NS = 3, 10 * MS
 LOST = {  # what a trace does not hold
     *("functions", "calls", "signature_values", "operand_reuse", "autograd_windows", "operator_windows"),
     *("progress", "gpu_states", "module_calls"),
-    *("thread_times", "processor_times", "thread_activity", "live_steps"),
+    *("thread_times", "processor_times", "wait_readings", "thread_activity", "live_steps"),
     *("device_memory", "memory", "memory_traffic", "counters", "native_samples", "native_functions"),
     *("sample_sums", "operator_sums", "step_sums"),
 }

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from perfprobe.analyse.loop.unrecorded import counted
 from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.kept import Fate, OperatorSums, SampleSums
@@ -26,7 +25,7 @@ class KeptLines:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        rows = counted(trace.recording[LiveSteps])
+        rows = trace.recording[LiveSteps].counted()
         self.slow = rows.take((rows.is_slow > 0) & (rows.is_recorded > 0))
         self._threads = trace.recording.os_threads()
         self._frames = np.append(trace.sites.frame, np.int32(-1))

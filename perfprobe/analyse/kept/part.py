@@ -9,7 +9,6 @@ import numpy as np
 
 from perfprobe.analyse.kept.lines import KeptLines
 from perfprobe.analyse.loop.regions import regions
-from perfprobe.analyse.loop.unrecorded import counted
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.kept import Fate, KeptPart, LineTime, More, SampleSums, SlowStep, StepSums, Stretch
 from perfprobe.tables.live_steps import LiveSteps
@@ -48,7 +47,7 @@ class KeptWatch:
         if not self._is_kept:
             return None
         recording = self._trace.recording
-        sums, rows = recording[StepSums], counted(recording[LiveSteps])
+        sums, rows = recording[StepSums], recording[LiveSteps].counted()
         ordinary = int((sums.steps - sums.slow).sum())
         usual = _Usual(self._trace, self._lines, max(ordinary, 1), sums, rows)
         offset_ns = _offset_ns(self._trace)

@@ -21,7 +21,7 @@ class Unrecorded:
     """Unrecorded steps, by the system's number of their thread."""
 
     def __init__(self, trace: Trace) -> None:
-        rows = counted(trace.recording[LiveSteps])
+        rows = trace.recording[LiveSteps].counted()
         self._rows = rows.take(rows.is_recorded == 0)
         self._threads = trace.recording.os_threads()[self._rows.thread]
 
@@ -39,16 +39,11 @@ class Unrecorded:
 
 def outside_windows(recording: Recording) -> Covered:
     """The steps outside of the windows that were asked for: nothing was recorded in them, not even GPUs."""
-    rows = counted(recording[LiveSteps])
+    rows = recording[LiveSteps].counted()
     is_outside = (rows.is_recorded == 0) & (rows.is_baseline == 0)
     has_windows = any(recording.fact("recording", name) for name in ("steps", "duration", "wait"))
     rows = rows.take(is_outside & has_windows)
     return Covered(rows.start_ns, rows.end_ns)
-
-
-def counted(rows: LiveSteps) -> LiveSteps:
-    """Returns the rows of the preferred source of steps, which has the lowest number."""
-    return rows.take(rows.source == rows.source.min()) if len(rows) else rows
 
 
 def _without(span: Span, starts_ns: Int64, ends_ns: Int64) -> Span:
