@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from perfprobe.analyse.account.cells import Cells
 from perfprobe.analyse.account.looks import Looks, looks_of
@@ -12,7 +13,7 @@ from perfprobe.analyse.account.moved import Moved, moved
 from perfprobe.analyse.account.watch import Watched
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.tables.account import Account, LeafKind, Leaves
-from perfprobe.tables.columns import Int8, Int32, Int64, among
+from perfprobe.tables.columns import Int8, Int32, Int64, Rows, among
 from perfprobe.tables.steps import StepPhase, StepTimes
 from perfprobe.tables.trace import Trace
 
@@ -23,6 +24,7 @@ _KINDS = {
     StepPhase.COMPILE: LeafKind.COMPILE,
 }
 _MOST = 0.9  # steps with less of a wait than the rest do not count
+_SLEEPS = 0.05  # of the time that was not waiting; less than that may be an error
 _KEYS = ("kind", "phase", "frame", "module")
 
 
@@ -48,7 +50,7 @@ def account(trace: Trace, times: StepTimes, watched: Watched) -> Account | None:
             found += _rest_of(rest, of_phase, looks, watched)
     leaves = _with_steps(_merged(Leaves.concat(found)), times, watched)
     steps = times.steps.take(watched.steps)
-    taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks, watched.stood.waits)
+    taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks, watched.stood)
     rows = _with_waiting(leaves, taken)
     rows = rows.take(np.argsort(-rows.time_ns, kind="stable"))
     return Account(rows, len(watched.steps), int(whole_ns.sum()), None if taken is None else taken.waited_ns)
@@ -139,19 +141,34 @@ def _of_lines(rest: _Rest, looks: Looks) -> Leaves:
     The error is that of a share of n samples. Samples that stand for unequal times count as fewer: Kish,
     Survey Sampling (1965).
     """
-    placed = looks.take(looks.frame >= 0)
-    if len(placed) == 0:
-        return Leaves.empty()
-    order, first = sort_by_keys([placed.frame])
-    weights = looks.time_ns.astype(np.float64)
-    share = np.add.reduceat(placed.time_ns[order], first) / weights.sum()
-    deviation = np.sqrt(share * np.maximum(1 - share, 0) * (weights**2).sum()) / weights.sum()
+    frames, row = np.unique(looks.frame, return_inverse=True)
+    wait_ns = min(int(looks.wait_ns.sum()), rest.time_ns)
+    own = _own(rest.time_ns - wait_ns, looks, row)
+    share = own / max(own.sum(), 1)
+    weights = looks.own_ns.astype(np.float64)
+    deviation = np.sqrt(share * np.maximum(1 - share, 0) * (weights**2).sum()) / max(weights.sum(), 1)
+    waits = np.bincount(row, looks.wait_ns) / max(int(looks.wait_ns.sum()), 1)
+    placed = frames >= 0
     return _leaves(
-        np.full(len(first), rest.phase, np.int8),
-        frame=placed.frame[order[first]],
-        time_ns=rounded(share * rest.time_ns),
-        error_ns=rounded(2 * deviation * rest.time_ns),
+        np.full(int(placed.sum()), rest.phase, np.int8),
+        frame=frames[placed],
+        time_ns=rounded(share * (rest.time_ns - wait_ns) + waits * wait_ns)[placed],
+        error_ns=rounded(2 * deviation * (rest.time_ns - wait_ns))[placed],
     )
+
+
+def _own(own_ns: int, looks: Looks, row: Rows) -> npt.NDArray[np.float64]:
+    """The time of each line without waiting for a processor, of so much.
+
+    What is more than the CPU time was sleep. It is that of the lines where samples saw the thread for longer
+    than it ran and waited there. row: of each sample the line.
+    """
+    ran, waited, seen = (np.bincount(row, each) for each in (looks.own_ns, looks.wait_ns, looks.time_ns))
+    slept_ns = own_ns - float(ran.sum())
+    if slept_ns < _SLEEPS * own_ns:
+        return ran.astype(np.float64)
+    still = np.maximum(seen - ran - waited, 0)
+    return np.asarray(ran + slept_ns * still / max(still.sum(), 1), np.float64)
 
 
 def _beside(phase: int, time_ns: int, operators: Cells) -> Leaves:

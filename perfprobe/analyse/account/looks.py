@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.account.watch import Watched, same_line
+from perfprobe.analyse.account.positions import cpu_times
+from perfprobe.analyse.account.stood import Stretches
+from perfprobe.analyse.account.watch import Watched, events, same_line
+from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among, column
+from perfprobe.tables.intervals import around
+from perfprobe.tables.python import Samples
 from perfprobe.tables.stacks import Frames, Modules
-from perfprobe.tables.steps import StepPhase, Steps, StepTimes
+from perfprobe.tables.steps import EventKind, StepPhase, Steps, StepTimes
 from perfprobe.tables.trace import Trace
 
 # Time that is not an operator's, although an operator may run in it.
 _APART = (StepPhase.DATA, StepPhase.COLLECTION, StepPhase.COMPILE)
+_RANGES = (EventKind.NEXT, EventKind.OPTIMIZER)
 
 
 class Looks(Table):
@@ -25,19 +31,20 @@ class Looks(Table):
     in_operator: Mask = column("whether an operator ran")
     time_ns: Int64 = column("the time it stands for")
     cpu_ns: Int64 = column("CPU time of the thread in that time, -1 if not known")
-    wait_ns: Int64 = column("how long the thread waited between operators in that time, -1 if not known")
-    own_ns: Int64 = column("how long it did not wait between operators in that time, -1 if not known")
+    wait_ns: Int64 = column("how long the thread waited at that line between operators")
+    own_ns: Int64 = column("the time without waiting that it stands for")
 
 
 def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
     """The samples; those in a call of backward without a place of their own have no line."""
-    found, of_operators = times.looks, watched.of_looks
+    found, of_operators, steps = times.looks, watched.of_looks, times.steps.take(watched.steps)
     chosen = among(found.step, watched.steps)
     samples = in_program(trace.recording).take(found.sample)
     line = np.append(same_line(trace.recording[Frames]), np.int32(-1))
     frame = line[np.append(trace.sites.frame, np.int32(-1))[samples.stack]]
     frame = np.where(_calls_backward(trace, found.phase, frame, line), np.int32(-1), frame)
     in_operator = (of_operators.phase >= 0) & ~np.isin(found.phase, _APART)
+    in_range = np.any([around(*events(times, kind), samples.end_ns) >= 0 for kind in _RANGES], axis=0)
     length_ns = np.maximum(samples.end_ns - samples.start_ns, 1)
     cpu_ns = np.minimum(samples.cpu_ns / length_ns, 1) * found.time_ns
     rows = Looks(
@@ -48,23 +55,42 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
         in_operator=in_operator,
         time_ns=np.maximum(found.time_ns, 1),
         cpu_ns=np.where(samples.cpu_ns >= 0, cpu_ns, -1).astype(np.int64),
-        wait_ns=watched.stood.between_ns[found.sample],
-        own_ns=watched.stood.own_ns[found.sample],
+        wait_ns=_waits(_within(watched.stood.between, steps), samples, in_operator | in_range),
+        own_ns=np.maximum(found.time_ns - np.maximum(samples.wait_ns, 0), 1),
     )
-    rows, looks = rows.take(chosen), samples.looks[chosen]
-    names = ("wait_ns", "own_ns")
-    moved = {name: _moved(getattr(rows, name), looks, rows.in_operator) for name in names}
-    return Looks(**rows.columns() | moved)
+    rows, samples = rows.take(chosen), samples.take(chosen)
+    thread = trace.recording.os_threads()[times.loops.thread[0]]
+    own_ns = cpu_times(trace.recording, int(thread), steps, samples)
+    return rows if own_ns is None else Looks(**rows.columns() | {"own_ns": own_ns})
 
 
-def _moved(time_ns: Int64, looks: Int32, in_operator: Mask) -> Int64:
-    """Times since the look before, as times that each sample stands for.
+def _within(between: Stretches, steps: Steps) -> Stretches:
+    """The part of these waits that is in steps that count."""
+    inside_ns = Covered(steps.start_ns, steps.end_ns).within(between.start_ns, between.end_ns)
+    part = inside_ns / np.maximum(between.end_ns - between.start_ns, 1)
+    return between._replace(wait_ns=(between.wait_ns * part).astype(np.int64))
 
-    Half of it is the look before's, unless an operator ran then. looks: that each sample stands for.
+
+def _waits(between: Stretches, samples: Samples, in_call: Mask) -> Int64:
+    """How long the thread waited at the line of each sample, outside of calls of operators and ranges.
+
+    A wait is that of the samples in its stretch, by how long these say that the thread waited; without any,
+    of the next one.
     """
-    to_before_ns = np.append((np.maximum(time_ns, 0) // (2 * np.maximum(looks, 1)))[1:], 0)
-    to_before_ns[in_operator | (time_ns < 0)] = 0
-    return np.asarray(time_ns + to_before_ns - np.append(0, to_before_ns[:-1]), np.int64)
+    found_ns = np.zeros(len(samples), np.int64)
+    row = np.flatnonzero(~in_call)
+    row = row[np.argsort(samples.end_ns[row], kind="stable")]
+    if len(row) == 0:
+        return found_ns
+    moment_ns, weight = samples.end_ns[row], np.maximum(samples.wait_ns[row], 0) + 1.0
+    first = np.minimum(np.searchsorted(moment_ns, between.start_ns), len(row) - 1)
+    last = np.maximum(np.searchsorted(moment_ns, between.end_ns, "right"), first + 1)
+    count = last - first
+    at = np.repeat(np.arange(len(count)), count)
+    place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count - first, count)
+    part = weight[place] / np.bincount(at, weight[place], len(count))[at]
+    np.add.at(found_ns, row[place], (part * between.wait_ns[at]).astype(np.int64))
+    return found_ns
 
 
 def _calls_backward(trace: Trace, phase: Int8, frame: Int32, line: Int32) -> Mask:

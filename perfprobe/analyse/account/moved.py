@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.account.looks import Looks
-from perfprobe.analyse.account.stood import Waits
+from perfprobe.analyse.account.stood import Stood, Waits
 from perfprobe.models.waiting import RUNNING, waited_within_ns
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import Leaves
 from perfprobe.tables.columns import Int64, Mask, distinct
-from perfprobe.tables.steps import Steps
+from perfprobe.tables.steps import StepPhase, Steps
 from perfprobe.tables.trace import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +45,7 @@ class _Seen(NamedTuple):
 
 
 def moved(
-    trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks, waits: Waits
+    trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks, stood: Stood
 ) -> Moved | None:
     """How long the thread waited for a processor, by row; None if the scheduler was not read.
 
@@ -56,8 +56,7 @@ def moved(
     if waited_ns is None or whole_ns <= 0:
         return None
     waited_ns = min(waited_ns, whole_ns)
-    is_told = bool((looks.wait_ns >= 0).any())
-    seen = _told(leaves, looks, waits, waited_ns) if is_told else _ran(leaves, looks, waited_ns)
+    seen = _told(leaves, looks, stood.waits, waited_ns) if stood.is_known else _ran(leaves, looks, waited_ns)
     taken = _taken(seen.stood_ns, leaves.time_ns.astype(np.float64), waited_ns)
     of_leaves_ns = np.floor(taken).astype(np.int64)
     left_ns = waited_ns - int(of_leaves_ns.sum())
@@ -71,12 +70,7 @@ def moved(
 
 
 def _told(leaves: Leaves, looks: Looks, waits: Waits, waited_ns: int) -> _Seen:
-    """By what samples say: in operators, in ranges of the same phase, and between them by line.
-
-    Where the thread waited most of the time, a small error of that is a large one of the rest. The more it
-    waited, the more counts how long it did not wait.
-    """
-    looks = looks.take(looks.wait_ns >= 0)
+    """By what the thread read: in operators, in ranges of the same phase, and between them by line."""
     cell, cells = _cells(leaves, looks), len(leaves)
     between_ns = np.bincount(cell[cell >= 0], looks.wait_ns[cell >= 0], cells).astype(np.float64)
     operators = waits.take(~waits.is_range)
@@ -87,20 +81,22 @@ def _told(leaves: Leaves, looks: Looks, waits: Waits, waited_ns: int) -> _Seen:
     for phase in distinct(ranges.phase).tolist():
         of_phase = rest_ns * (leaves.phase == phase)
         apart += of_phase * (ranges.time_ns[ranges.phase == phase].sum() / max(int(of_phase.sum()), 1))
+    found = _in_phases(leaves, apart + between_ns)
     unseen = np.bincount(cell[cell >= 0], minlength=cells) + np.bincount(at[at >= 0], minlength=cells) == 0
-    left_ns = max(waited_ns - float((apart + between_ns).sum()), 0)
-    found = apart + between_ns + _spread_unseen(leaves, unseen, left_ns)
-    known = looks.own_ns >= 0
-    if bool(known.any()):
-        of_range = np.isin(leaves.phase, distinct(ranges.phase))
-        placed = known & (cell >= 0) & ~looks.in_operator & ~of_range[cell]
-        own_ns = np.bincount(cell[placed], looks.own_ns[placed], cells).astype(np.float64)
-        own_ns *= float(looks.own_ns[known].sum()) / max(float(own_ns.sum()), 1)
-        own_ns = np.where(of_range, rest_ns, own_ns)
-        stood_ns = leaves.time_ns - np.maximum(leaves.operators_ns + own_ns - apart, 0)
-        part = (waited_ns / int(leaves.time_ns.sum())) ** 2  # tried: python -m benchmarks.account
-        found = part * np.maximum(stood_ns, 0) + (1 - part) * found
+    found += _spread_unseen(leaves, unseen, max(waited_ns - float(found.sum()), 0))
     return _Seen(found, between_ns, int((looks.wait_ns > 0).sum()))
+
+
+def _in_phases(leaves: Leaves, found: Floats) -> Floats:
+    """These waits, none longer than its row: what is too long is that of the other rows of its phase.
+
+    Autograd's engine itself has few samples, whose waits are those around its operators.
+    """
+    over = np.maximum(found - leaves.time_ns, 0)
+    room = np.maximum(leaves.time_ns - found, 0)
+    over_ns, room_ns = (np.bincount(leaves.phase, each, len(StepPhase)) for each in (over, room))
+    part = np.minimum(over_ns / np.maximum(room_ns, 1), 1)[leaves.phase]
+    return np.asarray(found - over + room * part, np.float64)
 
 
 def _ran(leaves: Leaves, looks: Looks, waited_ns: int) -> _Seen:

@@ -16,7 +16,6 @@ from perfprobe.analyse.loop.labels import Labels
 from perfprobe.analyse.loop.regions import regions
 from perfprobe.analyse.loop.summed import reported
 from perfprobe.analyse.sampled import PythonOfAutograd, in_program
-from perfprobe.models.waiting import waited_within_ns
 from perfprobe.tables.columns import Int8, Int32, Int64, Rows, Table, column
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.intervals import around
@@ -27,7 +26,6 @@ from perfprobe.tables.stacks import Frames, Modules
 from perfprobe.tables.steps import EventKind, StepKind, StepPhase, Steps, StepTimes
 from perfprobe.tables.trace import Phase, Trace
 
-_STARVED = 0.05  # of the steps: waiting for a processor. With less its place matters little.
 _INSIDE = (StepPhase.RECOMPUTE, StepPhase.COMPILE)  # may be inside an operator of another phase
 
 
@@ -68,20 +66,12 @@ class AccountWatch(AtMoments):
         self._labels = Labels(trace, regions(trace))
         self._line = same_line(trace.recording[Frames])
         self._python = PythonOfAutograd(trace.recording)
-        self._next_ns = _events(times, EventKind.NEXT)
-        self._optimizer_ns = _events(times, EventKind.OPTIMIZER)
+        self._next_ns = events(times, EventKind.NEXT)
+        self._optimizer_ns = events(times, EventKind.OPTIMIZER)
         self._cells, self._ranges, self._engine = GatheredCells(), GatheredCells(), GatheredCells()
-        self._stood = StoodStill(trace.recording, self._thread, is_starved=self._is_starved())
+        self._stood = StoodStill(trace.recording, self._thread)
         self._phase, self._frame = np.empty(0, np.int8), np.empty(0, np.int32)
         self._set_moments()
-
-    def _is_starved(self) -> bool:
-        """Whether the thread waited for a processor for much of the steps."""
-        start_ns, end_ns, thread = self._steps.start_ns, self._steps.end_ns, self._times.loops.thread
-        if len(thread) == 0:
-            return False
-        waited_ns = waited_within_ns(self._trace.recording, int(thread[0]), start_ns, end_ns)
-        return (waited_ns or 0) >= _STARVED * int((end_ns - start_ns).sum()) > 0
 
     def _set_moments(self) -> None:
         """Samples of the thread, and the starts of garbage collections, whose time operators do not have."""
@@ -174,7 +164,7 @@ def same_line(frames: Frames) -> Int32:
     return found
 
 
-def _events(times: StepTimes, kind: EventKind) -> tuple[Int64, Int64]:
+def events(times: StepTimes, kind: EventKind) -> tuple[Int64, Int64]:
     """When events of this kind began and ended in steps of the leading loop, ordered."""
     events = times.events
     rows = events.take((events.kind == kind) & (times.steps.loop[events.step] == 0))
