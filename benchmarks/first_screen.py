@@ -3,7 +3,7 @@
 python -m benchmarks.first_screen [--busy 4] [--only NAME]
 
 The programs are those of tests/planted, which judges them without busy loops. CPU must say that neighbours
-used the processors.
+used the processors, and no part of the screen may contradict another.
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from benchmarks.harness import busy
 from benchmarks.overhead.tables import markdown
 from tests.planted.programs import PLANTED, Planted
+from tests.report.invariants import violations
 
 
-def screen(planted: Planted, folder: Path) -> dict[str, dict[str, object]]:
-    """The first screen of a run of the program, by label."""
+def tables(planted: Planted, folder: Path) -> dict[str, Any]:
+    """The report of a run of the program."""
     words = ("-o", "run.perfprobe", "--json", "run.json", *planted.write(folder))
     root = str(Path(__file__).resolve().parent.parent)
     subprocess.run(
@@ -32,11 +34,10 @@ def screen(planted: Planted, folder: Path) -> dict[str, dict[str, object]]:
         capture_output=True,
         check=True,
     )
-    rows = json.loads((folder / "run.json").read_bytes())["tables"]["first_screen"]
-    return {row["label"]: row for row in rows[::-1]}
+    return dict(json.loads((folder / "run.json").read_bytes())["tables"])
 
 
-def is_named(planted: Planted, slow: dict[str, object]) -> bool:
+def is_named(planted: Planted, slow: dict[str, Any]) -> bool:
     """Whether SLOW says what was planted, and names its line."""
     if planted.slow not in str(slow["text"]):
         return False
@@ -54,13 +55,13 @@ def main() -> None:
     with busy(given.busy):
         for name in [given.only] if given.only else PLANTED:
             with tempfile.TemporaryDirectory() as folder:
-                said = screen(PLANTED[name], Path(folder))
+                found = tables(PLANTED[name], Path(folder))
+            said = {row["label"]: row for row in found["first_screen"][::-1]}
             is_right = is_named(PLANTED[name], said["SLOW"])
-            rows.append(
-                [name, "yes" if is_right else "no", str(said["SLOW"]["text"]), str(said["CPU"]["text"])]
-            )
+            texts = [said["SLOW"]["text"], said["CPU"]["text"], "; ".join(violations(found))]
+            rows.append([name, "yes" if is_right else "no", *texts])
             print(name, rows[-1][1], file=sys.stderr, flush=True)
-    print(markdown(["planted", "named", "SLOW", "CPU"], rows))
+    print(markdown(["planted", "named", "SLOW", "CPU", "contradictions"], rows))
     print(f"{sum(row[1] == 'yes' for row in rows)} of {len(rows)}")
 
 

@@ -3,16 +3,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.results import Results
 from perfprobe.session import Session
 from tests import snapshots
 from tests.collect import nvtx_client
 from tests.collect import standin as standins
 from tests.native import listener as listeners
 from tests.once import Once
+from tests.report.invariants import violations
 from tests.seconds import Seconds
 from tests.snapshots import Snapshot
 
@@ -25,6 +28,19 @@ def nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     check()
     yield
     check()
+
+
+@pytest.fixture(autouse=True)
+def no_screen_contradicts_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever report a test asks for as JSON."""
+    document = Results.document
+
+    def checked(self: Results, *given: Any, **named: Any) -> dict[str, Any]:
+        found = document(self, *given, **named)
+        assert violations(found["tables"]) == []
+        return found
+
+    monkeypatch.setattr(Results, "document", checked)
 
 
 def check() -> None:

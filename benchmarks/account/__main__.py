@@ -1,6 +1,8 @@
 """Compares the account with what programs timed themselves, quiet and beside processes that only compute.
 
-    python -m benchmarks.account [--repeats 20] [--busy 0 1 4 16] [--only NAME]
+    python -m benchmarks.account [--repeats 20] [--busy 0 1 4 16] [--only NAME] [--runs FOLDER]
+
+With --runs, recordings are kept in this folder, and those that are there already are judged, not made.
 
 A part is right if its share is within 5 points of that run's own truth. SLOW is right if it is the part that
 should come first by that truth: the largest wait from 20 %, or else the largest line. Where two are within
@@ -23,6 +25,8 @@ from typing import Any
 from benchmarks.account.programs import PROGRAMS, Timed
 from benchmarks.harness import busy
 from benchmarks.overhead.tables import markdown
+from perfprobe.results import Results
+from perfprobe.support.view import View
 
 _NEAR = 0.05
 _STANDS_OUT = 0.2
@@ -30,12 +34,13 @@ _WAITS = ("data", "collection")
 Shares = dict[str, float]
 
 
-def measured(program: Timed, folder: Path) -> tuple[Shares, dict[str, Any], dict[str, int]]:
-    """The shares that the program timed, the tables of the report, and the line of each part."""
+def run(program: Timed, folder: Path) -> None:
+    """Records the program, and writes what it timed itself into `truth.json`."""
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "program.py").write_text(program.text(), encoding="utf-8")
     root = str(Path(__file__).resolve().parents[2])
     ran = subprocess.run(
-        [sys.executable, "-m", "perfprobe", "-o", "run.perfprobe", "--json", "run.json", "program.py"],
+        [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "program.py"],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"},
         capture_output=True,
@@ -43,10 +48,7 @@ def measured(program: Timed, folder: Path) -> tuple[Shares, dict[str, Any], dict
         text=True,
     )
     (line,) = (line for line in ran.stdout.splitlines() if line.startswith("TRUTH "))
-    truth = json.loads(line.removeprefix("TRUTH "))
-    whole_ns = sum(truth["spent"].values())
-    shares = {name: time_ns / whole_ns for name, time_ns in truth["spent"].items()}
-    return shares, json.loads((folder / "run.json").read_bytes())["tables"], truth["at"]
+    (folder / "truth.json").write_text(line.removeprefix("TRUTH "), encoding="utf-8")
 
 
 def said(tables: Mapping[str, Any], at: Mapping[str, int]) -> Shares:
@@ -83,27 +85,46 @@ def slow(tables: Mapping[str, Any], at: Mapping[str, int]) -> str:
     return next((name for name, line in at.items() if line == first["line"]), str(first["cause"]))
 
 
-def tried(program: Timed) -> tuple[dict[str, float], bool, str]:
+def tried(folder: Path) -> tuple[dict[str, float], bool, str]:
     """How far each share is off, whether SLOW is right, and what it names."""
-    with tempfile.TemporaryDirectory() as folder:
-        truth, tables, at = measured(program, Path(folder))
-    found = said(tables, at)
-    named = slow(tables, at)
-    return {n: found[n] - truth.get(n, 0) for n in at}, named in may_be_slow(truth), named
+    truth = json.loads((folder / "truth.json").read_bytes())
+    whole_ns, at = sum(truth["spent"].values()), truth["at"]
+    shares = {name: time_ns / whole_ns for name, time_ns in truth["spent"].items()}
+    tables = Results(str(folder / "run.perfprobe")).document(View())["tables"]
+    found, named = said(tables, at), slow(tables, at)
+    return {n: found[n] - shares.get(n, 0) for n in at}, named in may_be_slow(shares), named
+
+
+def all_tried(
+    name: str, repeats: int, processes: int, runs: Path
+) -> list[tuple[dict[str, float], bool, str]]:
+    """The results of the recordings of a program, which are made if they are not there."""
+    folders = [runs / f"{name}-{processes}-{repeat}" for repeat in range(repeats)]
+    with busy(processes):
+        for folder in folders:
+            if not (folder / "truth.json").exists():
+                run(PROGRAMS[name], folder)
+    return [tried(folder) for folder in folders]
 
 
 def main() -> None:
-    """Prints a table with a row for each program and number of busy processes."""
+    """Reads the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.account")
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, 4, 16], help="busy processes")
     parser.add_argument("--only", choices=PROGRAMS, help="only this program")
+    parser.add_argument("--runs", type=Path, help="folder that keeps the recordings")
     args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        judge(args, args.runs or Path(folder))
+
+
+def judge(args: argparse.Namespace, folder: Path) -> None:
+    """Prints the table, and each row as soon as it is known."""
     rows, right, parts, slows, runs = [], 0, 0, 0, 0
     for processes in args.busy:
         for name in [args.only] if args.only else PROGRAMS:
-            with busy(processes):
-                results = [tried(PROGRAMS[name]) for _ in range(args.repeats)]
+            results = all_tried(name, args.repeats, processes, folder)
             off = [abs(each) for far, _, _ in results for each in far.values()]
             far = max((each for far, _, _ in results for each in far.items()), key=lambda e: abs(e[1]))
             is_right = [is_right for _, is_right, _ in results]

@@ -15,8 +15,8 @@ _ELSEWHERE = ("start-up", "evaluation", "of the GPU", "import", "before the firs
 
 
 def violations(tables: Mapping[str, Any]) -> list[str]:
-    """What does not hold; nothing for a program without steps."""
-    return list(_found(tables)) if tables.get("account") else []
+    """What does not hold; nothing for a program without steps, or where no first screen was asked for."""
+    return list(_found(tables)) if tables.get("account") and tables.get("first_screen") else []
 
 
 def _found(tables: Mapping[str, Any]) -> Iterator[str]:
