@@ -29,7 +29,7 @@ _LEAST_BEFORE = 1  # steps recorded before the first untraced one
 
 
 class StepFinder(Collector):
-    """Writes the table `live_steps`, by default too. It starts when the program's `import torch` has finished."""
+    """Writes the table `live_steps`, by default too. It starts when the program's `import torch` is done."""
 
     name = "steps"
 

@@ -12,8 +12,8 @@ class LiveSteps(Table, name="live_steps", most_rows=MOST_EVENTS):
     """Steps, and evaluations between steps, found by the ranges that torch sets, without recording operators.
 
     A step reaches from a call of the loader's `next` to the `next` of the following step. Without a loader it
-    reaches from the end of one optimizer's step to the end of the next. Loops of inference without a loader, or
-    without marks of `perfprobe.step()`, have none: their steps are found in the operators afterwards, as repeated
+    reaches from the end of one optimizer's step to the end of the next. Loops of inference without a loader
+    or marks of `perfprobe.step()` have none: their steps are found in the operators afterwards, as repeated
     calls of the model.
     """
 
