@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from perfprobe.diagnose.lines import lines
 from perfprobe.diagnose.operators import operators
 from perfprobe.diagnose.short_operators import short_operators
+from perfprobe.diagnose.teams.problems import thread_problems
 from perfprobe.diagnose.threads import threads
 from perfprobe.diagnose.unexplained import unexplained
 from perfprobe.diagnose.waits import waits
@@ -25,8 +26,8 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
 
 def diagnosed(findings: Findings) -> Findings:
-    """The findings with what the rules say about them; the same findings if no steps were found."""
-    account = findings.get(Account)
+    """The findings with what the rules say about them; judgements only if steps were found."""
+    findings, account = findings.plus(thread_problems(findings)), findings.get(Account)
     if account is None or account.own_ns <= 0:
         return findings
     found = sorted(_found(findings, account), key=_order)

@@ -64,7 +64,7 @@ def _utilisation(findings: Findings) -> str:
     shares = ", ".join(f"{row.values['utilisation']} {units.percent(row.values['share'])}" for row in rows)
     of = "" if teams.allowed_cores is None else f" of {teams.allowed_cores:g}"
     mean = _mean(teams)
-    by = "" if teams.by_ticks else " (from readings 0.5 s apart: the sampler did not run)"
+    by = "" if len(teams.activity) else " (from readings 0.5 s apart: the sampler did not run)"
     spun_ns, wall_ns = teams.spun_ns or 0, findings.wall_ns or 0
     spun = f" Team members spun at least {units.duration(spun_ns)}." if spun_ns >= _SPUN * wall_ns > 0 else ""
     return f"Threads that ran: {mean:.1f}{of} on average; of the time {shares}{by}.{spun}"
