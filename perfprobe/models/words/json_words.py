@@ -4,7 +4,7 @@ from __future__ import annotations
 
 JSON_TABLES: dict[str, str] = {
     "first_screen": "The lines of the first screen, with their label.",
-    "diagnoses": "What is slow in the steps of the leading loop, the bottleneck first.",
+    "diagnoses": "What is slow, the bottleneck first: in the steps of the leading loop, or beside them.",
     "account": "The time of the steps of the leading loop in parts that sum to it.",
     "totals": "One row: wall time, CPU time, time in operators, and how complete the recording is.",
     "hotspots": "The section *operators*.",

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.models.seen import has_few_samples
 from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.function_times import (
     by_cprofile,
-    has_few_samples,
     has_operators,
     only_counted,
     self_ns,

@@ -8,10 +8,9 @@ from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.workers import LoaderRow, loader_rows
 from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.support import units
-from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.findings import Findings
 
 _PARTS = {"dataset": "dataset_ns", "collate": "collate_ns", "idle": "waiting_ns"}
-_WORTH_SAYING = 0.1  # of the wall time
 _LEAST = 0.005  # parts with a smaller share of the workers' time are left out
 
 
@@ -19,14 +18,6 @@ def awaited_loader(findings: Findings) -> LoaderRow | None:
     """The workers that the main process waited for longest; None if it did not wait, or if not known."""
     rows = [row for row in loader_rows(findings) if row.waited_ns and row.batches]
     return max(rows, key=lambda row: row.waited_ns or 0, default=None)
-
-
-def slow_loader(findings: Findings) -> LoaderRow | None:
-    """These workers, if a program without steps waited much for them, and longer than operators took."""
-    loader, hotspots = awaited_loader(findings), findings.get(Hotspots)
-    waited_ns = 0 if loader is None else loader.waited_ns or 0
-    operators_ns = 0 if hotspots is None else hotspots.totals.busiest_ns
-    return loader if waited_ns > max(_WORTH_SAYING * (findings.wall_ns or 0), operators_ns) else None
 
 
 def worker_lines(row: LoaderRow) -> Iterator[ScreenRow]:
