@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.diagnose.blind import blind
 from perfprobe.diagnose.evaluations import evaluations
 from perfprobe.diagnose.gpu import gpu_verdict
 from perfprobe.diagnose.gpu_operators import gpu_operators
+from perfprobe.diagnose.growth import memory_growth
 from perfprobe.diagnose.hottest import hottest_operator
 from perfprobe.diagnose.late_imports import late_imports
 from perfprobe.diagnose.lines import lines
+from perfprobe.diagnose.loaders import loader_verdicts
+from perfprobe.diagnose.needless_graphs import needless_graphs
 from perfprobe.diagnose.operators import operators
+from perfprobe.diagnose.other_rank import other_rank
 from perfprobe.diagnose.python import outside
 from perfprobe.diagnose.run import of_run
 from perfprobe.diagnose.short_operators import short_operators
 from perfprobe.diagnose.start_up import start_up
+from perfprobe.diagnose.starved import starved
 from perfprobe.diagnose.teams.problems import thread_problems
 from perfprobe.diagnose.threads import threads
+from perfprobe.diagnose.throttled import throttled
 from perfprobe.diagnose.unexplained import unexplained
 from perfprobe.diagnose.waits import waits
 from perfprobe.tables.account import Account
@@ -37,12 +44,16 @@ _RANKS = (
 _ABOUT = 1.1
 _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
+# Judgements of other types than `Diagnosis`. The rules below may need them.
+_RULES = (
+    *(gpu_verdict, hottest_operator, outside, thread_problems, starved, blind, needless_graphs),
+    *(other_rank, throttled, memory_growth, loader_verdicts),
+)
+
 
 def diagnosed(findings: Findings) -> Findings:
     """The findings with what the rules say about them."""
-    findings = findings.plus(
-        gpu_verdict(findings), hottest_operator(findings), outside(findings), thread_problems(findings)
-    )
+    findings = findings.plus(*(rule(findings) for rule in _RULES))
     account, times = findings.get(Account), findings.get(StepTimes)
     if times is not None and len(times.loops) == 0 and account is None:
         return findings.plus(Diagnoses(tuple(of_run(findings)), 0))

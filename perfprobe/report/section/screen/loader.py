@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.workers import LoaderRow, loader_rows
 from perfprobe.report.section.screen.places import whole_percent
@@ -11,7 +12,6 @@ from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 
 _PARTS = {"dataset": "dataset_ns", "collate": "collate_ns", "idle": "waiting_ns"}
-_LEAST = 0.005  # parts with a smaller share of the workers' time are left out
 
 
 def awaited_loader(findings: Findings) -> LoaderRow | None:
@@ -23,7 +23,7 @@ def awaited_loader(findings: Findings) -> LoaderRow | None:
 def worker_lines(row: LoaderRow) -> Iterator[ScreenRow]:
     """What the workers do, and whether starting them is the problem."""
     yield said("", *_parts(row))
-    if row.mostly_starts:
+    if row.verdict.mostly_starts:
         yield said("", f"started {row.starts:,} times: persistent_workers=True starts them once")
 
 
@@ -33,5 +33,7 @@ def _parts(row: LoaderRow) -> Iterator[str]:
     yield f"{number}, {units.duration(row.busy_ns / row.batches)} a batch each"
     whole_ns = max(row.busy_ns + row.waiting_ns, 1)
     shares = {name: getattr(row, column) / whole_ns for name, column in _PARTS.items()}
-    named = [f"{name} {whole_percent(share)}" for name, share in shares.items() if share >= _LEAST]
+    named = [
+        f"{name} {whole_percent(share)}" for name, share in shares.items() if is_named(share, least=OF_ROW)
+    ]
     yield from listed(named, first=": ")

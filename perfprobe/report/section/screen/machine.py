@@ -10,7 +10,6 @@ from perfprobe.models.waiting import is_busy, waited_ns
 from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
 from perfprobe.report.rows.gpu.idle import most_idle_line
 from perfprobe.report.rows.gpu.launch_cost import launch_cost
-from perfprobe.report.rows.gpu.states import state_rows
 from perfprobe.report.rows.losses import loss_rows
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.own_cost import own_cost
@@ -18,7 +17,7 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.teams import problem_rows
 from perfprobe.report.section.gpu.headline import verdict_text
 from perfprobe.report.section.gpu.idle import cause_text
-from perfprobe.report.section.gpu.states import is_throttled, throttled_text
+from perfprobe.report.section.gpu.states import throttled_rows, throttled_text
 from perfprobe.report.section.screen.places import first_line, whole_percent
 from perfprobe.report.section.teams import problem_text
 from perfprobe.report.shorten import place
@@ -83,7 +82,12 @@ def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
     recorded = f"{len(children.recordings):,} with a recording" if children.recordings else ""
     unseen = f"{lost:,} not recorded" if lost else ""
     numbers = ", ".join(filter(None, [recorded, unseen])) or "none recorded"
-    yield said("", f"{share_text}children: {numbers}", share=share, style="yellow" if 2 * share >= 1 else "")
+    yield said(
+        "",
+        f"{share_text}children: {numbers}",
+        share=share,
+        style="yellow" if children.did_most(cpu_ns) else "",
+    )
 
 
 def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
@@ -111,11 +115,10 @@ def _gpu_limit(found: GpuVerdict, wall_ns: int) -> str:
 
 def _throttled_line(findings: Findings) -> Iterator[ScreenRow]:
     """The GPU that was throttled most, its clock, and why: it makes all times on this GPU longer."""
-    rows = state_rows(findings) if DeviceStates in findings else []
-    row = max(filter(is_throttled, rows), key=lambda each: each.throttled_share or 0, default=None)
+    row = max(throttled_rows(findings), key=lambda each: each.throttled_share or 0, default=None)
     if row is None:
         return
-    which = f"GPU {row.device} " if len(rows) > 1 else ""
+    which = f"GPU {row.device} " if len(findings[DeviceStates]) > 1 else ""
     clocks = f"; {units.clock(row.sm_clock_mhz)} of {units.clock(row.maximum_clock_mhz)}"
     known = row.sm_clock_mhz is not None and row.maximum_clock_mhz is not None
     facts: dict[str, Any] = {"share": row.throttled_share, "style": "yellow"}

@@ -29,7 +29,7 @@ def script_command(findings: Findings) -> str:
     slow = findings[Diagnoses].slow
     if slow is not None and slow.cause is Cause.DATA:
         return command("workers")
-    if children is not None and _did_most(children, findings):
+    if children is not None and children.did_most(findings.trace.cpu_ns):
         return command("children" if children.recordings else "losses")
     of_operators = is_trace or (slow is not None and slow.cause not in _OUTSIDE)
     if hotspots is not None and hotspots.whole_rows > 0 and of_operators:
@@ -42,14 +42,10 @@ def script_command(findings: Findings) -> str:
 def recording_children(findings: Findings) -> str | None:
     """The whole command that would record the processes that did the work, if none of them was recorded."""
     children = findings.get(Children)
-    if children is None or children.recordings or not _did_most(children, findings):
+    if children is None or children.recordings or not children.did_most(findings.trace.cpu_ns):
         return None
     most = max((lost for lost in children.lost if lost.recipe), key=lambda lost: lost.processes, default=None)
     return None if most is None else printable(most.recipe)
-
-
-def _did_most(children: Children, findings: Findings) -> bool:
-    return (children.cpu_ns or 0) > (findings.trace.cpu_ns or 0)
 
 
 def _bench(findings: Findings) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from perfprobe.models.seen import knows_python
 from perfprobe.models.waiting import misleads
 from perfprobe.report import shorten
+from perfprobe.report.rows.named import OF_SCREEN, is_named
 from perfprobe.report.rows.operators import OperatorRow, operator_rows, rows_of
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.block import Column, Table
@@ -28,7 +29,6 @@ from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import GAP_TEXTS, Gap
 
 _NO_PYTHON = f"({GAP_TEXTS[Gap.NO_PYTHON]})"
-_LEAST = 0.001  # rows with a smaller share are left out
 
 
 def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
@@ -44,7 +44,7 @@ def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
         title, rows = "share", rows_of(findings, by_sum)
     else:
         title, rows = "share", _by_typical_time(findings, most)
-    return title, [row for at, row in enumerate(rows) if at == 0 or row.share >= _LEAST]
+    return title, [row for at, row in enumerate(rows) if at == 0 or is_named(row.share, least=OF_SCREEN)]
 
 
 def _long_calls_lead(findings: Findings) -> bool:
