@@ -13,12 +13,12 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_verdict import GpuLimit, GpuVerdict
 
-_TEXTS = {
+_LIMITS = {
     GpuLimit.LOST: "records of its work are lost, so the bottleneck is unknown",
     GpuLimit.UNTIMED: "some of its work has no times, so the bottleneck is unknown",
     GpuLimit.COMPUTING: "there the GPU is the bottleneck",
 }
-_NAMES = {
+_NOT_COMPUTING = {
     GpuLimit.COPYING: "copying",
     GpuLimit.NCCL: "NCCL (its kernels run while they wait for other GPUs too)",
 }
@@ -42,13 +42,14 @@ def headline(findings: Findings) -> Iterator[Block]:
 
 def verdict_text(found: GpuVerdict, wall_ns: int) -> str:
     """Returns what limits the program, from the GPU's first work to its last."""
-    if found.limit in _TEXTS:
-        return _TEXTS[found.limit]
+    if found.limit in _LIMITS:
+        return _LIMITS[found.limit]
     other = f"for the other {units.percent(1 - found.busy)} it waited for the program"
     if found.limit is GpuLimit.SELDOM_USED:
         return f"that is only {units.percent(found.span_ns / wall_ns)} of wall; it was not used in the rest"
-    if found.limit in _NAMES:
-        return _not_computing(found, _NAMES[found.limit]) + ("" if found.hardly_idle else f"; {other}")
+    if found.limit in _NOT_COMPUTING:
+        rest = "" if found.hardly_idle else f"; {other}"
+        return _not_computing(found, _NOT_COMPUTING[found.limit]) + rest
     if found.limit is GpuLimit.BOTH:
         return f"{other}, so both are a bottleneck"
     waited = found.waited_ns / wall_ns
