@@ -77,7 +77,8 @@ def may_be_slow(truth: Shares) -> set[str]:
 
 def slow(tables: Mapping[str, Any], at: Mapping[str, int]) -> str:
     """The part that SLOW names, "" for none."""
-    first = next((row for row in tables["diagnoses"] if row["stands_out"]), None)
+    of_steps = (row for row in tables["diagnoses"] if row["stands_out"] and row["base"] == "steps")
+    first = next(of_steps, None)
     if first is None:
         return ""
     if first["cause"] in ("data", "garbage-collection"):

@@ -4,36 +4,75 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.diagnose.blind import blind
+from perfprobe.diagnose.evaluations import evaluations
+from perfprobe.diagnose.gpu import gpu_verdict
+from perfprobe.diagnose.gpu_operators import gpu_operators
+from perfprobe.diagnose.growth import memory_growth
+from perfprobe.diagnose.hottest import hottest_operator
+from perfprobe.diagnose.late_imports import late_imports
 from perfprobe.diagnose.lines import lines
+from perfprobe.diagnose.loaders import loader_verdicts
+from perfprobe.diagnose.needless_graphs import needless_graphs
 from perfprobe.diagnose.operators import operators
+from perfprobe.diagnose.other_rank import other_rank
+from perfprobe.diagnose.python import outside
+from perfprobe.diagnose.run import of_run
 from perfprobe.diagnose.short_operators import short_operators
+from perfprobe.diagnose.start_up import start_up
+from perfprobe.diagnose.starved import starved
+from perfprobe.diagnose.teams.problems import thread_problems
 from perfprobe.diagnose.threads import threads
+from perfprobe.diagnose.throttled import throttled
 from perfprobe.diagnose.unexplained import unexplained
 from perfprobe.diagnose.waits import waits
 from perfprobe.tables.account import Account
 from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.steps import StepTimes
 
-# Of causes that stand out, those of the first group come first: they are not the program's own work.
+# Of causes that stand out, those of the first group come first. What takes more than all steps comes before
+# what is in them, and there what is not the program's own work.
 _RANKS = (
+    (Cause.START_UP,),
+    (Cause.GPU_OPERATOR,),
+    (Cause.EVALUATION,),
     (Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.THREADS),
     (Cause.SHORT_OPERATORS, Cause.LINE, Cause.MODULE, Cause.OPERATOR),
-    (Cause.UNEXPLAINED,),
+    (Cause.UNEXPLAINED, Cause.IMPORTS),
 )
 _ABOUT = 1.1
 _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
+# Judgements of other types than `Diagnosis`. The rules below may need them.
+_RULES = (
+    *(gpu_verdict, hottest_operator, outside, thread_problems, starved, blind, needless_graphs),
+    *(other_rank, throttled, memory_growth, loader_verdicts),
+)
+
 
 def diagnosed(findings: Findings) -> Findings:
-    """The findings with what the rules say about them; the same findings if no steps were found."""
-    account = findings.get(Account)
-    if account is None or account.own_ns <= 0:
-        return findings
-    found = sorted(_found(findings, account), key=_order)
-    return findings.plus(Diagnoses(tuple(found), account.steps))
+    """The findings with what the rules say about them."""
+    findings = findings.plus(*(rule(findings) for rule in _RULES))
+    account, times = findings.get(Account), findings.get(StepTimes)
+    if times is not None and len(times.loops) == 0 and account is None:
+        return findings.plus(Diagnoses(tuple(of_run(findings)), 0))
+    account = None if account is None or account.own_ns <= 0 else account
+    found = sorted(_found(findings, times, account), key=_order)
+    return findings.plus(Diagnoses(tuple(found), 0 if account is None else account.steps))
 
 
-def _found(findings: Findings, account: Account) -> Iterator[Diagnosis]:
+def _found(findings: Findings, times: StepTimes | None, account: Account | None) -> Iterator[Diagnosis]:
+    if times is not None:
+        yield from gpu_operators(findings)
+        yield from start_up(findings, times)
+        yield from late_imports(findings)
+        yield from evaluations(times)
+    if account is not None:
+        yield from _in_steps(findings, account)
+
+
+def _in_steps(findings: Findings, account: Account) -> Iterator[Diagnosis]:
     yield from waits(account)
     yield from threads(findings, account)
     yield from short_operators(findings, account)

@@ -10,7 +10,7 @@ from perfprobe.tables.account import Account
 from perfprobe.tables.diagnoses import Cause, Crowd, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepPhase
-from perfprobe.tables.teams import Teams, ThreadProblem
+from perfprobe.tables.teams import ThreadProblem, ThreadProblems
 
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.OPTIMIZER)
 _CROWDED = (ThreadProblem.AFFINITY, ThreadProblem.QUOTA, ThreadProblem.NESTED)
@@ -50,6 +50,6 @@ def _crowd(findings: Findings) -> Crowd | None:
 
 def _problem(findings: Findings) -> str | None:
     """The problem of threads that wait for each other, if its cause is not torch's number of threads."""
-    found = findings.get(Teams)
-    names = [] if found is None else found.problems.problem.tolist()
+    found = findings.get(ThreadProblems)
+    names = [] if found is None else found.problem.tolist()
     return next((ThreadProblem(each).name.lower() for each in names if each in _CROWDED), None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from perfprobe.tables.python import Samples
+from perfprobe.tables.python import Calling, Samples
 from perfprobe.tables.recording import Recording
+
+_FEW = 5  # with fewer samples, shares have no meaning
 
 
 def knows_python(recording: Recording) -> bool:
@@ -14,6 +16,11 @@ def knows_python(recording: Recording) -> bool:
 def has_samples(recording: Recording) -> bool:
     """Whether threads were sampled. A killed program has samples, but not their number."""
     return bool(recording.rows(Samples)) or (recording.number("sampler", "ticks") or 0) > 0
+
+
+def has_few_samples(calling: Calling) -> bool:
+    """Whether there are samples, but too few for shares to have a meaning."""
+    return calling.by_samples and int(calling.python.samples.looks.sum()) < _FEW
 
 
 def has_shapes(recording: Recording) -> bool:

@@ -21,6 +21,7 @@ _UNDISTURBED = 0.01  # of the wall time; threads that waited less for a processo
 
 _BUSY_MAIN = 0.05  # of the wall time, if the main thread waited for a processor
 _BUSY_ALL = 0.2  # of the wall time, summed over all threads: one thread of a pool delays the others
+_MISLED = 6  # a sum misleads if it is a sixth too large, as in every row that `durations.long_calls` finds
 
 
 class HeldUp(Enum):
@@ -95,6 +96,11 @@ def is_busy(trace: Trace) -> bool:
         return False
     wall_ns = trace.end_ns - trace.start_ns
     return wall_ns > 0 and (main_ns >= _BUSY_MAIN * wall_ns or every_ns >= _BUSY_ALL * wall_ns)
+
+
+def misleads(self_ns: int, typical_ns: int) -> bool:
+    """Whether outliers are a large part of a sum."""
+    return (self_ns - typical_ns) * _MISLED > self_ns
 
 
 def stood_still(recording: Recording, cpu_ns: Int64, time_ns: Int64) -> Mask:

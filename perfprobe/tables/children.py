@@ -55,6 +55,10 @@ class Children:
     lost: tuple[Lost, ...] = ()
     cpu_ns: int | None = None
 
+    def did_most(self, own_ns: int | None) -> bool:
+        """Whether they used more CPU time than the process itself, which used `own_ns`."""
+        return (self.cpu_ns or 0) > (own_ns or 0)
+
 
 class ChildRecordings:
     """The recordings of child processes, each opened once, whoever asks for it."""

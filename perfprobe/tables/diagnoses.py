@@ -1,4 +1,4 @@
-"""What is slow in the steps of a program: judgements with their evidence, made by `diagnose`."""
+"""What is slow in a program: judgements with their evidence, made by `diagnose`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Mapping
 from enum import Enum
 
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.steps import StepPhase
+from perfprobe.tables.imports import Import
+from perfprobe.tables.steps import StartUpPart, StepPhase
 
 
 class Cause(Enum):
     """What takes the time. The values are stable ids."""
 
+    START_UP = "start-up"  # took longer than all steps
+    GPU_OPERATOR = "gpu-operator"  # where the GPU is the limit
+    EVALUATION = "evaluation"
     DATA = "data"
     COLLECTION = "garbage-collection"
     COMPILE = "compile"
@@ -21,6 +25,20 @@ class Cause(Enum):
     MODULE = "module"
     OPERATOR = "operator"  # where no lines are known
     UNEXPLAINED = "unexplained"
+    IMPORTS = "imports"
+    PYTHON = "python"
+    WAITING = "waiting"  # the main thread, for anything
+
+
+class Base(Enum):
+    """What the share of a judgement is of. The values are stable ids."""
+
+    STEPS = "steps"  # the steps' own time
+    LOOP = "loop"  # the time of steps and evaluations
+    RUN = "run"  # the wall time
+    GPU = "gpu"  # the operators' time on GPUs
+    OPERATORS = "operators"  # the operators' time
+    THREADS = "threads"  # the Python time of all threads
 
 
 @frozen
@@ -46,17 +64,20 @@ class Short:
 
 @frozen(kw_only=True)
 class Diagnosis:
-    """A judgement about the steps that count.
+    """A judgement about the program.
 
-    time_ns: in a step, on average. share: of the steps' own time. error: two standard deviations of the
-    share. stands_out: whether it is large enough to be called a bottleneck. gain: how much faster steps would
-    be if it took no time, None where another change would do more. frame: the user's line with most of it.
-    line_ns: the time at that line, in a step. phases: its time by phase, in all steps. steps: in how many of
-    them it was seen. module: the path of the module. is_own: whether it is about the module without those in
-    it. name: the operator, a row of `Strings`.
+    base: what `share` is of. time_ns: in a step, on average; of the run for other bases than steps and GPU.
+    error: two standard deviations of the share. stands_out: whether it is large enough to be called a
+    bottleneck. gain: how much faster the base would be if it took no time, None where another change would do
+    more. frame: the user's line with most of it. line_ns: the time at that line, in a step. phases: its time
+    by phase, in all steps. steps: in how many of them it was seen; for evaluations their number. module: the
+    path of the module. is_own: whether it is about the module without those in it. name: the operator, a row
+    of `Strings`. row: the operator, a row of the steps' operators, or of all without steps. called: the
+    library's function with most of it, a row of `Strings`.
     """
 
     cause: Cause
+    base: Base = Base.STEPS
     time_ns: int
     share: float
     error: float = 0.0
@@ -65,12 +86,16 @@ class Diagnosis:
     frame: int = -1
     line_ns: int = 0
     phases: Mapping[StepPhase, int]
-    steps: int
+    steps: int = -1
     module: str | None = None
     is_own: bool = False
     name: int = -1
+    row: int = -1
+    called: int = -1
     crowd: Crowd | None = None
     short: Short | None = None
+    part: StartUpPart | None = None
+    imported: Import | None = None
 
     @property
     def phase(self) -> StepPhase | None:
@@ -80,7 +105,7 @@ class Diagnosis:
 
 @frozen
 class Diagnoses:
-    """All judgements about the leading loop, the bottleneck first. steps: the number of steps that count."""
+    """All judgements, the bottleneck first. steps: the number of steps of the leading loop that count."""
 
     found: tuple[Diagnosis, ...]
     steps: int
@@ -91,19 +116,57 @@ class Diagnoses:
         return self.found[0] if self.found and self.found[0].stands_out else None
 
     @property
+    def in_steps(self) -> Diagnosis | None:
+        """The bottleneck of the steps; None if nothing stands out in them."""
+        return next((each for each in self.found if each.base is Base.STEPS and each.stands_out), None)
+
+    def of(self, cause: Cause) -> list[Diagnosis]:
+        """All judgements of this kind, the largest first."""
+        return [each for each in self.found if each.cause is cause]
+
+    @property
     def second(self) -> Diagnosis | None:
-        """The largest of what else competes with the bottleneck for the steps; None if nothing."""
-        first = self.slow
-        if first is None:
-            return None
+        """What comes after the bottleneck: in the steps the largest that competes with it; else None."""
+        first = self.in_steps
+        if first is None or first is not self.slow:
+            return first
         left = 1 - first.share + first.error
-        others = (each for each in self.found[1:] if each.crowd is None and each.short is None)
+        others = (
+            each
+            for each in self.found
+            if each is not first and each.base is Base.STEPS and each.crowd is None and each.short is None
+        )
         return max((each for each in others if each.share <= left), key=lambda each: each.share, default=None)
 
     @property
     def is_close(self) -> bool:
         """Whether the second may be larger than the bottleneck, given the errors of both."""
         first, second = self.slow, self.second
-        if first is None or second is None or second.share >= first.share:  # a wait comes before larger lines
+        if first is None or second is None or first.base is not Base.STEPS:
+            return False
+        if second.share >= first.share:  # a wait comes before larger lines
             return False
         return first.share - first.error < second.share + second.error
+
+
+@frozen
+class Outside:
+    """Where most time outside of operators was spent, in the whole run; first what happens only once."""
+
+    found: tuple[Diagnosis, ...]
+
+
+@frozen
+class HottestOperator:
+    """The row of all operators to be named first: by typical time, or by its sum if long calls lead.
+
+    row: a row of `Hotspots`. other: the first by typical time if long calls lead; otherwise one whose sum is
+    far larger because of outliers; -1 if there is none. by_sum: whether `row` comes first because of its long
+    calls. long_calls_lead: whether long calls took nearly all operator time: rows by typical time are then a
+    small rest of it.
+    """
+
+    row: int
+    other: int
+    by_sum: bool
+    long_calls_lead: bool

@@ -249,6 +249,11 @@ class HotModules:
     line_share: float
     line_modules: int
 
+    @property
+    def line_has_most(self) -> bool:
+        """Whether most operator time is at that line, which then may not be specific enough."""
+        return 2 * self.line_share > 1
+
 
 class SourceRule(NamedTuple):
     """Which files may be read for the lines of the program.

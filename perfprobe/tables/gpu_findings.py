@@ -5,7 +5,7 @@ from __future__ import annotations
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
-from perfprobe.tables.gpu import Launches
+from perfprobe.tables.gpu import Launches, WaitKind
 from perfprobe.tables.stacks import Frames, Modules
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
@@ -148,3 +148,9 @@ class GpuFindings:
     untimed: int
     exact: int
     disagreements: int
+
+    @property
+    def program_waited_ns(self) -> int:
+        """How long threads of the program waited. A stream that waits for an event blocks no thread."""
+        own = (self.waits.kind != WaitKind.STREAM_WAIT_EVENT) & (self.waits.total_ns >= 0)
+        return int(self.waits.total_ns[own].sum())

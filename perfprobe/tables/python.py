@@ -10,6 +10,8 @@ from dataclasses import field
 from enum import IntEnum
 from typing import NamedTuple
 
+import numpy as np
+
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures, Threads
@@ -327,3 +329,9 @@ class Calling:
     counts_end_ns: int | None
     sampled_of: Int32 | None = None
     imports: Imports = field(default_factory=Imports.empty)
+
+    @property
+    def threads_ns(self) -> int:
+        """Python time of all threads in ns; 0 if only one thread ran Python."""
+        several = [time_ns for time_ns in self.threads.own_ns.tolist() if time_ns > 0]
+        return min(sum(several), np.iinfo(np.int64).max) if len(several) > 1 else 0

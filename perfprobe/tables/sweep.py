@@ -8,6 +8,8 @@ from dataclasses import field
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.measurements import Estimate
 
+_CERTAIN = 0.9
+
 
 @frozen
 class SweepSetting:
@@ -90,6 +92,11 @@ class SweepRow:
     asked: int | None
     threads: int | None
     to_paste: str
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the interval is as certain as others; few pairs make a less certain one."""
+        return self.coverage >= _CERTAIN
 
 
 @frozen

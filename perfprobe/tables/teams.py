@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import NamedTuple
 
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.columns import MOST_EVENTS, Combine, Int8, Int32, Int64, Table, Text, column
+from perfprobe.tables.columns import MOST_EVENTS, Combine, Int8, Int32, Int64, Mask, Table, Text, column
 from perfprobe.tables.events import Threads
 from perfprobe.tables.stacks import Frames
 
@@ -135,6 +136,10 @@ class WorkerTeams(Table):
     line: Int32 = column("number of that line, -1 if none")
     function: Text = column("function of that line")
 
+    def several(self) -> WorkerTeams:
+        """Those of more than one thread, of which any ran."""
+        return self.take((self.threads > 1) & (self.ran > 0))
+
 
 class OperatorTeams(Table):
     """How many threads ran while an operator ran, from pairs of ticks between which no other operator ran.
@@ -155,14 +160,24 @@ class OperatorTeams(Table):
     error_ppm: Int64 = column("two standard errors of the sum of both", unit="millionths")
 
 
+class Place(NamedTuple):
+    """Time in outermost operators on a thread, and the user's line with most of it, -1 none."""
+
+    thread: int
+    time_ns: int
+    frame: int
+
+
 @frozen
 class Teams:
     """All that is known about the threads of a process.
 
     Attributes:
         threads: number of threads in torch's team, None if not known.
-        by_ticks: whether the activity was read at the sampler's ticks.
-        spun_ns: CPU time of helpers that certainly spun, None if not known.
+        places: where operators ran, one for each thread.
+        activity: between each two ticks of the sampler; none if it did not run.
+        helpers_spun_ns: for each of these intervals the least CPU time that helpers spun.
+        is_late: for each, whether no operator ran for longer than helpers spin by default.
         team_threads: number of members of teams that ran. Torch keeps a team for each thread that calls
             operators.
     """
@@ -171,9 +186,15 @@ class Teams:
     active: ActiveThreads
     times: UtilisationTimes
     operators: OperatorTeams
-    problems: ThreadProblems
+    places: tuple[Place, ...]
     threads: int | None
     allowed_cores: float | None
-    by_ticks: bool
-    spun_ns: int | None
+    activity: ThreadActivity
+    helpers_spun_ns: Int64
+    is_late: Mask
     team_threads: int
+
+    @property
+    def spun_ns(self) -> int | None:
+        """CPU time of helpers that certainly spun, None if not known."""
+        return int(self.helpers_spun_ns.sum()) if len(self.activity) else None

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from perfprobe.merge import link
+from perfprobe.models.cpi import reading
 from perfprobe.report.rows.counters import (
     event_rows,
     operator_rows,
     part,
-    reading,
     scaled,
     thread_rows,
 )

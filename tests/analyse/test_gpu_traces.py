@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe.report.rows.gpu.devices import device_rows
-from perfprobe.report.section.gpu.verdict import Use, verdict
-from perfprobe.tables.findings import Findings
+from perfprobe.diagnose.gpu import Use, limit
 from perfprobe.tables.gpu import Copies, ExternalIds, GpuLinks, Kernels, WaitKind
 from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.gpu_verdict import GpuLimit
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
@@ -70,8 +69,10 @@ def traced() -> Traced:
     return read
 
 
-def use_of(trace: Trace, found: GpuFindings) -> Use:
-    return Use.of(device_rows(Findings(trace, found))[0])
+def use_of(found: GpuFindings) -> tuple[Use, int]:
+    """The use of the only GPU, and the time from its first to its last work."""
+    span_ns = int(found.devices.last_ns[0] - found.devices.first_ns[0])
+    return Use.of(found.devices, 0, span_ns), span_ns
 
 
 def links_of(trace: Trace) -> GpuLinks:
@@ -202,17 +203,17 @@ def swept_ns(events: list[dict[str, Any]]) -> int:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "expected"),
     [
-        ("a100_nccl", "mostly it waited for the program"),
-        ("h100_qwen_0.5b", "there the GPU is the bottleneck"),
-        ("v100_resnet50_num_workers_0", "so both are a bottleneck"),
-        ("v100_resnet50_num_workers_4", "so both are a bottleneck"),
-        ("h100_bert_small", "mostly it waited for the program"),
+        ("a100_nccl", GpuLimit.PROGRAM),
+        ("h100_qwen_0.5b", GpuLimit.COMPUTING),
+        ("v100_resnet50_num_workers_0", GpuLimit.BOTH),
+        ("v100_resnet50_num_workers_4", GpuLimit.BOTH),
+        ("h100_bert_small", GpuLimit.PROGRAM),
     ],
 )
-def test_times_of_kernels_copies_and_nccl(name: str, said: str, traced: Traced) -> None:
-    trace, found, _ = traced(name)
+def test_times_of_kernels_copies_and_nccl(name: str, expected: GpuLimit, traced: Traced) -> None:
+    _, found, _ = traced(name)
     with gzip.open(folder() / f"{name}.json.gz") as file:
         events = [event for event in json.load(file)["traceEvents"] if event.get("ph") == "X"]
     by_category: dict[str, list[dict[str, Any]]] = {}
@@ -225,21 +226,13 @@ def test_times_of_kernels_copies_and_nccl(name: str, said: str, traced: Traced) 
     assert devices.computing_ns.tolist() == [swept_ns(by_category["kernel"])]
     assert devices.nccl_ns.tolist() == [swept_ns(by_category.get("nccl", []))]
     assert devices.copying_ns.tolist() == [swept_ns(copies)]
-    span_ns = int(devices.last_ns[0] - devices.first_ns[0])
-    assert said in verdict(found, use_of(trace, found), span_ns)
+    use, span_ns = use_of(found)
+    assert limit(found, use, span_ns, span_ns) is expected
 
 
 def test_a_loop_bound_by_copies_is_recognized(traced: Traced) -> None:
     """The copies of an image classification trace, one after the other, without the time between them."""
-    trace, found, _ = traced("a100_simple_add")
-    use = use_of(trace, found)
-    copying = Use(
-        found.devices.busy_ns[0].item(),
-        1.0,
-        *(
-            float(column[0] / found.devices.busy_ns[0])
-            for column in (found.devices.computing_ns, found.devices.nccl_ns, found.devices.copying_ns)
-        ),
-    )
-    assert use.busy < 0.01
-    assert "so copying is the bottleneck" in verdict(found, copying, copying.span_ns)
+    _, found, _ = traced("a100_simple_add")
+    busy_ns = int(found.devices.busy_ns[0])
+    assert use_of(found)[0].busy < 0.01
+    assert limit(found, Use.of(found.devices, 0, busy_ns), busy_ns, busy_ns) is GpuLimit.COPYING

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.merge import link
 from perfprobe.report.rows.teams import problem_rows, team_rows
 from perfprobe.report.section.block import Paragraph
@@ -252,7 +253,7 @@ def test_teams_in_workers(tmp_path: Path, threads: int, expected: list[str]) -> 
         name: np.array([row[name], row[name], None], TEXT)[:-1].astype(dtype)
         for name, dtype in WorkerTeams.dtypes.items()
     }
-    rows = problem_rows(findings.plus(WorkerTeams(**columns)))
+    rows = problem_rows(diagnosed(findings.plus(WorkerTeams(**columns))))
     assert [(row.problem, row.line is not None and row.line.line) for row in rows if row.of_program] == [
         (problem, 5) for problem in expected
     ]
@@ -261,7 +262,7 @@ def test_teams_in_workers(tmp_path: Path, threads: int, expected: list[str]) -> 
 def test_without_ticks_the_readings_tell_how_many_ran(tmp_path: Path) -> None:
     findings = found(program(HEALTHY, busy=1900), tmp_path)
     teams = findings[Teams]
-    assert not teams.by_ticks
+    assert len(teams.activity) == 0
     assert teams.active.active_ppm.tolist() == [1_890_000] * SECONDS
     assert teams.spun_ns is None
     assert team_rows(findings) == []

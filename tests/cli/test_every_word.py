@@ -50,6 +50,10 @@ _NOT_WORDS = {
     "_COLORS",
     "_UNITS",
     "_PHASES",
+    "_LIMITS",
+    "_NOT_COMPUTING",
+    "_HELPS",
+    "_WHO",
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.analyse.teams.lock import lock_waits
+from perfprobe.models.lock import lock_waits
 from perfprobe.tables.events import Threads
 from perfprobe.tables.processors import ThreadTimes
 from perfprobe.tables.recording import Recording

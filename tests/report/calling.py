@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import (
@@ -107,4 +108,4 @@ class Made:
             by_samples=self.by_samples,
             counts_end_ns=self.counts_end_ns,
         )
-        return found.plus(calling)
+        return diagnosed(found.plus(calling))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.merge import link
 from perfprobe.tables.between import Between
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
@@ -105,7 +106,8 @@ class OnGpu:
 
     def findings(self, folder: Path, focus: str | None = None) -> Findings:
         trace = link(self.program.recording(folder))
-        return find(trace, Hotspots, HotLines, Between, Calling, focus=focus).plus(self.gpu())
+        found = find(trace, Hotspots, HotLines, Between, Calling, focus=focus)
+        return diagnosed(found.plus(self.gpu()))
 
     def gpu(self) -> GpuFindings:
         return GpuFindings(
@@ -161,4 +163,4 @@ def with_gpu_times(findings: Findings, self_ns: Sequence[int], total_ns: Sequenc
     """The same with GPU times for each row of operators."""
     own, total = np.array(self_ns, np.int64), np.array(total_ns, np.int64)
     rows = replace(findings[Hotspots].rows, gpu_self_ns=own, gpu_ns=total)
-    return findings.plus(replace(findings[Hotspots], rows=rows, gpu_self_ns=sum(self_ns)))
+    return diagnosed(findings.plus(replace(findings[Hotspots], rows=rows, gpu_self_ns=sum(self_ns))))

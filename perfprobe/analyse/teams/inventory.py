@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from perfprobe.analyse.teams.lock import lock_waits
+from perfprobe.models.lock import lock_waits
 from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.events import Threads
 from perfprobe.tables.processors import ThreadTimes, ThreadWaits

@@ -8,7 +8,7 @@ is used.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames
-from perfprobe.tables.teams import OperatorTeams
+from perfprobe.tables.teams import OperatorTeams, Place
 from perfprobe.tables.trace import Trace
 
 _SHORTEST_NS = 50_000  # shorter calls never fill an interval, and a team gains nothing in them
@@ -29,14 +29,6 @@ _FILLED = 0.8  # an operator nearly fills an interval if it runs for at least th
 _FEWEST = 5  # kinds with fewer such intervals are not judged
 _SPIN_NS = 15_000_000  # libgomp's threads spin at most about 10 ms for work, by default
 _MILLION = 1_000_000
-
-
-class Place(NamedTuple):
-    """Time in outermost operators on a thread, and the user's line with most of it, -1 none."""
-
-    thread: int
-    time_ns: int
-    frame: int
 
 
 @frozen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 JSON_TABLES: dict[str, str] = {
     "first_screen": "The lines of the first screen, with their label.",
-    "diagnoses": "What is slow in the steps of the leading loop, the bottleneck first.",
+    "diagnoses": "What is slow, the bottleneck first: in the steps of the leading loop, or beside them.",
     "account": "The time of the steps of the leading loop in parts that sum to it.",
     "totals": "One row: wall time, CPU time, time in operators, and how complete the recording is.",
     "hotspots": "The section *operators*.",
@@ -102,7 +102,8 @@ JSON_FIELDS: dict[str, str] = {
     "tables": "The tables of the document, by name.",
     "label": "The word at the beginning of a line of the first screen; empty for a line that continues it.",
     "pieces": "Parts of the line; the last ones are left out if there is no room.",
-    "stands_out": "Whether it has 20 % or more of the steps' own time, so that it may be the bottleneck.",
+    "stands_out": "Whether it may be the bottleneck. A part of a step has 20 % or more of its own time then.",
+    "base": "What a share in `diagnoses` is of: steps, loop (and evaluations), run, gpu, operators, threads.",
     "complete": "Whether the recording has an end. Without one, the program was killed.",
     "pairs": "Pairs of a traced and an untraced step that were compared.",
     "untraced_ns": "Median duration of the untraced steps.",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from perfprobe.models.imports import called_from_user, function_of, imported_at
 from perfprobe.report.rows.focus import in_focus
-from perfprobe.report.rows.imports import called_from_user, function_of, imported_at
 from perfprobe.report.rows.row import place, values
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.between import Between, Doing

@@ -10,7 +10,7 @@ from perfprobe.report.rows.row import place, values
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import LeafKind
-from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
+from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepPhase
@@ -25,15 +25,16 @@ _OF_ROWS = {
 
 @frozen(kw_only=True)
 class DiagnosisRow:
-    """A judgement about the steps that count, the bottleneck first.
+    """A judgement about the program, the bottleneck first.
 
-    cause: its stable id. time_ns: in a step. share: of the steps' own time; error: two standard deviations.
-    stands_out: whether it may be the bottleneck. gain: how much faster steps would be without it, None where
-    another change would do more. phases: the time of each in a step. steps: in how many it was seen, None if
-    not known.
+    cause: its stable id. base: what `share` is of. time_ns: in a step; of the whole run for other bases than
+    steps and GPU. error: two standard deviations of the share. stands_out: whether it may be the bottleneck.
+    gain: how much faster the base would be without it, None where another change would do more. phases: the
+    time of each, in a step. steps: in how many it was seen, None if not known.
     """
 
     cause: str
+    base: str
     stands_out: bool
     time_ns: int
     share: float
@@ -72,15 +73,17 @@ def diagnosis_rows(findings: Findings) -> list[DiagnosisRow]:
 
 
 def _row(findings: Findings, each: Diagnosis, steps: int) -> DiagnosisRow:
-    strings = findings.trace.recording[Strings]
+    strings, imported = findings.trace.recording[Strings], each.imported
+    parts = steps if each.base is Base.STEPS else 1
     return DiagnosisRow(
         cause=each.cause.value,
+        base=each.base.value,
         stands_out=each.stands_out,
         **{name: getattr(each, name) for name in ("time_ns", "share", "error", "gain", "module")},
         steps=_known(each.steps),
-        line=findings.trace.line(each.frame),
+        line=findings.trace.line(each.frame) if imported is None else imported.line,
         operator=strings[each.name] if each.name >= 0 else None,
-        phases={phase.name.lower(): time_ns // steps for phase, time_ns in each.phases.items()},
+        phases={phase.name.lower(): time_ns // parts for phase, time_ns in each.phases.items()},
     )
 
 

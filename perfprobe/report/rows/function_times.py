@@ -9,8 +9,6 @@ import numpy as np
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.python import Calling, FunctionRows, Look, SampledStacks
 
-_FEW = 5  # with fewer samples, shares have no meaning
-
 
 def only_counted(calling: Calling, rows: FunctionRows) -> Mask:
     """Returns which rows have times of cProfile that their callers' sampled times include: C functions."""
@@ -58,12 +56,6 @@ def _sums(
     return np.asarray(sums[rows.code])
 
 
-def threads_ns(calling: Calling) -> int:
-    """Python time of all threads in ns; 0 if only one thread ran Python."""
-    several = [time_ns for time_ns in calling.threads.own_ns.tolist() if time_ns > 0]
-    return min(sum(several), np.iinfo(np.int64).max) if len(several) > 1 else 0
-
-
 def has_operators(calling: Calling) -> bool:
     """Whether any operators are known to have run in the functions."""
     return bool((calling.functions.operator_calls > 0).any())
@@ -75,11 +67,6 @@ def sample_ns(calling: Calling) -> int:
     if not calling.by_samples or len(samples) == 0:
         return 0
     return int((samples.end_ns - samples.start_ns).sum()) // max(int(samples.looks.sum()), 1)
-
-
-def has_few_samples(calling: Calling) -> bool:
-    """Whether there are samples, but too few for shares to have a meaning."""
-    return calling.by_samples and int(calling.python.samples.looks.sum()) < _FEW
 
 
 def by_cprofile(calling: Calling) -> Calling:

@@ -125,7 +125,7 @@ def python_row(calling: Calling) -> PythonRow:
         counts_end_ns=calling.counts_end_ns,
         idle_ns=int(np.maximum(calling.functions.idle_ns, 0).sum()) if calling.by_samples else None,
         looks=int(calling.python.samples.looks.sum()),
-        threads_ns=times.threads_ns(calling),
+        threads_ns=calling.threads_ns,
         has_calls=bool((calling.functions.calls >= 0).any()),
         has_operators=times.has_operators(calling),
     )

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.models.seen import has_few_samples
 from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.function_times import (
     by_cprofile,
-    has_few_samples,
     has_operators,
     only_counted,
     self_ns,
@@ -25,6 +25,7 @@ from perfprobe.report.rows.functions import (
     ranked,
 )
 from perfprobe.report.rows.imports import ImportRow, import_rows
+from perfprobe.report.rows.named import is_nearly_all
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.findings import Findings
@@ -34,7 +35,6 @@ from perfprobe.tables.trace import Trace
 
 IMPORTS = Function(None, "imports", None, "library")
 
-_NEARLY = 0.9
 _RUNNERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
 
 
@@ -125,6 +125,8 @@ def _included_in_caller(calling: Calling, rows: FunctionRows) -> Mask:
         for caller, callee, time_ns in zip(
             calls.caller.tolist(), calls.callee.tolist(), calls.counted_total_ns.tolist(), strict=True
         )
-        if time_ns >= _NEARLY * total_of[callee] and time_ns >= _NEARLY * self_of[caller] > 0
+        if self_of[caller] > 0
+        and is_nearly_all(time_ns, total_of[callee])
+        and is_nearly_all(time_ns, self_of[caller])
     ]
     return among(rows.code, included)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 
+from perfprobe.models.regular import distance
+from perfprobe.report.rows.named import OF_CAUSES, is_named
 from perfprobe.report.rows.row import place
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.kept import KeptRun, LineTime, SlowStep, Stretch
 from perfprobe.tables.trace import Line
-
-_WORTH = 0.1  # of the time that a step took longer; causes with less are left out
-_FEWEST_AGAIN = 3  # distances
 
 
 @frozen(kw_only=True)
@@ -105,7 +103,7 @@ def slow_step_rows(findings: Findings) -> list[SlowStepRow]:
 def _row(step: SlowStep, median_ns: int) -> SlowStepRow:
     more_ns = step.time_ns - median_ns
     first: LineTime | None = step.lines[0] if step.lines else None
-    parts = [(part.what, part.more_ns) for part in step.parts if part.more_ns > _WORTH * more_ns]
+    parts = [(part.what, part.more_ns) for part in step.parts if is_named(part.more_ns, more_ns, OF_CAUSES)]
     return SlowStepRow(
         step=step.number,
         start_s=step.start_s,
@@ -114,7 +112,7 @@ def _row(step: SlowStep, median_ns: int) -> SlowStepRow:
         is_kept=step.is_kept,
         is_partial=step.is_partial,
         causes=parts,
-        phases=[each for each in step.phases if each[1] > _WORTH * more_ns],
+        phases=[each for each in step.phases if is_named(each[1], more_ns, OF_CAUSES)],
         line=None if first is None else first.line,
         line_ns=None if first is None else first.time_ns,
         operator=None if first is None else first.operator,
@@ -132,19 +130,10 @@ def cause_rows(rows: Sequence[SlowStepRow]) -> list[CauseRow]:
             line=line,
             steps=steps[line],
             more_ns=ns,
-            every=_distance([row.step for row in rows if row.line == line]),
+            every=distance([row.step for row in rows if row.line == line]),
         )
         for line, ns in more_ns.most_common()
     ]
-
-
-def _distance(steps: Sequence[int]) -> int | None:
-    """The distance of steps that come at regular intervals, even if some are missing or extra; or None."""
-    apart = Counter(behind - before for before, behind in pairwise(sorted(set(steps))))
-    if not apart:
-        return None
-    distance, times = apart.most_common(1)[0]
-    return distance if distance > 1 and times >= _FEWEST_AGAIN and times >= 0.5 * apart.total() else None
 
 
 def course_rows(findings: Findings, most: int | None = None) -> list[CourseRow]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.report.rows.ranking import misleads
+from perfprobe.models.waiting import misleads
 from perfprobe.report.rows.row import measured, named, place, unwritten, values
 from perfprobe.report.rows.source_text import SourceText
 from perfprobe.support.frozen import frozen

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from perfprobe.models.waiting import misleads
 from perfprobe.report.rows.measured import limit, measurements_of
-from perfprobe.report.rows.ranking import misleads, range_sort, ranked
+from perfprobe.report.rows.ranking import range_sort, ranked
 from perfprobe.report.rows.row import inline, measured, named, place, unwritten, values
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots

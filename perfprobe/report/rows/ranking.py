@@ -12,8 +12,6 @@ from perfprobe.support.view import PEER_ONLY_SORTS
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 
-_MISLED = 6  # a sum misleads if it is a sixth too large, as in every row that `durations.long_calls` finds
-
 
 def _typical_total(rows: HotspotRows) -> Int64:
     """Total time without the outliers in self time."""
@@ -49,11 +47,6 @@ def ranked(rows: HotspotRows, top: int, sort: str) -> HotspotRows:
         raise UsageError(f"a table cannot have {top} rows", "", "give a number from 0 (all rows) up")
     order = np.argsort(-SORTS[sort](rows), kind="stable")
     return rows.take(order[: top or len(order)])
-
-
-def misleads(self_ns: int, typical_ns: int) -> bool:
-    """Whether outliers are a large part of a sum."""
-    return (self_ns - typical_ns) * _MISLED > self_ns
 
 
 def range_sort(sort: str) -> str:

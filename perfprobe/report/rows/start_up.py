@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from perfprobe.report.rows.imports import asked_by, imported_at
+from perfprobe.models.imports import asked_by, imported_at
 from perfprobe.report.rows.row import place, values, word
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings

@@ -16,11 +16,10 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.native_code import NativeFunctions, NativePart, NativeSplit
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.teams import Teams, ThreadKind, ThreadProblem, Utilisation, WorkerTeams
+from perfprobe.tables.teams import Teams, ThreadKind, ThreadProblem, ThreadProblems, Utilisation, WorkerTeams
 from perfprobe.tables.trace import Line, Phase
 
 _KEY = ("name", "signature", "frame", "phase")
-_WAITED = 0.2  # too many workers if they waited for this share of their CPU time
 
 
 @frozen(kw_only=True)
@@ -76,21 +75,24 @@ class OperatorTeamRow:
 
 def problem_rows(findings: Findings) -> list[ThreadProblemRow]:
     """All problems, those of the program first, then the costliest first."""
-    teams = findings.get(Teams)
-    found = [] if teams is None else [_row(findings, teams, each) for each in values(teams.problems)]
-    found += _of_workers(findings)
+    rows = findings.get(ThreadProblems)
+    found = [] if rows is None else [_row(findings, findings[Teams], each) for each in values(rows)]
     return sorted(found, key=lambda row: (not row.of_program, -row.cost_ns))
 
 
 def _row(findings: Findings, teams: Teams, value: dict[str, Any]) -> ThreadProblemRow:
     problem, allowed = ThreadProblem(value["problem"]), teams.allowed_cores
-    what, remedy = _texts(findings, problem, value, allowed)
+    if problem is ThreadProblem.WORKERS:
+        (what, remedy), line = _workers(findings, value, allowed), _worst(findings)
+    else:
+        what, remedy = _texts(findings, problem, value, allowed)
+        line = findings.trace.line(value["frame"])
     return ThreadProblemRow(
         problem=problem.name.lower(),
         threads=value["threads"],
         allowed_cores=allowed,
         cost_ns=value["cost_ns"],
-        line=findings.trace.line(value["frame"]),
+        line=line,
         what=what,
         remedy=remedy,
         of_program=problem is not ThreadProblem.NEIGHBOURS,
@@ -168,31 +170,19 @@ def _cost_of_team(found: Processors | None, teams: Teams) -> str:
     return f"; a team of {teams.threads} waits for its slowest member and lost {lost} of {wall}"
 
 
-def _of_workers(findings: Findings) -> list[ThreadProblemRow]:
-    """The problem of DataLoader's workers that each have a team and waited for processors."""
-    teams, found = findings.get(WorkerTeams), findings.get(Teams)
-    if teams is None or len(teams) == 0 or found is None:
-        return []
-    teams = teams.take((teams.threads > 1) & (teams.ran > 0))
-    most, allowed = int(teams.threads.sum()), found.allowed_cores
-    waited_ns = int(teams.waited_ns[teams.waited_ns > 0].sum())
-    if allowed is None or most <= allowed or waited_ns < _WAITED * int(teams.run_ns.sum()):
-        return []
-    slowest = int(teams.waited_ns.argmax())
-    line = Line(str(teams.file[slowest]), int(teams.line[slowest]), str(teams.function[slowest]))
+def _workers(findings: Findings, value: dict[str, Any], allowed: float | None) -> tuple[str, str]:
+    teams = findings[WorkerTeams].several()
     each = f"{len(teams)} DataLoader workers with teams of up to {int(teams.threads.max())} threads"
-    return [
-        ThreadProblemRow(
-            problem=ThreadProblem.WORKERS.name.lower(),
-            threads=most,
-            allowed_cores=allowed,
-            cost_ns=waited_ns,
-            line=line if line.line >= 0 else None,
-            what=f"{each}, on {cores(allowed)}: they waited {units.duration(waited_ns)}",
-            remedy="no torch.set_num_threads in workers (torch itself gives each of them one thread)",
-            of_program=True,
-        )
-    ]
+    remedy = "no torch.set_num_threads in workers (torch itself gives each of them one thread)"
+    return f"{each}, on {cores(allowed)}: they waited {units.duration(value['cost_ns'])}", remedy
+
+
+def _worst(findings: Findings) -> Line | None:
+    """The line of the worker that waited longest."""
+    teams = findings[WorkerTeams].several()
+    at = int(teams.waited_ns.argmax())
+    line = Line(str(teams.file[at]), int(teams.line[at]), str(teams.function[at]))
+    return line if line.line >= 0 else None
 
 
 def utilisation_rows(findings: Findings) -> list[Values]:

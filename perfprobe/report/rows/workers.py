@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfprobe.report.rows.row import measured, place, values, word
+from perfprobe.report.rows.row import measured, place, unwritten, values, word
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import LoaderVerdict, LoaderVerdicts
 from perfprobe.tables.trace import Line
 from perfprobe.tables.workers import ChildKind, Feeding, StartMethod
 
@@ -75,20 +76,12 @@ class LoaderRow:
     start_wait_ns: int | None
     pinning_ns: int | None
     most_gain_ns: int | None
+    verdict: LoaderVerdict = unwritten()
 
     @property
     def starts(self) -> int:
         """How often the workers were started: in each epoch, unless they are persistent."""
         return self.processes // max(self.workers or self.processes, 1)
-
-    @property
-    def mostly_starts(self) -> bool:
-        """Whether starting the workers again and again is what the program waits for.
-
-        It then waits for the start, or workers have nothing to do for most of the time.
-        """
-        is_idle = self.waiting_ns > self.busy_ns
-        return self.starts > 1 and (is_idle or 2 * (self.start_wait_ns or 0) > (self.waited_ns or 0))
 
 
 def worker_rows(findings: Findings) -> list[WorkerRow]:
@@ -116,10 +109,13 @@ def _worker(value: dict[str, Any]) -> WorkerRow:
 def loader_rows(findings: Findings) -> list[LoaderRow]:
     """A row for each DataLoader, most time of its workers first."""
     found = findings.get(Feeding)
-    return [] if found is None else [_loader(value) for value in values(found.loaders)]
+    if found is None:
+        return []
+    verdicts = findings[LoaderVerdicts].found
+    return [_loader(*each) for each in zip(values(found.loaders), verdicts, strict=True)]
 
 
-def _loader(value: dict[str, Any]) -> LoaderRow:
+def _loader(value: dict[str, Any], verdict: LoaderVerdict) -> LoaderRow:
     unknown = ("workers", "start_up_ns", "transform_ns", "queued_most", "waited_ns", "start_wait_ns")
     optional = (*unknown, "pinning_ns", "most_gain_ns", "line_ns")
     apart = (*optional, "name", "method", "queued_ppm", "shares_waits", *Line._fields)
@@ -134,6 +130,7 @@ def _loader(value: dict[str, Any]) -> LoaderRow:
         line=line if line.line >= 0 else None,
         shares_waits=value["shares_waits"] > 0,
         queued=None if value["queued_ppm"] < 0 else value["queued_ppm"] / 1e6,
+        verdict=verdict,
         **found,
         **others,
     )

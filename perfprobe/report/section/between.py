@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from perfprobe.report import shorten
 from perfprobe.report.rows.between import IntervalRow, interval_rows
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.named import OF_TABLE, is_named
 from perfprobe.report.section.block import Block, Column, Heading, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.report.section.lines import cut_function
@@ -20,7 +21,6 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import Line
 
 TOP = 5
-NOTEWORTHY = 0.02  # the table is shown from this share of the wall time on
 
 _NO_PLACE = "(no line of Python in common)"
 _START = "(until the first operator: start, imports)"
@@ -36,7 +36,7 @@ def interval_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[An
 def between(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The table; nothing if hardly any time passes between operators, or without operators."""
     found, wall_ns = findings[Between], findings.wall_ns
-    if found.threads == 0 or found.total_ns < NOTEWORTHY * (wall_ns or 0):
+    if found.threads == 0 or not is_named(found.total_ns, wall_ns or 0, OF_TABLE):
         return
     rows = [row for row in interval_rows(findings, choice.most(TOP)) if row.total_ns]
     if not rows:

@@ -9,6 +9,7 @@ from typing import Any
 
 from perfprobe.report.rows.children import child_rows
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.named import is_named
 from perfprobe.report.section.block import Block, Fact, Facts, Heading, Paragraph
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -16,13 +17,12 @@ from perfprobe.tables.children import Children, Lost
 from perfprobe.tables.findings import Findings, Hotspots
 
 TOP = 10  # recordings that are named
-_NOTEWORTHY = 0.05  # CPU time of children is named from this share of the process's own on
 
 
 def cpu_of_children(findings: Findings) -> list[str]:
     """The CPU time of children, if it is noticeable."""
     cpu_ns, self_ns = (findings.get(Children) or Children()).cpu_ns, findings.trace.cpu_ns
-    if cpu_ns is None or (self_ns is not None and cpu_ns < _NOTEWORTHY * self_ns):
+    if cpu_ns is None or (self_ns is not None and not is_named(cpu_ns, self_ns)):
         return []
     return [f"CPU of child processes {units.duration(cpu_ns)}"]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rich.cells import cell_len
 
+from perfprobe.models.contention import is_contended
 from perfprobe.models.verdicts import KINDS
 from perfprobe.report import shorten
 from perfprobe.report.section.block import Below, Column, Table
@@ -30,7 +31,6 @@ _ORDER = (
     *("share", "operator", "signature", "line", "program", "isolated", "low-high", "warm"),
     *("of limit", "threads", "faults", "busy", "verdict"),
 )
-_BUSY = 1.2  # if wall time is more than this times CPU time, other programs used the machine
 
 
 def efficiency_table(rows: Sequence[Measurement]) -> Table:
@@ -112,7 +112,7 @@ def _factor(value: float | None) -> str | None:
 
 
 def _contention(row: Measurement) -> str | None:
-    return factor(row.contention) if row.contention is not None and row.contention > _BUSY else None
+    return factor(row.contention) if row.contention is not None and is_contended(row.contention) else None
 
 
 def _below(row: Measurement, is_cut: bool) -> Iterator[str]:

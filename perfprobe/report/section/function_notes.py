@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from perfprobe.report.rows.hot_functions import HotFunctions
+from perfprobe.report.rows.named import OF_NOTE, is_named
 from perfprobe.report.section.block import Shown
 from perfprobe.report.section.function_columns import OF_ALL, PART, names
 from perfprobe.report.shorten import cut
@@ -14,7 +15,6 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 
 _LONGEST_NAME = 40
-_NOTEWORTHY = 0.01  # of wall time
 _REASONS = {
     "too costly": "it took more than 5 % of the time",
     "other profiler": "another profiler was started",
@@ -46,7 +46,7 @@ def notes(findings: Findings, found: HotFunctions, seen: Shown) -> Iterator[str]
 
 
 def _idle(findings: Findings, idle_ns: int) -> Iterator[str]:
-    if idle_ns > _NOTEWORTHY * (findings.wall_ns or 0):
+    if idle_ns and is_named(idle_ns, findings.wall_ns or 0, OF_NOTE):
         yield f"tottime excludes {units.duration(idle_ns)} of waiting on threads other than the main one."
 
 

@@ -7,11 +7,10 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.lines import LineRow, line_rows, placed_lines
+from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.source_text import SourceText
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Part, Table
 from perfprobe.report.section.figures import figures, marked
@@ -25,7 +24,6 @@ TOP = 12
 LEAST = 4
 SOURCE = 40  # characters that a source line should have
 _BESIDE_SOURCE = 24  # characters that a source line leaves to other columns
-NOTEWORTHY = 0.005  # lines with a smaller share of operator time are left out
 TAB = 4  # blanks for a tab in a source line
 
 _BAR = 8  # cells of the longest bar
@@ -77,7 +75,7 @@ def hot_lines(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 def usual(lines: HotLines, whole_ns: int) -> int:
     """Returns how many lines to show. Negligible lines count only if all lines are negligible."""
-    warm = int(np.count_nonzero(lines.self_ns >= NOTEWORTHY * whole_ns))
+    warm = sum(is_named(self_ns, whole_ns, OF_ROW) for self_ns in lines.self_ns.tolist())
     return min(max(warm, LEAST), TOP)
 
 

@@ -10,6 +10,7 @@ from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.lines import line_rows
 from perfprobe.report.rows.modules import TreeRow, module_rows, tree_rows
+from perfprobe.report.rows.named import OF_ROW
 from perfprobe.report.rows.source_text import SourceText
 from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures, unless_zero
@@ -19,8 +20,6 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotModules, Hotspots, LibraryLines
 
 TOP = 12
-NOTEWORTHY = 0.005  # modules with a smaller share of operator time are left out
-_MOST = 0.5  # a line with a larger share of operator time is not specific enough
 _INDENT = "  "
 
 
@@ -36,10 +35,9 @@ def module_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]
 def hot_modules(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The tree, and lines of libraries, if one line has most time in several modules, or if requested."""
     found = findings[HotModules]
-    says_little = found.line_share > _MOST and found.line_modules > 1
-    if not (says_little or found.library.is_given or choice.is_alone):
+    if not ((found.line_has_most and found.line_modules > 1) or found.library.is_given or choice.is_alone):
         return
-    rows = tree_rows(findings, choice.most(TOP), NOTEWORTHY)
+    rows = tree_rows(findings, choice.most(TOP), OF_ROW)
     if rows:
         yield Heading("Hot modules", _said(findings, rows))
         yield Table(_columns(rows))
@@ -54,7 +52,7 @@ def _said(findings: Findings, rows: Sequence[TreeRow]) -> str:
     number = "1 row" if len(rows) == 1 else f"{len(rows):,} rows"
     text = f"{len(found.modules):,} modules in {number}, {share} of operator time"
     line = findings.trace.line(found.line_frame)
-    if line is None or found.line_share <= _MOST:
+    if line is None or not found.line_has_most:
         return text
     place = f"{printable(line.file).rpartition('/')[2]}:{line.line}"
     return f"{text}; {place} has {units.percent(found.line_share)}"

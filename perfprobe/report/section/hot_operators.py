@@ -9,6 +9,7 @@ import numpy as np
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.memory import device_of
+from perfprobe.report.rows.named import OF_NOTE, is_named
 from perfprobe.report.rows.operators import OperatorRow, operator_rows
 from perfprobe.report.rows.ranking import focus_text, rows_shown
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Shown, Table
@@ -31,10 +32,7 @@ from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
 
 TOP = 20
 _TITLES = {"line": "Operators by line", "module": "Operators by module"}
-_WORTH_SAYING = 0.05  # an error of quantiles is noted from this on
-_WORTH_SAYING_COMPILE = 0.05  # compiling is noted from this share of operator time on
 _INNER_NOTE = "Without CPU time: operators that ran inside others. --detail bench times all of them."
-_WORTH_SAYING_PYTHON = 0.01  # Python in backward is noted from this share of operator time on
 _MOST_FUNCTIONS = 3
 _MOST_MARKED = 3  # rows that the note on marks lists
 
@@ -113,7 +111,7 @@ def _notes_on_rows(table: Operators, seen: Shown) -> Iterator[str]:
     if table.choice.columns == "autograd":
         yield _source_note(table)
     error = max((row.ran.quantile_error or 0 for row in table.rows), default=0)
-    if error > _WORTH_SAYING:
+    if is_named(error):
         error_text = units.percent(error)
         yield f"Median and p95 are within {error_text}: too many different rows for more precision."
 
@@ -166,7 +164,7 @@ def _notes(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
 def _compile_note(hotspots: Hotspots) -> Iterator[str]:
     rows, whole_ns = hotspots.ungrouped, max(hotspots.totals.self_ns, 1)
     share = int(rows.self_ns[rows.phase == Phase.COMPILE].sum()) / whole_ns
-    if share >= _WORTH_SAYING_COMPILE:
+    if is_named(share):
         yield (
             f"Phase compile: {units.percent(share)} of operator time is torch.compile's tracing, in first "
             "calls; more of its time lies between operators, at the same lines. Without these rows: "
@@ -191,7 +189,7 @@ def _python_note(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
     """Yields how long autograd ran Python, if that is much compared with the time of operators."""
     rows, strings = hotspots.rows, trace.recording[Strings]
     python_ns = int(rows.python_ns[rows.python_ns > 0].sum())
-    if python_ns < _WORTH_SAYING_PYTHON * max(hotspots.totals.self_ns, 1):
+    if not is_named(python_ns, max(hotspots.totals.self_ns, 1), OF_NOTE):
         return
     texts = []
     for at in np.argsort(-rows.python_ns, kind="stable")[:_MOST_FUNCTIONS].tolist():

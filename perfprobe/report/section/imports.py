@@ -6,19 +6,19 @@ from collections.abc import Sequence
 
 from perfprobe.report import shorten
 from perfprobe.report.rows.imports import ImportRow
+from perfprobe.report.rows.named import is_named
 from perfprobe.support import units
 from perfprobe.support.text import printable
 
 _MOST = 3  # imports that are named
-_NOTEWORTHY = 0.05  # an import is named from this share of the time of all on
 
 
 def imports_text(rows: Sequence[ImportRow]) -> str:
     """`torch 2.1 s, torch._dynamo 1.7 s by Adam at train.py:36`, the longest first."""
     whole_ns = sum(row.time_ns for row in rows)
-    named = [row for row in rows[:_MOST] if row.time_ns >= _NOTEWORTHY * whole_ns]
+    named = [row for row in rows[:_MOST] if is_named(row.time_ns, whole_ns)]
     rest_ns = whole_ns - sum(row.time_ns for row in named)
-    rest = [f"others {units.duration(rest_ns)}"] if rest_ns >= _NOTEWORTHY * whole_ns else []
+    rest = [f"others {units.duration(rest_ns)}"] if is_named(rest_ns, whole_ns) else []
     return ", ".join([*map(_text, named), *rest])
 
 

@@ -7,14 +7,13 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
+from perfprobe.models.contention import is_contended, is_noisy
 from perfprobe.report.section.block import Blank, Block, Column, Fact, Facts, Heading, Paragraph, Table
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.machine import Ceiling, Machine
 from perfprobe.tables.measurements import Estimate
 
-NOISY = 0.15  # if processes differ by more than this, a second digit has no meaning
-CONTENDED = 1.2
 _ROOMY = 100
 _FLOORS = {
     "dispatch": "the least a call of an operator takes",
@@ -69,8 +68,8 @@ def _measured(machine: Machine, now: datetime) -> str:
 
 
 def _warning(machine: Machine) -> Iterator[Block]:
-    busy = machine.contention > CONTENDED
-    if not busy and machine.noise <= NOISY:
+    busy = is_contended(machine.contention)
+    if not busy and not is_noisy(machine.noise):
         return
     why = "Other programs ran here while this was measured" if busy else "This machine was noisy"
     effect = (

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.memory import (
@@ -28,13 +26,13 @@ from perfprobe.report.section.lines import cut_function
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.memory import MemoryLines, MemoryUse
+from perfprobe.tables.judgements import MemoryGrowth
+from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.trace import Line, shown_name
 
 TOP = 8
 TOP_OF_OTHERS = 5
 _MOST_GROWING = 3
-LEAST_GROWTH_BYTES = 1024  # a step; lines that grow less are not named
 _NO_LINE = "(no line of the program)"
 _NO_MODULE = "(outside of modules)"
 # Title, column of `MemorySums`, and rank: a narrow terminal drops the highest rank first.
@@ -91,20 +89,13 @@ def memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     )
 
 
-def growing_lines(findings: Findings) -> MemoryLines:
-    """Lines whose memory grows from step to step, most growth first."""
-    lines = findings[MemoryUse].lines
-    lines = lines.take(lines.growth_bytes >= LEAST_GROWTH_BYTES)
-    return lines.take(np.argsort(-lines.growth_bytes, kind="stable"))
-
-
 def place_text(line: Line | None) -> str:
     """`train.py:12`, the file without its folders."""
     return _NO_LINE if line is None else shorten.place(line)
 
 
 def _growing(findings: Findings) -> Iterator[Block]:
-    growing, use = growing_lines(findings), findings[MemoryUse]
+    growing, use = findings[MemoryGrowth].lines, findings[MemoryUse]
     if len(growing) == 0:
         return
     rows = line_rows(findings, growing.take(slice(_MOST_GROWING)))

@@ -7,6 +7,7 @@ from typing import Any
 
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.native import (
     NativeFunctionRow,
     NativeOperatorRow,
@@ -23,7 +24,6 @@ from perfprobe.tables.native_code import PART_TEXTS, NativePart, NativeSplit
 from perfprobe.tables.trace import shown_name
 
 TOP = 8
-_LEAST = 0.005  # of an operator's time; smaller parts are left blank
 _TITLES = {
     NativePart.MATH: "math",
     NativePart.LOOPS: "loops",
@@ -89,12 +89,12 @@ def _columns(rows: Sequence[NativeOperatorRow]) -> list[Column]:
 
 
 def _has(row: NativeOperatorRow, part: NativePart) -> bool:
-    return row.parts[f"{part.name.lower()}_ns"] >= _LEAST * max(row.cpu_ns, 1)
+    return is_named(row.parts[f"{part.name.lower()}_ns"], max(row.cpu_ns, 1), OF_ROW)
 
 
 def _cell(row: NativeOperatorRow, part: NativePart) -> str:
     share = row.parts[f"{part.name.lower()}_ns"] / max(row.cpu_ns, 1)
-    return units.percent(share) if share >= _LEAST else ""
+    return units.percent(share) if is_named(share, least=OF_ROW) else ""
 
 
 def _operator(row: NativeOperatorRow) -> str:

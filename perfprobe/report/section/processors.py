@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfprobe.models.waiting import is_busy, waited_ns
+from perfprobe.report.rows.named import OF_CAUSES, is_named
 from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.threads import kinds_of_waiting
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors
-
-_NEIGHBOURS = 0.1  # neighbours that use less of a processor are not named: it is the system's own use
 
 
 def busy_machine(findings: Findings) -> Iterator[Block]:
@@ -39,6 +38,6 @@ def busy_machine(findings: Findings) -> Iterator[Block]:
 def _others(others: float | None, cores: float | None) -> str:
     if others is None or not cores:
         return ""
-    if others < _NEIGHBOURS:
+    if not is_named(others, least=OF_CAUSES):  # less is the system's own use
         return "; hardly any other process ran"
     return f"; other processes used {others:.1f} of {cores:g} cores"

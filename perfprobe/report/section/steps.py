@@ -9,6 +9,7 @@ from typing import Any
 from perfprobe.report import shorten
 from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.steps import LoopRow, PhaseRow, StepFindings
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
 from perfprobe.report.section.figures import figures
@@ -27,7 +28,6 @@ _SOURCES = {
 }
 _LEFT_OUT = {mark.name.lower(): mark for mark in LEFT_OUT_TEXTS}
 _WORDS = {"training": "training step", "inference": "call", "evaluation": "evaluation"}
-_LEAST_SHARE = 0.005  # a phase gets a row from this share of the loop's time on
 
 
 def step_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
@@ -61,7 +61,7 @@ def steps(findings: Findings, _: Choice) -> Iterator[Block]:
 def phases(findings: Findings, _: Choice) -> Iterator[Block]:
     """The phases of the steps of the leading loop, and of other loops of its kind."""
     found = StepFindings(findings)
-    rows = [row for row in found.phases if row.share >= _LEAST_SHARE]
+    rows = [row for row in found.phases if is_named(row.share, least=OF_ROW)]
     for number, loop in enumerate(found.loops):
         own = [row for row in rows if row.loop == number]
         if own:

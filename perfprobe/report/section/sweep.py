@@ -12,8 +12,6 @@ from perfprobe.support.text import printable
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.sweep import OperatorSweepRow, Sweep, SweepRow
 
-_CERTAIN = 0.9  # the confidence of the intervals
-
 
 def sweep_blocks(
     sweep: Sweep, rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool
@@ -54,14 +52,14 @@ def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> It
     elif best is None:
         yield "No setting is certainly faster than the unchanged program."
     else:
-        word = "Faster" if best.coverage >= _CERTAIN else "Seems faster"
+        word = "Faster" if best.is_certain else "Seems faster"
         yield (
             f"{word}: {best.to_paste} ({best.gain:.2f}x, {_interval(best)}, "
             f"{units.percent(best.coverage)} certain, {best.pairs} pairs)."
         )
-    few = min(row.coverage for row in rows)
-    if few < _CERTAIN:
-        yield f"With so few pairs the intervals are only {units.percent(few)} certain: use more --rounds."
+    if not all(row.is_certain for row in rows):
+        few = units.percent(min(row.coverage for row in rows))
+        yield f"With so few pairs the intervals are only {few} certain: use more --rounds."
 
 
 def operator_blocks(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.report import shorten
+from perfprobe.report.rows.named import OF_TABLE, is_named
 from perfprobe.report.rows.teams import (
     OperatorTeamRow,
     ThreadProblemRow,
@@ -23,8 +24,6 @@ from perfprobe.tables.teams import Teams
 from perfprobe.tables.workers import Feeding
 
 _MOST = 6  # operators that are shown
-_LEAST_SHARE = 0.02  # an operator is shown from this share of the wall time on
-_SPUN = 0.02  # spinning is mentioned from this share of the wall time on
 _VARIABLES = ("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_")
 
 
@@ -64,9 +63,13 @@ def _utilisation(findings: Findings) -> str:
     shares = ", ".join(f"{row.values['utilisation']} {units.percent(row.values['share'])}" for row in rows)
     of = "" if teams.allowed_cores is None else f" of {teams.allowed_cores:g}"
     mean = _mean(teams)
-    by = "" if teams.by_ticks else " (from readings 0.5 s apart: the sampler did not run)"
+    by = "" if len(teams.activity) else " (from readings 0.5 s apart: the sampler did not run)"
     spun_ns, wall_ns = teams.spun_ns or 0, findings.wall_ns or 0
-    spun = f" Team members spun at least {units.duration(spun_ns)}." if spun_ns >= _SPUN * wall_ns > 0 else ""
+    spun = (
+        f" Team members spun at least {units.duration(spun_ns)}."
+        if wall_ns and is_named(spun_ns, wall_ns, OF_TABLE)
+        else ""
+    )
     return f"Threads that ran: {mean:.1f}{of} on average; of the time {shares}{by}.{spun}"
 
 
@@ -111,7 +114,7 @@ def operator_teams(findings: Findings) -> Iterator[Block]:
     teams, wall_ns = findings.get(Teams), max(findings.wall_ns or 0, 1)
     if teams is None or (teams.threads or 1) < 2:
         return
-    rows = [row for row in team_rows(findings) if row.self_ns >= _LEAST_SHARE * wall_ns][:_MOST]
+    rows = [row for row in team_rows(findings) if is_named(row.self_ns, wall_ns, OF_TABLE)][:_MOST]
     if rows:
         yield Heading("Teams", f"threads that ran in operators, of {teams.threads}; spinning ones count too")
         yield Table(_columns(rows, wall_ns))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from perfprobe.report.rows.functions import PythonRow
+from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.threads import ThreadRow
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
@@ -12,7 +13,6 @@ from perfprobe.support.text import printable
 
 _MOST_THREADS = 4
 _LONGEST_NAME = 40
-_NOTEWORTHY = 0.005  # parts with a smaller share of the wall time are left out
 
 
 def thread_sums(threads: Sequence[ThreadRow], python: PythonRow) -> Iterator[str]:
@@ -47,5 +47,5 @@ def _sum(row: ThreadRow, python: PythonRow) -> str:
     if rest_ns > 0:
         known["not sampled" if python.by_samples else "outside of them"] = rest_ns
     shares = [f"{name} {units.percent(time_ns / wall_ns)}" for name, time_ns in known.items()]
-    more = f" ({units.percent(-rest_ns / wall_ns)} too much)" if -rest_ns > _NOTEWORTHY * wall_ns else ""
+    more = f" ({units.percent(-rest_ns / wall_ns)} too much)" if is_named(-rest_ns, wall_ns, OF_ROW) else ""
     return f"wall {units.duration(wall_ns)} = {' + '.join(shares)}{more}"

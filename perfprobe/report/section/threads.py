@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.processors import (
     ThreadWaitRow,
     processor_rows,
@@ -22,8 +23,6 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors
 
 TOP = 8
-_NOTEWORTHY = 0.005  # threads with a smaller share of the wall time are left out
-_LEAST_CORES = 0.05
 
 _MISSING = {
     "waiting": "how long threads waited",
@@ -58,7 +57,7 @@ def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
 def cores_used(found: Processors) -> str:
     """`1.3 of 2 allowed cores used, 0.5 by child processes; neighbours 1 %`, as far as known."""
     children = found.children_cores or 0
-    by_children = f", {children:.1f} by child processes" if children >= _LEAST_CORES else ""
+    by_children = f", {children:.1f} by child processes" if is_named(children) else ""
     of = "" if found.allowed_cores is None else f" of {found.allowed_cores:g} allowed"
     cores = "core" if found.allowed_cores == 1 else "cores"
     share = found.neighbours_share
@@ -90,15 +89,18 @@ def kinds_of_waiting(found: Processors) -> str:
         "for unknown reasons": found.unknown_ns,
     }
     known = sorted(((time_ns, kind) for kind, time_ns in kinds.items() if time_ns), reverse=True)
-    least_ns = _NOTEWORTHY * found.wall_ns
-    parts = [f"{units.duration(time_ns)} {kind}" for time_ns, kind in known if time_ns >= least_ns]
+    parts = [
+        f"{units.duration(time_ns)} {kind}"
+        for time_ns, kind in known
+        if is_named(time_ns, found.wall_ns, OF_ROW)
+    ]
     return ", ".join(parts)
 
 
 def _columns(rows: Sequence[ThreadWaitRow], wall_ns: int) -> list[Column]:
     waited = [None if row.waited_ns is None else row.waited_ns / max(wall_ns, 1) for row in rows]
     lock = figures("lock", (units.duration(row.lock_ns) for row in rows), 2)
-    is_noteworthy = any((row.lock_ns or 0) >= _NOTEWORTHY * wall_ns for row in rows)
+    is_noteworthy = any(is_named(row.lock_ns or 0, wall_ns, OF_ROW) for row in rows)
     return [
         figures("CPU", (units.duration(row.run_ns) for row in rows)),
         figures("waited", (units.duration(row.waited_ns) for row in rows), style="bold"),
@@ -127,9 +129,9 @@ def _notes(found: Processors) -> Iterator[str]:
     if found.throttled_ns:
         throttled = units.duration(found.throttled_ns)
         yield f"The quota of {found.quota_cores:g} cores was used up for {throttled}."
-    if found.stolen_ns is not None and found.stolen_ns >= _NOTEWORTHY * found.wall_ns:
+    if found.stolen_ns is not None and is_named(found.stolen_ns, found.wall_ns, OF_ROW):
         yield f"The hypervisor gave {units.duration(found.stolen_ns)} of the processors to others."
-    if found.other_run_ns >= _NOTEWORTHY * found.wall_ns:
+    if is_named(found.other_run_ns, found.wall_ns, OF_ROW):
         other = units.duration(found.other_run_ns)
         yield f"Threads that ended between two readings ran {other}; how long they waited is not known."
     for missing in found.lacks:

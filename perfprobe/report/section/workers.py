@@ -13,10 +13,14 @@ from perfprobe.report.section.figures import figures
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import LoaderRemedy
 from perfprobe.tables.workers import Feeding
 
-_LITTLE = 0.02  # waiting for less than this share of the workers' lifetime needs no change
-_IN_USE = 0.9  # if this share of the processors is used, none is left for one more worker
+_HELPS = {
+    LoaderRemedy.UNKNOWN: "",
+    LoaderRemedy.NOTHING: "More workers would not help.",
+    LoaderRemedy.PERSISTENT: "persistent_workers=True starts them once.",
+}
 _KINDS = {"pool": "of Pool", "executor": "of ProcessPoolExecutor", "process": "of Process"}
 
 
@@ -119,20 +123,17 @@ def _waited(row: LoaderRow, found: Feeding) -> str:
         f"The main process waited {units.duration(row.waited_ns)} for batches{both}{start}: "
         f"{units.percent(share)} of the time during which workers existed.{pinned}"
     )
-    return f"{text} {_more(row, found, share)}".rstrip()
+    return f"{text} {_more(row, found)}".rstrip()
 
 
-def _more(row: LoaderRow, found: Feeding, share: float) -> str:
-    if share < _LITTLE:
-        return "More workers would not help."
-    if row.most_gain_ns is None or row.waited_ns is None:
-        return ""
-    if row.mostly_starts:
-        return "persistent_workers=True starts them once."
-    used, cores = found.cores_used, found.cores
-    if used is not None and cores and used >= _IN_USE * cores:
-        return f"More workers would not help: {used:.1f} of {cores:g} processors were in use."
-    room = f"; {used:.1f} of {cores:g} processors were in use" if used is not None and cores else ""
+def _more(row: LoaderRow, found: Feeding) -> str:
+    remedy, used, cores = row.verdict.remedy, found.cores_used, found.cores
+    in_use = f"{used:.1f} of {cores:g} processors were in use" if used is not None and cores else ""
+    if remedy in _HELPS:
+        return _HELPS[remedy]
+    if remedy is LoaderRemedy.NO_PROCESSOR:
+        return f"More workers would not help: {in_use}."
+    room = f"; {in_use}" if in_use else ""
     return f"One more worker could save at most {units.duration(row.most_gain_ns)}{room}."
 
 

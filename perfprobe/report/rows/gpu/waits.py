@@ -55,12 +55,3 @@ def wait_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[WaitRo
         )
 
     return chosen(findings, findings[GpuFindings].waits, "waits", top, sort, row)
-
-
-def program_waited_ns(gpu: GpuFindings) -> int:
-    """Returns how long threads of the program waited, in ns. A stream that waits for an event blocks no
-    thread.
-    """
-    rows = gpu.waits
-    own = (rows.kind != WaitKind.STREAM_WAIT_EVENT) & (rows.total_ns >= 0)
-    return int(rows.total_ns[own].sum())

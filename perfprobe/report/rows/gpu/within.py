@@ -11,8 +11,6 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import ApiCalls
 from perfprobe.tables.strings import Strings
 
-_MOST = 0.5  # a call of CUDA is named if it takes more of the operator's self time
-
 
 class CudaCall(NamedTuple):
     """All calls of this name within an operator."""
@@ -32,6 +30,6 @@ def longest_cuda_call(findings: Findings, row: OperatorRow) -> CudaCall | None:
         return None
     time_ns = calls.end_ns[within] - calls.start_ns[within]
     at = int(np.argmax(time_ns))
-    if time_ns[at] <= _MOST * row.ran.self_ns:
+    if 2 * time_ns[at] <= row.ran.self_ns:
         return None
     return CudaCall(strings[int(calls.name[within[at]])], int(time_ns[at]))

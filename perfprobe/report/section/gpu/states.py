@@ -11,9 +11,7 @@ from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Ta
 from perfprobe.report.section.figures import figures
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-
-_LEAST_JUDGED = 5
-_LEAST_SHARE = 0.1
+from perfprobe.tables.judgements import Throttled
 
 
 def state_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
@@ -26,15 +24,15 @@ def states(findings: Findings, _: Choice) -> Iterator[Block]:
     rows = state_rows(findings)
     yield Heading("GPU state", "read once a second; figures of readings while the GPU was in use")
     yield Table(_columns(rows))
-    for row in rows:
-        if is_throttled(row):
-            said = throttled_text(row, units.percent(row.throttled_share))
-            yield Paragraph(f"GPU {row.device} was {said}.", "yellow")
+    for row in throttled_rows(findings):
+        said = throttled_text(row, units.percent(row.throttled_share))
+        yield Paragraph(f"GPU {row.device} was {said}.", "yellow")
 
 
-def is_throttled(row: StateRow) -> bool:
-    """Whether enough readings say so that it is worth a line."""
-    return row.judged >= _LEAST_JUDGED and (row.throttled_share or 0) >= _LEAST_SHARE
+def throttled_rows(findings: Findings) -> list[StateRow]:
+    """Those that were throttled for a noteworthy time."""
+    found = findings.get(Throttled)
+    return [] if found is None else [row for row in state_rows(findings) if row.device in found.devices]
 
 
 def throttled_text(row: StateRow, share: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.gpu.waits import WaitRow, program_waited_ns, wait_rows
+from perfprobe.report.rows.gpu.waits import WaitRow, wait_rows
 from perfprobe.report.section.block import Block, Column, Heading, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.report.section.gpu.cells import operator_column, rows_said, site_columns, sorted_by
@@ -42,7 +42,7 @@ def waits(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def _in_all(findings: Findings) -> str:
-    waited_ns = program_waited_ns(findings[GpuFindings])
+    waited_ns = findings[GpuFindings].program_waited_ns
     share = f" ({units.percent(waited_ns / findings.wall_ns)} of wall)" if findings.wall_ns else ""
     return f"{units.duration(waited_ns)}{share}"
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.workers import LoaderRow, loader_rows
 from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.support import units
-from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.findings import Findings
 
 _PARTS = {"dataset": "dataset_ns", "collate": "collate_ns", "idle": "waiting_ns"}
-_WORTH_SAYING = 0.1  # of the wall time
-_LEAST = 0.005  # parts with a smaller share of the workers' time are left out
 
 
 def awaited_loader(findings: Findings) -> LoaderRow | None:
@@ -21,18 +20,10 @@ def awaited_loader(findings: Findings) -> LoaderRow | None:
     return max(rows, key=lambda row: row.waited_ns or 0, default=None)
 
 
-def slow_loader(findings: Findings) -> LoaderRow | None:
-    """These workers, if a program without steps waited much for them, and longer than operators took."""
-    loader, hotspots = awaited_loader(findings), findings.get(Hotspots)
-    waited_ns = 0 if loader is None else loader.waited_ns or 0
-    operators_ns = 0 if hotspots is None else hotspots.totals.busiest_ns
-    return loader if waited_ns > max(_WORTH_SAYING * (findings.wall_ns or 0), operators_ns) else None
-
-
 def worker_lines(row: LoaderRow) -> Iterator[ScreenRow]:
     """What the workers do, and whether starting them is the problem."""
     yield said("", *_parts(row))
-    if row.mostly_starts:
+    if row.verdict.mostly_starts:
         yield said("", f"started {row.starts:,} times: persistent_workers=True starts them once")
 
 
@@ -42,5 +33,7 @@ def _parts(row: LoaderRow) -> Iterator[str]:
     yield f"{number}, {units.duration(row.busy_ns / row.batches)} a batch each"
     whole_ns = max(row.busy_ns + row.waiting_ns, 1)
     shares = {name: getattr(row, column) / whole_ns for name, column in _PARTS.items()}
-    named = [f"{name} {whole_percent(share)}" for name, share in shares.items() if share >= _LEAST]
+    named = [
+        f"{name} {whole_percent(share)}" for name, share in shares.items() if is_named(share, least=OF_ROW)
+    ]
     yield from listed(named, first=": ")

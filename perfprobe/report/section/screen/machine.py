@@ -8,17 +8,16 @@ from typing import Any
 from perfprobe.models.seen import cores_allowed
 from perfprobe.models.waiting import is_busy, waited_ns
 from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
-from perfprobe.report.rows.gpu.devices import device_rows
 from perfprobe.report.rows.gpu.idle import most_idle_line
 from perfprobe.report.rows.gpu.launch_cost import launch_cost
-from perfprobe.report.rows.gpu.states import state_rows
 from perfprobe.report.rows.losses import loss_rows
+from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.own_cost import own_cost
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.teams import problem_rows
+from perfprobe.report.section.gpu.headline import verdict_text
 from perfprobe.report.section.gpu.idle import cause_text
-from perfprobe.report.section.gpu.states import is_throttled, throttled_text
-from perfprobe.report.section.gpu.verdict import Use, verdict
+from perfprobe.report.section.gpu.states import throttled_rows, throttled_text
 from perfprobe.report.section.screen.places import first_line, whole_percent
 from perfprobe.report.section.teams import problem_text
 from perfprobe.report.shorten import place
@@ -29,13 +28,12 @@ from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_states import DeviceStates
+from perfprobe.tables.gpu_verdict import GpuLimit, GpuVerdict
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepKind, StepTimes
 
-_NOTEWORTHY = 0.05  # child processes are named from this share of the CPU time on
 _MOST_SOURCES = 3
-_LOST = ("dropped_records", "refused_buffers", "lent_buffers")
 
 
 def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
@@ -78,44 +76,49 @@ def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:
         return
     share = 0.0 if not children.cpu_ns else children.cpu_ns / (children.cpu_ns + cpu_ns)
     lost = sum(each.processes for each in children.lost)
-    if share < _NOTEWORTHY and not lost and not children.recordings:
+    if not is_named(share) and not lost and not children.recordings:
         return
-    share_text = f"{whole_percent(share)} of CPU time in child processes; " if share >= _NOTEWORTHY else ""
+    share_text = f"{whole_percent(share)} of CPU time in child processes; " if is_named(share) else ""
     recorded = f"{len(children.recordings):,} with a recording" if children.recordings else ""
     unseen = f"{lost:,} not recorded" if lost else ""
     numbers = ", ".join(filter(None, [recorded, unseen])) or "none recorded"
-    yield said("", f"{share_text}children: {numbers}", share=share, style="yellow" if share >= 0.5 else "")
+    yield said(
+        "",
+        f"{share_text}children: {numbers}",
+        share=share,
+        style="yellow" if children.did_most(cpu_ns) else "",
+    )
 
 
 def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     """GPU: the busy share of the busiest GPU, and what follows from it."""
-    gpu, wall_ns = findings.get(GpuFindings), findings.wall_ns
-    if gpu is None or not wall_ns:
+    found, wall_ns = findings.get(GpuVerdict), findings.wall_ns
+    if found is None or not wall_ns:
         return
-    rows = device_rows(findings)
-    busiest = max(rows, key=lambda row: -1 if row.busy_ns is None else row.busy_ns, default=None)
-    if busiest is None or busiest.busy_ns is None:
-        return
-    use, share = Use.of(busiest), busiest.busy_ns / wall_ns
-    several = f" (the busiest of {len(rows)})" if len(rows) > 1 else ""
-    busy = f"busy {whole_percent(use.busy)} from first to last work{several}"
-    yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=busiest.busy_ns, share=use.busy)
+    devices, share = len(findings[GpuFindings].devices), found.busy_ns / wall_ns
+    several = f" (the busiest of {devices})" if devices > 1 else ""
+    busy = f"busy {whole_percent(found.busy)} from first to last work{several}"
+    yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=found.busy_ns, share=found.busy)
     yield from _throttled_line(findings)
-    lost = any((findings.trace.recording.number("gpu", name) or 0) > 0 for name in _LOST)
-    judged = verdict(gpu, use, wall_ns).removeprefix("there ")  # a line of its own says what it is about
-    judged = judged.replace("that is only", "first to last work is only")
-    yield said("", "records of its work are lost: bottleneck unknown" if lost else judged)
-    if 1 - use.busy >= _NOTEWORTHY and busiest.device is not None and IdleTimes in findings:
-        yield from _idle_line(findings, busiest.device)
+    yield said("", _gpu_limit(found, wall_ns))
+    if is_named(1 - found.busy) and found.device is not None and IdleTimes in findings:
+        yield from _idle_line(findings, found.device)
+
+
+def _gpu_limit(found: GpuVerdict, wall_ns: int) -> str:
+    """What limits the program, for a line of its own."""
+    if found.limit is GpuLimit.LOST:
+        return "records of its work are lost: bottleneck unknown"
+    text = verdict_text(found, wall_ns).removeprefix("there ")  # a line of its own says what it is about
+    return text.replace("that is only", "first to last work is only")
 
 
 def _throttled_line(findings: Findings) -> Iterator[ScreenRow]:
     """The GPU that was throttled most, its clock, and why: it makes all times on this GPU longer."""
-    rows = state_rows(findings) if DeviceStates in findings else []
-    row = max(filter(is_throttled, rows), key=lambda each: each.throttled_share or 0, default=None)
+    row = max(throttled_rows(findings), key=lambda each: each.throttled_share or 0, default=None)
     if row is None:
         return
-    which = f"GPU {row.device} " if len(rows) > 1 else ""
+    which = f"GPU {row.device} " if len(findings[DeviceStates]) > 1 else ""
     clocks = f"; {units.clock(row.sm_clock_mhz)} of {units.clock(row.maximum_clock_mhz)}"
     known = row.sm_clock_mhz is not None and row.maximum_clock_mhz is not None
     facts: dict[str, Any] = {"share": row.throttled_share, "style": "yellow"}
@@ -126,7 +129,7 @@ def _throttled_line(findings: Findings) -> Iterator[ScreenRow]:
 def _idle_line(findings: Findings, device: int) -> Iterator[ScreenRow]:
     """The line with most of the GPU's idle time, and what the host did there; or only what the host did."""
     found = most_idle_line(findings, device)
-    if found is None or found.share < _NOTEWORTHY:
+    if found is None or not is_named(found.share):
         return
     idle = f"idle {units.duration(found.time_ns)}{_each_step(findings) if found.is_of_step else ''}"
     facts: dict[str, Any] = {"time_ns": found.time_ns, "share": found.share, "line": found.line}
@@ -153,7 +156,7 @@ def trust_line(findings: Findings) -> ScreenRow:
     more = (": --view losses",) if rows else ()
     cost = _cost(findings)
     of_launches = launch_cost(findings)
-    if of_launches is not None and of_launches.most >= _NOTEWORTHY:
+    if of_launches is not None and is_named(of_launches.most):
         cost = f"{cost}, {of_launches.text()}" if cost else of_launches.text()
     return said("TRUST", f"{cost}; {lost}" if cost else lost, *more, style="yellow" if rows else "")
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfprobe.models.module_tree import HotModule
+from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.screen.places import at_line, whole_percent
 from perfprobe.report.section.screen.steps import is_inference
@@ -17,7 +18,6 @@ from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 
 _PARTS = 2
-_WORTH_NAMING = 0.05  # a part is named from this share of the step on
 
 
 def module_lines(
@@ -40,6 +40,6 @@ def _parts(findings: Findings, module: HotModule) -> Iterator[str]:
     found = findings[StepHotspots]
     for part in sorted(module.node.parts, key=lambda part: -part.total_ns)[:_PARTS]:
         share = found.share(part.total_ns)
-        if share >= _WORTH_NAMING:
+        if is_named(share):
             kind = f" ({printable(part.type)})" if part.type else ""
             yield f"{printable(part.name)}{kind} {whole_percent(share)}"

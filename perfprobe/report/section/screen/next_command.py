@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from perfprobe.models.seen import has_shapes
-from perfprobe.report.rows.screen import ScreenRow
-from perfprobe.report.section.screen.loader import awaited_loader, slow_loader
-from perfprobe.report.section.screen.start_up import SlowStart
+from perfprobe.report.section.screen.loader import awaited_loader
 from perfprobe.report.section.screen.worded import main_of
 from perfprobe.support.text import printable
 from perfprobe.support.views import command
@@ -16,21 +14,24 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.python import Calling
-from perfprobe.tables.steps import StepPhase, StepTimes
+from perfprobe.tables.steps import StartUpPart, StepPhase, StepTimes
 
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
+_OUTSIDE = (Cause.PYTHON, Cause.WAITING, Cause.COMPILE, Cause.IMPORTS)
 _VIEWS = {Cause.THREADS: "threads", Cause.MODULE: "modules", Cause.UNEXPLAINED: "phases"}
+_VIEWS |= {Cause.EVALUATION: "phases", Cause.GPU_OPERATOR: "kernels"}
 
 
-def script_command(findings: Findings, slow: ScreenRow | None) -> str:
-    """The command for a program without steps. slow: the line SLOW; only operators give it a share."""
+def script_command(findings: Findings) -> str:
+    """The command for a program without steps."""
     is_trace = findings.trace.recording.is_trace
     hotspots, children = findings.get(Hotspots), findings.get(Children)
-    if slow_loader(findings) is not None:
+    slow = findings[Diagnoses].slow
+    if slow is not None and slow.cause is Cause.DATA:
         return command("workers")
-    if children is not None and _did_most(children, findings):
+    if children is not None and children.did_most(findings.trace.cpu_ns):
         return command("children" if children.recordings else "losses")
-    of_operators = is_trace or slow is None or slow.share is not None
+    of_operators = is_trace or (slow is not None and slow.cause not in _OUTSIDE)
     if hotspots is not None and hotspots.whole_rows > 0 and of_operators:
         return command("operators") if Measurements in findings else _bench(findings)
     if GpuFindings in findings and Calling not in findings:
@@ -41,14 +42,10 @@ def script_command(findings: Findings, slow: ScreenRow | None) -> str:
 def recording_children(findings: Findings) -> str | None:
     """The whole command that would record the processes that did the work, if none of them was recorded."""
     children = findings.get(Children)
-    if children is None or children.recordings or not _did_most(children, findings):
+    if children is None or children.recordings or not children.did_most(findings.trace.cpu_ns):
         return None
     most = max((lost for lost in children.lost if lost.recipe), key=lambda lost: lost.processes, default=None)
     return None if most is None else printable(most.recipe)
-
-
-def _did_most(children: Children, findings: Findings) -> bool:
-    return (children.cpu_ns or 0) > (findings.trace.cpu_ns or 0)
 
 
 def _bench(findings: Findings) -> str:
@@ -58,12 +55,9 @@ def _bench(findings: Findings) -> str:
     return command("idle" if IdleTimes in findings else "operators")
 
 
-def steps_command(findings: Findings, start: SlowStart | None) -> str:
-    """The command that shows the evidence for the bottleneck of steps, or for what took long before them."""
-    if start is not None:
-        return command(start.view)
-    judged = findings.get(Diagnoses)
-    first = None if judged is None else judged.slow
+def steps_command(findings: Findings) -> str:
+    """The command that shows the evidence for the bottleneck of a program with steps."""
+    first = findings[Diagnoses].slow
     if first is None or _is_of_operators(findings, first):
         return command("efficiency") if Measurements in findings else _bench(findings)
     return command(_view(findings, first))
@@ -76,6 +70,8 @@ def _is_of_operators(findings: Findings, first: Diagnosis) -> bool:
 
 def _view(findings: Findings, first: Diagnosis) -> str:
     """The command for a judgement that is not about an operator."""
+    if first.cause is Cause.START_UP:
+        return "children" if first.part is StartUpPart.CHILDREN else "start-up"
     if first.cause in _VIEWS:
         return _VIEWS[first.cause]
     if first.cause is Cause.DATA and awaited_loader(findings) is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from perfprobe.models.nodes import ENGINE
 from perfprobe.models.seen import has_samples, has_shapes, knows_python
 from perfprobe.models.waiting import waited_ns
@@ -16,13 +14,12 @@ from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.screen.places import operator, whole_percent
 from perfprobe.report.shorten import place
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import Blind
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.step_rows import StepHotspots
-from perfprobe.tables.steps import Steps, StepTimes
+from perfprobe.tables.steps import StepTimes
 
 _LONGEST = 24  # cells of an operator's name
-_FEW = 5  # with fewer steps their spread has no meaning
-_LEAST_BLIND = 0.01
 
 
 def nothing(findings: Findings) -> ScreenRow:
@@ -45,9 +42,10 @@ def checked_lines(findings: Findings) -> Iterator[ScreenRow]:
     unknown = list(_unknown(findings))
     if unknown:
         yield said("UNKNOWN", *listed(unknown, between="; "))
-    blind = _blind(findings[StepTimes])
+    blind = findings.get(Blind)
     if blind is not None:
-        yield said("BLIND", f"gains below {whole_percent(blind)} cannot be seen in these steps", share=blind)
+        text = f"gains below {whole_percent(blind.share)} cannot be seen in these steps"
+        yield said("BLIND", text, share=blind.share)
 
 
 def _checked(findings: Findings) -> Iterator[str]:
@@ -76,18 +74,3 @@ def _unknown(findings: Findings) -> Iterator[str]:
 def option_for_lines(findings: Findings) -> str:
     """What records lines of Python: an option of torch's profiler, or of perfprobe."""
     return "with_stack=True" if findings.trace.recording.is_trace else "--python both"
-
-
-def _blind(found: StepTimes) -> float | None:
-    """The smallest detectable change of the median step, as a share of it, given the spread of the steps.
-
-    It is 2.8 standard errors: the difference of two such medians, at 95 %. The standard error of a median of
-    n values is 1.253 sigma / sqrt(n), where sigma is 1.4826 times the median absolute deviation.
-    """
-    steps: Steps = found.steps.take(found.leading())
-    if len(steps) < _FEW:
-        return None
-    duration_ns = (steps.end_ns - steps.start_ns).astype(np.float64)
-    middle = float(np.median(duration_ns))
-    spread = 1.4826 * float(np.median(np.abs(duration_ns - middle)))
-    return float(max(2.8 * 1.253 * spread / middle / len(steps) ** 0.5, _LEAST_BLIND))

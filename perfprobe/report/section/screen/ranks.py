@@ -13,10 +13,10 @@ from perfprobe.report.section.screen.places import place_in, whole_percent
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import OtherRank
 from perfprobe.tables.ranks import Rank, Ranks
 from perfprobe.tables.steps import PHASE_TEXTS, StepPhase
 
-_MUCH = 0.1
 _PHASES = {PHASE_TEXTS[phase]: f"in {text}" for phase, text in LONG_TEXTS.items()}
 _PHASES[PHASE_TEXTS[StepPhase.OTHER]] = "outside of model and loader"
 
@@ -37,14 +37,10 @@ def ranks_lines(findings: Findings) -> Iterator[ScreenRow]:
 
 def to_straggler(findings: Findings) -> str | None:
     """The command to run next where this rank waits much for another one: to look at that one."""
-    found = findings.get(Ranks)
-    if found is None or found.straggler is None:
+    other = findings.get(OtherRank)
+    if other is None:
         return None
-    rank = found.ranks[found.straggler]
-    is_much = rank.lost_ns >= _MUCH * max(rank.parts.whole_ns, 1)
-    if not is_much or rank.path == findings.trace.recording.path:
-        return None
-    return f"report --view functions {shlex.quote(printable(rank.path))}"
+    return f"report --view functions {shlex.quote(printable(findings[Ranks].ranks[other.rank].path))}"
 
 
 def _alone(findings: Findings) -> Iterator[ScreenRow]:

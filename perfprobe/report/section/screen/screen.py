@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.diagnosed import account_rows, diagnosis_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
-from perfprobe.report.section.screen.evaluations import evaluation_lines, evaluations
+from perfprobe.report.section.screen.evaluations import evaluation_lines
 from perfprobe.report.section.screen.gpu_bound import is_gpu_bound
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.memory import memory_line
@@ -24,7 +24,7 @@ from perfprobe.report.section.screen.ranks import ranks_lines, to_straggler
 from perfprobe.report.section.screen.script import script_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import short_lines, slow_lines
-from perfprobe.report.section.screen.start_up import also_start, slow_start
+from perfprobe.report.section.screen.start_up import also_start
 from perfprobe.report.section.screen.steps import steps_lines
 from perfprobe.report.section.screen.tail import graph_lines, tail_lines
 from perfprobe.support.text import printable
@@ -32,7 +32,7 @@ from perfprobe.support.views import command as view_command
 from perfprobe.tables.account import Account
 from perfprobe.tables.children import Children
 from perfprobe.tables.device_memory import DeviceMemory
-from perfprobe.tables.diagnoses import Diagnoses
+from perfprobe.tables.diagnoses import Cause, Diagnoses
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_states import DeviceStates
@@ -76,12 +76,11 @@ def screen_rows(findings: Findings) -> list[ScreenRow]:
 def _rows(findings: Findings) -> Iterator[ScreenRow]:
     whole = None
     if has_steps(findings):
-        command = yield from _steps_rows(findings)
+        yield from _steps_rows(findings)
+        command = steps_command(findings)
     else:
-        of_script = list(script_lines(findings))
-        yield from of_script
-        slow = next((row for row in of_script if row.label == "SLOW"), None)
-        command, whole = script_command(findings, slow), recording_children(findings)
+        yield from script_lines(findings)
+        command, whole = script_command(findings), recording_children(findings)
     yield from ranks_lines(findings)
     yield from cpu_line(findings)
     yield from gpu_line(findings)
@@ -93,23 +92,20 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield said(_NEXT, whole or f"perfprobe {elsewhere or f'{command}{_path(findings)}'}")
 
 
-def _steps_rows(findings: Findings) -> Generator[ScreenRow, None, str]:
-    """The lines about steps; returns the command for what is slow in them."""
-    start, between = slow_start(findings), evaluations(findings)
-    leading = between if between is not None and between.are_most and start is None else None
+def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
+    """The lines about steps."""
+    judged = findings[Diagnoses]
     yield from steps_lines(findings)
-    yield from slow_lines(findings, start, leading)
+    yield from slow_lines(findings)
     yield from tail_lines(findings)
-    if between is not None and leading is None:
-        yield from evaluation_lines(findings, between, "ALSO")
+    for each in judged.of(Cause.EVALUATION):
+        if each is not judged.slow:
+            yield from evaluation_lines(findings, each, "ALSO")
     yield from graph_lines(findings)
-    judged = findings.get(Diagnoses)
-    stands_out = judged is not None and judged.slow is not None
     yield from short_lines(findings)
     yield from also_start(findings)
-    if start is None and leading is None and not stands_out and not is_gpu_bound(findings):
+    if judged.slow is None:
         yield from checked_lines(findings)
-    return view_command("phases") if leading is not None else steps_command(findings, start)
 
 
 def _path(findings: Findings) -> str:
@@ -155,8 +151,7 @@ def screen(findings: Findings) -> Iterator[Block]:
 
 
 def screen_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`first_screen`, and what it says about steps: `diagnoses` and `account`."""
+    """`first_screen`, `diagnoses`, and for steps `account`."""
     found: dict[str, Sequence[Any]] = {"first_screen": screen_rows(findings)}
-    if has_steps(findings):
-        found |= {"diagnoses": diagnosis_rows(findings), "account": account_rows(findings)}
-    return found
+    found["diagnoses"] = diagnosis_rows(findings)
+    return found | ({"account": account_rows(findings)} if has_steps(findings) else {})

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.models.seen import knows_python
+from perfprobe.models.waiting import misleads
 from perfprobe.report import shorten
+from perfprobe.report.rows.named import OF_SCREEN, is_named
 from perfprobe.report.rows.operators import OperatorRow, operator_rows, rows_of
-from perfprobe.report.rows.ranking import misleads
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.block import Column, Table
 from perfprobe.report.section.figures import figures
-from perfprobe.report.section.hottest import long_calls_lead
 from perfprobe.report.section.lines import Lines, cut_function
 from perfprobe.report.section.operator_columns import operator_text, signature_text
 from perfprobe.report.section.phases import phase_column
@@ -22,13 +22,13 @@ from perfprobe.report.section.screen.gpu_bound import gpu_operators, is_gpu_boun
 from perfprobe.report.section.screen.places import has_lines
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.support import units
+from perfprobe.tables.diagnoses import HottestOperator
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import GAP_TEXTS, Gap
 
 _NO_PYTHON = f"({GAP_TEXTS[Gap.NO_PYTHON]})"
-_LEAST = 0.001  # rows with a smaller share are left out
 
 
 def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
@@ -38,13 +38,18 @@ def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
     elif findings.get(StepHotspots) is not None:
         title = "of call" if is_inference(findings[StepTimes]) else "of step"
         rows = step_operators(findings, most)
-    elif long_calls_lead(findings):
+    elif _long_calls_lead(findings):
         by_sum = findings[Hotspots].rows
         by_sum = by_sum.take(np.argsort(-by_sum.self_ns, kind="stable")[:most])
         title, rows = "share", rows_of(findings, by_sum)
     else:
         title, rows = "share", _by_typical_time(findings, most)
-    return title, [row for at, row in enumerate(rows) if at == 0 or row.share >= _LEAST]
+    return title, [row for at, row in enumerate(rows) if at == 0 or is_named(row.share, least=OF_SCREEN)]
+
+
+def _long_calls_lead(findings: Findings) -> bool:
+    found = findings.get(HottestOperator)
+    return found is not None and found.long_calls_lead
 
 
 def _by_typical_time(findings: Findings, most: int) -> list[OperatorRow]:

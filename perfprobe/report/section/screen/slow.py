@@ -7,14 +7,15 @@ from typing import Any
 
 from perfprobe.models.seen import has_shapes
 from perfprobe.report.rows.diagnosed import module_of
+from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.section.screen.evaluations import Evaluations, evaluation_lines
-from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
+from perfprobe.report.section.screen.evaluations import evaluation_lines
+from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.nothing import nothing, option_for_lines
 from perfprobe.report.section.screen.places import at_line, place_in, times, whole_percent
-from perfprobe.report.section.screen.start_up import SlowStart, slow_start_lines
+from perfprobe.report.section.screen.start_up import slow_start_lines
 from perfprobe.report.section.screen.threads import crowd_text, thread_lines
 from perfprobe.report.section.screen.worded import (
     how_much,
@@ -31,48 +32,41 @@ from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
 
-_WORTH_NAMING = 0.05  # what comes next is named from this share on
 
-
-def slow_lines(
-    findings: Findings, start: SlowStart | None, between: Evaluations | None
-) -> Iterator[ScreenRow]:
-    """The lines SLOW with its parts, LIMIT, GAIN and THEN.
-
-    Args:
-        start: what took longer before the first step than all steps, if anything did.
-        between: evaluations, if they took longer than all steps.
-    """
-    judged = findings.get(Diagnoses)
-    first = None if judged is None else judged.slow
-    if start is not None:
-        yield from slow_start_lines(findings, start)
-        yield from _then(findings, first)
-    elif is_gpu_bound(findings):
-        yield from gpu_bound_lines(findings)
-    elif between is not None:
-        yield from evaluation_lines(findings, between, "SLOW")
-        yield from _then(findings, first)
-    elif judged is None or first is None:
+def slow_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """The lines SLOW with its parts, LIMIT, GAIN and THEN."""
+    judged = findings[Diagnoses]
+    first = judged.slow
+    if first is None:
         yield nothing(findings)
+    elif first.cause is Cause.GPU_OPERATOR:
+        yield from gpu_bound_lines(findings)
     else:
         yield from _slow(findings, first)
-        yield from _limit(findings, first)
-        yield from _gain(first)
         yield from _then(findings, judged.second, is_close=judged.is_close)
 
 
 def short_lines(findings: Findings) -> Iterator[ScreenRow]:
     """ALSO: short operators, where something else takes more time than their fixed costs."""
-    judged = findings.get(Diagnoses)
-    if judged is None or judged.slow is None or judged.slow.cause is Cause.SHORT_OPERATORS:
+    judged = findings[Diagnoses]
+    if judged.in_steps is None or judged.in_steps.cause is Cause.SHORT_OPERATORS:
         return
-    for each in judged.found:
-        if each.cause is Cause.SHORT_OPERATORS:
-            yield said("ALSO", short_text(findings, each), ": fixed costs")
+    for each in judged.of(Cause.SHORT_OPERATORS):
+        yield said("ALSO", short_text(findings, each), ": fixed costs")
 
 
 def _slow(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
+    if first.cause is Cause.START_UP:
+        yield from slow_start_lines(findings, first)
+    elif first.cause is Cause.EVALUATION:
+        yield from evaluation_lines(findings, first, "SLOW")
+    else:
+        yield from _in_steps(findings, first)
+        yield from _limit(findings, first)
+        yield from _gain(first)
+
+
+def _in_steps(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
     line, module = findings.trace.line(first.frame), module_of(findings, first)
     facts: dict[str, Any] = {"time_ns": first.time_ns, "share": first.share, "line": line}
     if first.crowd is not None:
@@ -147,7 +141,7 @@ def _gain(first: Diagnosis) -> Iterator[ScreenRow]:
 
 def _then(findings: Findings, each: Diagnosis | None, *, is_close: bool = False) -> Iterator[ScreenRow]:
     """The next judgement. is_close: whether it may be as large as the first."""
-    if each is None or each.share < _WORTH_NAMING:
+    if each is None or not is_named(each.share):
         return
     line = findings.trace.line(each.frame)
     facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any
 
-from perfprobe.report.rows.imports import ImportRow, import_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.screen.places import times, whole_percent
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.children import Children
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
-from perfprobe.tables.steps import StartUpPart, StepTimes
+from perfprobe.tables.imports import Import
+from perfprobe.tables.steps import StartUpPart
 from perfprobe.tables.trace import Line
 
-_LEAST_NS = 500_000_000  # a shorter start-up is never a bottleneck
-_NOTEWORTHY = 0.1  # an import is named from this share of the wall time on
-_TORCH = "torch"
 _TEXTS = {
     StartUpPart.OTHER: "Python before the first step",
     StartUpPart.MODEL: "building the model",
@@ -30,41 +27,14 @@ _TEXTS = {
 }
 
 
-class SlowStart(NamedTuple):
-    """What took longest before the first step. share: its share of the wall time."""
-
-    part: StartUpPart
-    time_ns: int
-    share: float
-    text: str
-    line: Line | None
-
-    @property
-    def view(self) -> str:
-        """The view with more about it."""
-        return "children" if self.part is StartUpPart.CHILDREN else "start-up"
-
-
-def slow_start(findings: Findings) -> SlowStart | None:
-    """Returns what took longer before the first step than all steps together; None if nothing did.
-
-    Imports of libraries are left out, because in a recording of a few steps they always take longest.
-    `also_start` names them.
-    """
-    known, wall_ns = findings[StepTimes], findings.wall_ns
-    stepping_ns = int((known.steps.end_ns - known.steps.start_ns).sum())
-    found = max(
-        _parts(findings, known, wall_ns) if wall_ns else (), key=lambda each: each.time_ns, default=None
-    )
-    return None if found is None or found.time_ns < max(stepping_ns, _LEAST_NS) else found
-
-
-def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow]:
+def slow_start_lines(findings: Findings, start: Diagnosis) -> Iterator[ScreenRow]:
     """The line SLOW, and GAIN if the time is work of this process."""
-    at = "" if start.line is None else f": {place(start.line)}"
+    line = findings.trace.line(start.frame)
+    at = "" if line is None else f": {place(line)}"
+    what = _own_module(findings, line) or _TEXTS[start.part or StartUpPart.OTHER]
     much = f"{units.duration(start.time_ns)} = {whole_percent(start.share)} of the run"
-    facts = {"time_ns": start.time_ns, "share": start.share, "line": start.line}
-    yield said("SLOW", f"{start.text}, {much}{at}", style="bold", **facts)
+    facts: dict[str, Any] = {"time_ns": start.time_ns, "share": start.share, "line": line}
+    yield said("SLOW", f"{what}, {much}{at}", style="bold", **facts)
     if start.part is StartUpPart.CHILDREN:
         children = findings.get(Children)
         recorded = 0 if children is None else len(children.recordings)
@@ -73,44 +43,24 @@ def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow
         return
     yield said("", "before the first step; in a longer run the steps count")
     gain = "nearly all of this run's time"
-    if start.share < 0.995:
-        gain = f"this run at most {times(1 / (1 - start.share))} as fast"
+    if start.gain is not None:
+        gain = f"this run at most {times(start.gain)} as fast"
     yield said("GAIN", gain, " (bounded, not measured)", share=start.share)
 
 
 def also_start(findings: Findings) -> Iterator[ScreenRow]:
-    """ALSO: the longest import of a library, if it is a noteworthy part of the run.
-
-    The import of torch itself is left out, because it cannot be avoided. What torch imports later, as
-    `AdamW()` does, is named.
-    """
-    calling, wall_ns = findings.get(Calling), findings.wall_ns
-    rows = [] if calling is None else import_rows(findings.trace, calling)
-    found = next((row for row in rows if row.by is not None or not _is_torchs(row)), None)
-    if found is not None and wall_ns and found.time_ns >= _NOTEWORTHY * wall_ns:
-        at = "" if found.line is None else f", {place(found.line)}"
-        text = f"{_imported(found)}, {units.duration(found.time_ns)} of start-up{at}"
-        yield said("ALSO", text, time_ns=found.time_ns)
+    """ALSO: the longest import of a library, if it is a noteworthy part of the run."""
+    for each in findings[Diagnoses].of(Cause.IMPORTS):
+        found = each.imported
+        if found is not None:
+            at = "" if found.line is None else f", {place(found.line)}"
+            text = f"{_imported(found)}, {units.duration(each.time_ns)} of start-up{at}"
+            yield said("ALSO", text, time_ns=each.time_ns)
 
 
-def _is_torchs(row: ImportRow) -> bool:
-    return (row.module or "").partition(".")[0] == _TORCH
-
-
-def _imported(row: ImportRow) -> str:
-    by = f" by {printable(row.by)}" if row.by else ""
-    return f"import of {printable(row.module or 'a module')}{by}"
-
-
-def _parts(findings: Findings, known: StepTimes, wall_ns: int) -> Iterator[SlowStart]:
-    """The parts of start-up without imports of libraries. Code in a module of the program is its import."""
-    rows = known.start_up
-    columns = (rows.kind.tolist(), rows.time_ns.tolist(), rows.frame.tolist())
-    for kind, time_ns, frame in zip(*columns, strict=True):
-        line = findings.trace.line(frame)
-        if kind in _TEXTS:
-            text = _own_module(findings, line) or _TEXTS[StartUpPart(kind)]
-            yield SlowStart(StartUpPart(kind), time_ns, time_ns / wall_ns, text, line)
+def _imported(found: Import) -> str:
+    by = f" by {printable(found.by)}" if found.by else ""
+    return f"import of {printable(found.module or 'a module')}{by}"
 
 
 def _own_module(findings: Findings, line: Line | None) -> str:

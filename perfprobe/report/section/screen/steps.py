@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from rich.cells import cell_len
 
+from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.steps import LoopLines
 from perfprobe.report.section.program import program
@@ -16,7 +17,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.account import Account
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.processors import Processors
+from perfprobe.tables.judgements import Starved
 from perfprobe.tables.stacks import Modules
 from perfprobe.tables.steps import (
     INFERENCE_TEXTS,
@@ -43,8 +44,7 @@ ORDER = (
     *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.OTHER),
 )
 _FAR_APART = 1.2
-_WORTH_TAKING_OUT = 0.05  # of the steps: waiting for a processor
-_STARVED = 0.2  # of the steps: with more waiting the machine is the first thing to say
+_WHO = {None: "", True: ": other processes", False: ": its own threads"}
 _ROOM = 72  # cells beside the label on a line of 80
 
 
@@ -144,7 +144,7 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
     if is_inference(times) and int(loops.steady[0]) >= 100:
         pieces.append(f", p99 {_beside(p99_ns, median_ns)}")
     account = findings.get(Account)
-    if account is not None and (account.waited_ns or 0) >= _WORTH_TAKING_OUT * account.time_ns:
+    if account is not None and is_named(account.waited_ns or 0, account.time_ns):
         pieces.append(f"; own time {units.duration(account.own_ns // account.steps)}")
     samples = int(loops.samples[0])
     if samples > 0 and median_ns > 0:
@@ -165,26 +165,10 @@ def _rate(value: float) -> str:
 
 def _starved(findings: Findings) -> Iterator[ScreenRow]:
     """MACHINE: where the loop's thread waited much for a processor. All shares leave that out."""
-    account = findings.get(Account)
-    if account is None or (account.waited_ns or 0) < _STARVED * account.time_ns:
-        return
-    share = account.own_ns / account.time_ns
-    why = _who(findings)
-    text = f"the loop got {share * 100:.0f} % of a core{f': {why}' if why else ''}"
-    yield said("MACHINE", text, ". Shares are of its own time", share=share, style="yellow")
-
-
-def _who(findings: Findings) -> str:
-    """Who had the processor instead, if that is known."""
-    steps, found = findings[StepTimes].steps, findings.get(Processors)
-    if found is None:
-        return ""
-    own = steps.take(steps.loop == 0)
-    others_ns, own_ns = (
-        int(found.windows.between(name, own.start_ns, own.end_ns).sum())
-        for name in ("neighbours_ns", "own_ns")
-    )
-    return "" if others_ns == own_ns else "other processes" if others_ns > own_ns else "its own threads"
+    found = findings.get(Starved)
+    if found is not None:
+        text = f"the loop got {found.share * 100:.0f} % of a core{_WHO[found.by_others]}"
+        yield said("MACHINE", text, ". Shares are of its own time", share=found.share, style="yellow")
 
 
 def _parts(findings: Findings, times: StepTimes) -> Iterator[ScreenRow]:

@@ -10,9 +10,9 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import NeedlessGraphs
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
-_NOTEWORTHY = 0.01  # needless graphs are named from this share of all steps and evaluations on
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
 
 
@@ -41,16 +41,12 @@ def tail_lines(findings: Findings) -> Iterator[ScreenRow]:
 
 def graph_lines(findings: Findings) -> Iterator[ScreenRow]:
     """ALSO: evaluations, or calls of a model that is not trained, in which autograd recorded needlessly."""
-    steps = findings[StepTimes].steps
-    noteworthy_ns = _NOTEWORTHY * int((steps.end_ns - steps.start_ns).sum())
-    for kind, word in _UNTRAINED.items():
-        own = steps.take((steps.kind == kind) & (steps.graph >= 0))
-        recorded = own.take(own.graph == 1)
-        if len(recorded) == 0 or int((recorded.end_ns - recorded.start_ns).sum()) < noteworthy_ns:
-            continue
-        which = "all" if len(recorded) == len(own) else f"{len(recorded):,} of"
-        text = f"autograd recorded in {which} {len(own):,} {word}{'' if len(own) == 1 else 's'}"
-        text = f"autograd recorded in the {word}" if len(own) == 1 else text
+    found = findings.get(NeedlessGraphs)
+    for each in () if found is None else found.found:
+        word = _UNTRAINED[each.kind]
+        which = "all" if each.recorded == each.number else f"{each.recorded:,} of"
+        text = f"autograd recorded in {which} {each.number:,} {word}{'' if each.number == 1 else 's'}"
+        text = f"autograd recorded in the {word}" if each.number == 1 else text
         yield said("ALSO", f"{text}: no_grad missing")
 
 

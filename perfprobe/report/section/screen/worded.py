@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from perfprobe.report.rows.diagnosed import main_operator, operators_of
+from perfprobe.report.rows.named import is_named, is_nearly_all
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.screen import listed
 from perfprobe.report.section.screen.named import by_name
@@ -18,8 +19,6 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
 
-_WORTH_NAMING = 0.05  # a part is named from this share on
-_NEARLY_ALL = 0.9
 _MOST_PARTS = 3
 _OF_OPERATORS = (Cause.LINE, Cause.OPERATOR)
 
@@ -58,7 +57,7 @@ def main_of(findings: Findings, each: Diagnosis) -> Main | None:
 def phases_of(findings: Findings, each: Diagnosis, main: Main | None) -> str:
     """`forward + backward`: the phases with a noteworthy part of a line's time."""
     whole_ns = max(sum(each.phases.values()), 1)
-    named = [phase for phase in ORDER if each.phases.get(phase, 0) >= _WORTH_NAMING * whole_ns]
+    named = [phase for phase in ORDER if is_named(each.phases.get(phase, 0), whole_ns)]
     texts = [
         "Python" if phase is StepPhase.OTHER else phase_text(findings, phase)
         for phase in named
@@ -82,12 +81,12 @@ def what(findings: Findings, each: Diagnosis) -> str:
 def made_of(findings: Findings, each: Diagnosis) -> list[str]:
     """The parts: how much is at the line that is named, and the noteworthy operators there."""
     steps = findings[Diagnoses].steps
-    is_whole = each.line_ns >= _NEARLY_ALL * each.time_ns or not each.line_ns
+    is_whole = is_nearly_all(each.line_ns, each.time_ns) or not each.line_ns
     line = [] if is_whole else [f"{units.duration(each.line_ns)} at that line"]
     if main_of(findings, each) is not None:
         return line
     named = by_name((row, row.ran.typical_ns) for row in operators_of(findings, each))
-    named = [part for part in named if part.time_ns >= _WORTH_NAMING * each.time_ns * steps]
+    named = [part for part in named if is_named(part.time_ns, each.time_ns * steps)]
     parts = [f"{part.name} {units.duration(part.time_ns / steps)}{part.shapes}" for part in named]
     return list(listed([*line, *parts[:_MOST_PARTS]]))
 

@@ -6,26 +6,25 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.models.imports import called_from_user
 from perfprobe.models.waiting import stood_still
-from perfprobe.report.rows.imports import called_from_user, function_of
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.python import Calling, Look, Origin, SampledStacks
-from perfprobe.tables.stacks import Frames
-from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Line, Trace
+from perfprobe.tables.stacks import Frames, Stacks
+from perfprobe.tables.trace import Trace
 
 
 class Passed(NamedTuple):
     """Time in a function of the program and what it called, outside of operators and imports.
 
-    line: its line with most of that time. line_ns: the time of this line. called: the library's function that
-    had most of it, None if the line itself had.
+    frame: its line with most of that time. line_ns: the time of this line. called: the name of the library's
+    function that had most of it, -1 if the line itself had.
     """
 
     time_ns: int
-    line: Line
+    frame: int
     line_ns: int
-    called: str | None
+    called: int
 
 
 def busiest(trace: Trace, calling: Calling) -> Passed | None:
@@ -60,9 +59,10 @@ def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
     if len(rows) == 0:
         return None
     time_ns, frame, at = _longest(trace, rows)
+    stacks, frames = trace.recording[Stacks], trace.recording[Frames]
     stack = called_from_user(trace, calling.python, int(at.stack[at.time_ns.argmax()]))
-    called = None if stack is None else function_of(trace, stack)
-    return Passed(time_ns, _line(trace, frame), int(at.time_ns.sum()), called)
+    called = -1 if stack is None else int(frames.function[stacks.frame[stack]])
+    return Passed(time_ns, frame, int(at.time_ns.sum()), called)
 
 
 def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | None:
@@ -71,7 +71,7 @@ def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | Non
         return None
     time_ns, frame, at = _longest(trace, rows)
     code, _ = _largest(calling.python.of_stack[at.stack], at.time_ns)
-    return Passed(time_ns, _line(trace, frame), int(at.time_ns.sum()), _library(trace, calling, code))
+    return Passed(time_ns, frame, int(at.time_ns.sum()), _library(calling, code))
 
 
 def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks]:
@@ -108,14 +108,8 @@ def _largest(keys: Int32 | Rows, time_ns: Int64) -> tuple[int, int]:
     return int(found[sums.argmax()]), int(sums.max())
 
 
-def _line(trace: Trace, frame: int) -> Line:
-    line = trace.line(frame)
-    assert line is not None  # only known frames
-    return line
-
-
-def _library(trace: Trace, calling: Calling, code: int) -> str | None:
-    """The name of a function that is not the program's."""
+def _library(calling: Calling, code: int) -> int:
+    """The name of a function that is not the program's, else -1."""
     if code < 0 or calling.python.code.origin[code] == Origin.USER:
-        return None
-    return trace.recording[Strings][calling.python.code.function[code]]
+        return -1
+    return int(calling.python.code.function[code])

@@ -1,0 +1,42 @@
+"""Rule: something before the first step took longer than all steps together.
+
+Imports of libraries are left out, because in a recording of a few steps they always take longest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.diagnose.limits import gain
+from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.steps import StartUpPart, StepTimes
+
+_LEAST_NS = 500_000_000  # a shorter start-up is never a bottleneck
+_PARTS = (
+    *(StartUpPart.OTHER, StartUpPart.MODEL, StartUpPart.COMPILE),
+    *(StartUpPart.WAITING, StartUpPart.CHILDREN),
+)
+
+
+def start_up(findings: Findings, known: StepTimes) -> Iterator[Diagnosis]:
+    """The longest part, if it is that long. In a longer run the steps count."""
+    wall_ns, rows = findings.wall_ns, known.start_up
+    stepping_ns = int((known.steps.end_ns - known.steps.start_ns).sum())
+    columns = (rows.time_ns.tolist(), rows.kind.tolist(), rows.frame.tolist())
+    parts = [part for part in zip(*columns, strict=True) if part[1] in _PARTS]
+    time_ns, kind, frame = max(parts, key=lambda part: part[0], default=(0, 0, -1))
+    if not wall_ns or time_ns < max(stepping_ns, _LEAST_NS):
+        return
+    share = time_ns / wall_ns
+    yield Diagnosis(
+        cause=Cause.START_UP,
+        base=Base.RUN,
+        time_ns=time_ns,
+        share=share,
+        stands_out=True,
+        gain=None if kind == StartUpPart.CHILDREN else gain(share),
+        frame=frame,
+        phases={},
+        part=StartUpPart(kind),
+    )

@@ -1,0 +1,20 @@
+"""Imports of libraries, as samples show them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from perfprobe.tables.trace import Line
+
+
+class Import(NamedTuple):
+    """A library that was imported. module: its name, None if not known.
+
+    by: the function whose call led to the import, None if the line itself imports it. line: of the program.
+    """
+
+    module: str | None
+    by: str | None
+    line: Line | None
+    time_ns: int
+    cpu_ns: int

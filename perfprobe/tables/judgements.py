@@ -1,0 +1,95 @@
+"""Judgements that a report words in a line: each is made by a rule in `diagnose`."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.memory import MemoryLines
+from perfprobe.tables.steps import StepKind
+
+
+@frozen
+class Starved:
+    """The loop's thread waited much for a processor. share: of the time that it had one.
+
+    by_others: whether other processes had it, or threads of the program; None if not known.
+    """
+
+    share: float
+    by_others: bool | None
+
+
+@frozen
+class Blind:
+    """The smallest change of the median step that these steps would show, as a share of it."""
+
+    share: float
+
+
+@frozen
+class NeedlessGraph:
+    """Autograd recorded in this many of all calls of a kind that trains nothing."""
+
+    kind: StepKind
+    recorded: int
+    number: int
+
+
+@frozen
+class NeedlessGraphs:
+    """All kinds of calls in which autograd recorded needlessly for a noteworthy time."""
+
+    found: tuple[NeedlessGraph, ...]
+
+
+@frozen
+class OtherRank:
+    """This rank waits much for another one, a row of `Ranks`."""
+
+    rank: int
+
+
+@frozen
+class Throttled:
+    """The GPUs that were throttled for a noteworthy time, by the driver's numbers."""
+
+    devices: frozenset[int]
+
+
+@frozen
+class MemoryGrowth:
+    """Lines whose memory grows from step to step, most growth first.
+
+    is_noteworthy: whether all memory grows so much that it ends a longer run. devices: GPUs of which the
+    memory does, by the driver's numbers.
+    """
+
+    lines: MemoryLines
+    is_noteworthy: bool
+    devices: frozenset[int]
+
+
+class LoaderRemedy(Enum):
+    """What helps a program that waits for DataLoader's workers."""
+
+    UNKNOWN = "unknown"
+    NOTHING = "nothing"  # it hardly waits
+    PERSISTENT = "persistent"  # it waits for workers that start again and again
+    NO_PROCESSOR = "no processor"  # nothing: no processor is left for one more worker
+    WORKER = "worker"
+
+
+@frozen
+class LoaderVerdict:
+    """One DataLoader. mostly_starts: whether starting its workers again is what the program waits for."""
+
+    mostly_starts: bool
+    remedy: LoaderRemedy
+
+
+@frozen
+class LoaderVerdicts:
+    """A verdict for each row of `Loaders`."""
+
+    found: tuple[LoaderVerdict, ...]

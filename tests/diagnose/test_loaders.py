@@ -1,0 +1,63 @@
+"""What helps a program that waits for DataLoader's workers, and what the first screen says of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from perfprobe.diagnose.diagnose import diagnosed
+from perfprobe.merge import link
+from perfprobe.report.rows.workers import LoaderRow, loader_rows
+from perfprobe.report.section.screen.loader import worker_lines
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import LoaderRemedy
+from perfprobe.tables.workers import Feeding, Loaders, Workers
+from tests.build import Program
+
+
+def row(folder: Path, used: float | None = None, **given: int) -> LoaderRow:
+    known: dict[str, Any] = {"workers": 2, "processes": 2, "batches": 10, "span_ns": 100, "most_gain_ns": 5}
+    known |= given
+    columns = {name: np.array([known.get(name, 0)], dtype) for name, dtype in Loaders.dtypes.items()}
+    feeding = Feeding(Workers.empty(), Loaders(**columns), used, 4)
+    (found,) = loader_rows(diagnosed(Findings(link(Program().recording(folder)), feeding)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("given", "starts", "mostly"),
+    [
+        ({"processes": 400, "busy_ns": 12, "waiting_ns": 88, "waited_ns": 10}, 200, True),
+        ({"processes": 400, "busy_ns": 95, "waiting_ns": 5, "waited_ns": 10, "start_wait_ns": 6}, 200, True),
+        ({"processes": 400, "busy_ns": 95, "waiting_ns": 5, "waited_ns": 10, "start_wait_ns": 1}, 200, False),
+        ({"processes": 2, "busy_ns": 12, "waiting_ns": 88, "waited_ns": 10, "start_wait_ns": 9}, 1, False),
+    ],
+)
+def test_workers_that_are_started_again_and_again(
+    tmp_path: Path, given: dict[str, int], starts: int, mostly: bool
+) -> None:
+    found = row(tmp_path, **given)
+    assert (found.starts, found.verdict.mostly_starts) == (starts, mostly)
+    lines = [line.text for line in worker_lines(found)]
+    assert any("persistent_workers=True" in line for line in lines) is mostly
+    assert (found.verdict.remedy is LoaderRemedy.PERSISTENT) is mostly
+
+
+@pytest.mark.parametrize(
+    ("given", "used", "remedy"),
+    [
+        ({"waited_ns": -1}, None, LoaderRemedy.UNKNOWN),
+        ({"waited_ns": 1}, None, LoaderRemedy.NOTHING),
+        ({"waited_ns": 2}, None, LoaderRemedy.WORKER),
+        ({"waited_ns": 2, "most_gain_ns": -1}, None, LoaderRemedy.UNKNOWN),
+        ({"waited_ns": 50}, 3.5, LoaderRemedy.WORKER),
+        ({"waited_ns": 50}, 3.6, LoaderRemedy.NO_PROCESSOR),
+    ],
+)
+def test_one_more_worker_helps_while_there_is_waiting_and_a_processor(
+    tmp_path: Path, given: dict[str, int], used: float | None, remedy: LoaderRemedy
+) -> None:
+    assert row(tmp_path, used, **given).verdict.remedy is remedy
