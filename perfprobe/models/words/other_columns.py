@@ -32,6 +32,7 @@ BENCHMARK: dict[str, str] = {
     "`next`. **ips**: samples per second, or steps per second if the batch size is not known.",
     "average": "Mean over the steps. For ips: all samples divided by the total time.",
     "median": "Half of the steps have at most this value.",
+    "interval": "95 % confidence interval of the median, by order statistics; `-` with fewer than six steps.",
     "p95": "95 % of the steps have at most this value.",
     "min": "Smallest value of a step.",
     "max": "Largest value of a step.",
