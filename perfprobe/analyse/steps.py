@@ -90,7 +90,8 @@ class StepWatch:
             first += len(steps)
         columns = list(zip(*parts, strict=True)) or [()] * 6
         loop_rows, steps = Loops.concat(columns[0]), Steps.concat(columns[1])
-        steps = Steps(**steps.columns() | {"graph": graphs(self._trace.recording, steps)})
+        events = StepEvents.concat(columns[4])
+        steps = Steps(**steps.columns() | {"graph": graphs(self._trace.recording, steps, events)})
         per_step = StepPhases.concat(columns[2])
         until_ns = self._first_ns(kept)
         rows = [self._before(kept, until_ns), _beyond(loop_rows, steps, per_step)]
@@ -98,7 +99,7 @@ class StepWatch:
         return StepTimes(
             loops=loop_rows,
             steps=steps,
-            events=StepEvents.concat(columns[4]),
+            events=events,
             step_phases=per_step,
             phases=Phases.concat(columns[3]),
             looks=StepLooks.concat(columns[5]),
