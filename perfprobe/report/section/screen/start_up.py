@@ -6,15 +6,15 @@ import posixpath
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from perfprobe.report.rows.imports import ImportRow, import_rows
+from perfprobe.models.left_out import window_option
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.start_up import StartUpRow, start_up_rows
 from perfprobe.report.section.screen.places import times, whole_percent
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.children import Children
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StartUpPart, StepTimes
 from perfprobe.tables.trace import Line
 
@@ -49,8 +49,10 @@ def slow_start(findings: Findings) -> SlowStart | None:
     """Returns what took longer before the first step than all steps together; None if nothing did.
 
     Imports of libraries are left out, because in a recording of a few steps they always take longest.
-    `also_start` names them.
+    `also_start` names them. With options such as `--steps 3:14`, all of start-up is left out.
     """
+    if window_option(findings.trace.recording) is not None:
+        return None
     known, wall_ns = findings[StepTimes], findings.wall_ns
     stepping_ns = int((known.steps.end_ns - known.steps.start_ns).sum())
     found = max(
@@ -79,13 +81,13 @@ def slow_start_lines(findings: Findings, start: SlowStart) -> Iterator[ScreenRow
 
 
 def also_start(findings: Findings) -> Iterator[ScreenRow]:
-    """ALSO: the longest import of a library, if it is a noteworthy part of the run.
+    """ALSO: the longest import of a library before the first step, if it is a noteworthy part of the run.
 
     The import of torch itself is left out, because it cannot be avoided. What torch imports later, as
     `AdamW()` does, is named.
     """
-    calling, wall_ns = findings.get(Calling), findings.wall_ns
-    rows = [] if calling is None else import_rows(findings.trace, calling)
+    wall_ns = findings.wall_ns
+    rows = (row for row in start_up_rows(findings) if row.part == "import")
     found = next((row for row in rows if row.by is not None or not _is_torchs(row)), None)
     if found is not None and wall_ns and found.time_ns >= _NOTEWORTHY * wall_ns:
         at = "" if found.line is None else f", {place(found.line)}"
@@ -93,11 +95,11 @@ def also_start(findings: Findings) -> Iterator[ScreenRow]:
         yield said("ALSO", text, time_ns=found.time_ns)
 
 
-def _is_torchs(row: ImportRow) -> bool:
+def _is_torchs(row: StartUpRow) -> bool:
     return (row.module or "").partition(".")[0] == _TORCH
 
 
-def _imported(row: ImportRow) -> str:
+def _imported(row: StartUpRow) -> str:
     by = f" by {printable(row.by)}" if row.by else ""
     return f"import of {printable(row.module or 'a module')}{by}"
 
