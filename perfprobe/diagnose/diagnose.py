@@ -16,7 +16,7 @@ from perfprobe.tables.findings import Findings
 
 # Of causes that stand out, those of the first group come first: they are not the program's own work.
 _RANKS = (
-    (Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.THREADS),
+    (Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.IMPORT, Cause.THREADS),
     (Cause.SHORT_OPERATORS, Cause.LINE, Cause.MODULE, Cause.OPERATOR),
     (Cause.UNEXPLAINED,),
 )

@@ -69,6 +69,7 @@ class StepPhase(IntEnum):
     LOGGING = 10  # writers of logs, progress bars, reading numbers from tensors; a plain print is OTHER
     COLLECTION = 11  # Python's garbage collection
     RESULTS = 12  # of inference: reading the model's output
+    IMPORT = 13  # imports of libraries
 
 
 class EventKind(IntEnum):
@@ -94,6 +95,7 @@ PHASE_TEXTS = {
     StepPhase.LOGGING: "logging",
     StepPhase.COLLECTION: "garbage collection",
     StepPhase.RESULTS: "read results",
+    StepPhase.IMPORT: "import",
 }
 # The names of phases if nothing is trained.
 INFERENCE_TEXTS = {**PHASE_TEXTS, StepPhase.DATA: "input", StepPhase.FORWARD: "model"}

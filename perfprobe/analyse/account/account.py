@@ -21,6 +21,7 @@ _KINDS = {
     StepPhase.DATA: LeafKind.DATA,
     StepPhase.COLLECTION: LeafKind.COLLECTION,
     StepPhase.COMPILE: LeafKind.COMPILE,
+    StepPhase.IMPORT: LeafKind.IMPORT,
 }
 _MOST = 0.9  # steps with less of a wait than the rest do not count
 _KEYS = ("kind", "phase", "frame", "module")

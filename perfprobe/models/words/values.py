@@ -26,6 +26,7 @@ VALUES: dict[str, dict[str, str]] = {
         "logging": "Writers of logs, progress bars, reading numbers from tensors. A `print` is *other*.",
         "garbage collection | collection | Python's garbage collection": "Python's garbage collector ran.",
         "read results | results | reading results": "In inference: reading the model's output.",
+        "import | imports of libraries": "The import of a library in a step. Imports before are start-up.",
         "other | Python outside of model and loader": "Python of the program, and unknown time.",
     },
     "line (operators)": {

@@ -19,7 +19,12 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.steps import StepPhase, StepTimes
 
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
-_VIEWS = {Cause.THREADS: "threads", Cause.MODULE: "modules", Cause.UNEXPLAINED: "phases"}
+_VIEWS = {
+    Cause.THREADS: "threads",
+    Cause.MODULE: "modules",
+    Cause.IMPORT: "phases",
+    Cause.UNEXPLAINED: "phases",
+}
 
 
 def script_command(findings: Findings, slow: ScreenRow | None) -> str:

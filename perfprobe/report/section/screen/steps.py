@@ -40,7 +40,7 @@ _LEFT_OUT = {
 ORDER = (
     *(StepPhase.DATA, StepPhase.COPY, StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE),
     *(StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING, StepPhase.LOGGING),
-    *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.OTHER),
+    *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.IMPORT, StepPhase.OTHER),
 )
 _FAR_APART = 1.2
 _WORTH_TAKING_OUT = 0.05  # of the steps: waiting for a processor
