@@ -54,6 +54,7 @@ def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
     yield _head(findings, times)
     yield from _starved(findings)
     yield _durations(findings, times)
+    yield from _idle(findings, times)
     yield from _parts(findings, times)
 
 
@@ -151,6 +152,18 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
         of = f"batch {samples:,}, this thread" if _elsewhere(times)[1] else f"batch {samples:,}"
         pieces.append(f"; {_rate(samples * 1e9 / median_ns)} samples/s ({of})")
     return said(label, *pieces, time_ns=median_ns)
+
+
+def _idle(findings: Findings, times: StepTimes) -> Iterator[ScreenRow]:
+    """IDLE: how long a server waited for requests. No step has that time, so all figures are of its work."""
+    loops, own = times.loops, times.steps.take(times.steps.loop == 0)
+    idle_ns = int(loops.idle_ns[0])
+    share = idle_ns / max(int(own.end_ns.max() - own.start_ns.min()), 1)
+    if share >= _WORTH_TAKING_OUT:
+        line = findings.trace.line(int(loops.idle_frame[0]))
+        at = () if line is None else (f", at {place(line)}",)
+        text = f"{units.duration(idle_ns)} = {share * 100:.0f} % of the time, waiting for requests"
+        yield said("IDLE", text, *at, time_ns=idle_ns, share=share, line=line)
 
 
 def _beside(time_ns: int, other_ns: int) -> str:
