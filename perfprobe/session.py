@@ -137,7 +137,7 @@ class Session:
         self._parents = None if self._family is None else self._family.facts
         self._write_meta()
         self._have_children_follow()
-        self._children = Children(self._facts, self._family, _child_setup)
+        self._children = Children(self._facts, self._family, _child_setup, self._how_to_follow())
         self._facts.guarded("processes", self._children.start)
         for collector in self._chosen():
             self._start(collector)
@@ -300,6 +300,13 @@ class Session:
             self._family = Family({**settings, "options": options}, self._tell)
         if self._family is not None:
             self._family.attach(self._facts, self.path, self._record_forked)
+
+    def _how_to_follow(self) -> str:
+        """How to have children recorded that are not: only those of a program run by perfprobe are."""
+        left_out = self._options.leaves_out_children
+        if self._follow and left_out:
+            return f"record again without {left_out}"
+        return "run the program under perfprobe: python -m perfprobe script.py"
 
     def _record_forked(self, path: str, parent: int) -> Callable[[], None]:
         """Begin the recording of a forked child, and return the function that ends it."""

@@ -79,6 +79,7 @@ class PyStepLog {
     named["unkept"] = log_.unkept();
     named["unlisted"] = log_.unlisted();
     named["foreign"] = log_.foreign();
+    named["requests"] = socket_.requests();
     named["socket_closed"] = socket_.times_closed();
     named["socket_error"] = socket_.error();
     return named;

@@ -154,6 +154,7 @@ std::string TriggerSocket::reply_to(const Descriptor& peer, const std::string& r
   if (steps < 1 || steps > kMostSteps)
     return "refused: not a number of steps\n";
   const int64_t from = log_.record_next(steps);
+  ++requests_;
   return "ok " + std::to_string(from) + " " + std::to_string(from + steps) + "\n";
 }
 

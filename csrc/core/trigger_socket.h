@@ -27,6 +27,8 @@ class TriggerSocket {
   // path: in a folder that only this user can enter. 0, or the errno of what failed.
   int start(const std::string& path);
   void stop();
+  // How often steps were asked for.
+  [[nodiscard]] int64_t requests() const { return requests_; }
   // How often the program has closed the socket, and the errno if no other could take its place.
   [[nodiscard]] int64_t times_closed() const { return times_closed_; }
   [[nodiscard]] int error() const { return error_; }
@@ -49,6 +51,7 @@ class TriggerSocket {
   Descriptor listening_;
   Descriptor waker_;  // what is sent here ends the wait for `woken_`
   Descriptor woken_;
+  std::atomic<int64_t> requests_{0};
   std::atomic<int64_t> times_closed_{0};
   std::atomic<int> error_{0};
   NativeThread thread_{[this] { serve(); }, [this] { wake(); }};

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from math import comb
-
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.analyse.percentiles import median_interval
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.live_steps import Added, Baseline, LiveSteps
 from perfprobe.tables.trace import Trace
 
 _FEWEST = 3  # pairs; a median of fewer means little
-_UNSURE = 0.05
 
 
 def baseline(trace: Trace) -> Baseline | None:
@@ -40,8 +38,7 @@ def baseline(trace: Trace) -> Baseline | None:
 
 
 def _added(values: npt.NDArray[np.float64]) -> Added:
-    low, high = _interval(np.sort(values))
-    return Added(float(np.median(values)), low, high)
+    return Added(float(np.median(values)), *median_interval(values))
 
 
 def _beside(rows: LiveSteps, times_ns: npt.NDArray[np.float64], is_traced: Mask) -> npt.NDArray[np.float64]:
@@ -55,19 +52,3 @@ def _beside(rows: LiveSteps, times_ns: npt.NDArray[np.float64], is_traced: Mask)
     both = np.stack([before, behind])
     known = (~np.isnan(both)).sum(axis=0)
     return np.where(known > 0, np.nansum(both, axis=0) / np.maximum(known, 1), np.nan)
-
-
-def _interval(ordered: npt.NDArray[np.float64]) -> tuple[float | None, float | None]:
-    """The 95 % interval of the median by order statistics; None with fewer than six values.
-
-    Of n values the k smallest and the k largest lie outside, for the largest k at which a binomial of n
-    halves is at most k - 1 with a probability of 2.5 % (Conover, Practical Nonparametric Statistics, 3.2).
-    """
-    number = len(ordered)
-    below, outside = 0, 0.0
-    while below < number // 2:
-        outside += comb(number, below) / 2**number
-        if outside > _UNSURE / 2:
-            break
-        below += 1
-    return (float(ordered[below - 1]), float(ordered[number - below])) if below else (None, None)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.percentiles import percentile
+from perfprobe.analyse.percentiles import median_interval, percentile
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.live_steps import Benchmark, Figures, LiveSteps
-from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import StepSource
 from perfprobe.tables.trace import Trace
 
 _SECOND_NS = 1e9
+_ENOUGH = 10  # of more steps, all of the warm-up is left out
+_OF_FEW = 4  # of fewer steps, at most one in so many
 
 
 def benchmark(trace: Trace) -> Benchmark | None:
@@ -24,7 +25,9 @@ def benchmark(trace: Trace) -> Benchmark | None:
     source = int(rows.source.min()) if len(rows) else None
     rows = rows.take(rows.source == (-1 if source is None else source))
     evaluations, steps = rows.take(rows.is_evaluation > 0), rows.take(rows.is_evaluation == 0)
-    kept = steps.take((steps.number >= _warm_up(recording)) & (steps.end_ns > steps.start_ns))
+    asked = int(recording.number("recording", "warmup") or 0)
+    warm_up = min(asked, _most_warm_up(int(steps.number.max()) + 1 if len(steps) else 0))
+    kept = steps.take((steps.number >= warm_up) & (steps.end_ns > steps.start_ns))
     batch_ns = kept.end_ns - kept.start_ns
     reader_ns = kept.reader_ns if len(kept) and bool((kept.batches > 0).any()) else None
     samples = kept.samples if len(kept) and bool((kept.samples > 0).all()) else None
@@ -33,6 +36,7 @@ def benchmark(trace: Trace) -> Benchmark | None:
         source=None if source is None else StepSource(source),
         steps=len(kept),
         left_out=len(steps) - len(kept),
+        warm_up=asked,
         evaluations=len(evaluations),
         evaluation_ns=int((evaluations.end_ns - evaluations.start_ns).sum()),
         total_ns=total_ns,
@@ -45,9 +49,9 @@ def benchmark(trace: Trace) -> Benchmark | None:
     )
 
 
-def _warm_up(recording: Recording) -> int:
-    given = recording.number("recording", "warmup")
-    return 0 if given is None else int(given)
+def _most_warm_up(steps: int) -> int:
+    """Returns how many of so many steps may be warm-up: few steps are measured rather than all left out."""
+    return max(steps - _ENOUGH, steps // _OF_FEW)
 
 
 def _rates(batch_ns: Int64, samples: Int64 | None) -> Figures | None:
@@ -63,4 +67,5 @@ def _figures(values: Int64 | npt.NDArray[np.float64], average: float | None) -> 
         return None
     mean = float(values.mean()) if average is None else average
     median, p95 = (float(percentile(values, percent)) for percent in (50, 95))
-    return Figures(mean, median, p95, float(values.min()), float(values.max()))
+    low, high = median_interval(values)
+    return Figures(mean, median, low, high, p95, float(values.min()), float(values.max()))

@@ -16,6 +16,7 @@ from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.load import Load, innermost
 from perfprobe.analyse.paths import Paths
 from perfprobe.analyse.sites import hanging_stack
+from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.support.errors import InputError
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
 from perfprobe.tables.columns import Int32, Int64, Mask
@@ -69,9 +70,8 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, unfolde
 
 def _nothing(trace: Trace, by: str) -> InputError:
     if by == "time":
-        return InputError(
-            "no Python functions were recorded", trace.recording.path, "record with --python both"
-        )
+        remedy = how_to_see_functions(trace.recording)
+        return InputError("no Python functions were recorded", trace.recording.path, remedy)
     if by == "gpu":
         path, remedy = trace.recording.path, "draw what there is: --by operator"
         return InputError("no operator is known to have used a GPU", path, remedy)

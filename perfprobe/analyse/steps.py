@@ -10,6 +10,7 @@ import numpy as np
 from perfprobe.analyse.loop.batches import Batches
 from perfprobe.analyse.loop.events import Kind
 from perfprobe.analyse.loop.graphs import graphs
+from perfprobe.analyse.loop.idle import Idle, IdleTime
 from perfprobe.analyse.loop.loops import ThreadLoop, loops
 from perfprobe.analyse.loop.pieces import Pieces, pieces
 from perfprobe.analyse.loop.place import StackTree
@@ -63,16 +64,18 @@ class StepWatch:
     def result(self) -> StepTimes:
         """All loops and steps: the longest loop first, evaluations last."""
         tree, kept = StackTree(self._trace), []
-        unrecorded = Unrecorded(self._trace)
+        unrecorded, idle = Unrecorded(self._trace), Idle(self._trace)
         for found_loop in loops(self._timeline, self._ranges, tree, self._regions.caller):
             loop = replace(found_loop, spans=unrecorded.apart(found_loop.thread, found_loop.spans))
+            spans, waited = idle.apart(loop, self._timeline.segments(loop.thread))
+            loop = replace(loop, spans=spans)
             found, line = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
             row = {**self._ranges.rows, **self._timeline.rows}[loop.thread]
-            kept += _by_kind(loop, found, line, row)
+            kept += _by_kind(loop, found, line, row, waited)
         kept.sort(key=lambda each: (each.kind is StepKind.EVALUATION, -each.total_ns))
-        return self._tables(tree, kept)
+        return self._tables(tree, kept, unrecorded.first_ns())
 
-    def _tables(self, tree: StackTree, kept: Sequence[Kept]) -> StepTimes:
+    def _tables(self, tree: StackTree, kept: Sequence[Kept], unrecorded_ns: int | None) -> StepTimes:
         batches, parts = Batches(self._trace), []
         first = 0
         for number, each in enumerate(kept):
@@ -90,15 +93,16 @@ class StepWatch:
             first += len(steps)
         columns = list(zip(*parts, strict=True)) or [()] * 6
         loop_rows, steps = Loops.concat(columns[0]), Steps.concat(columns[1])
-        steps = Steps(**steps.columns() | {"graph": graphs(self._trace.recording, steps)})
+        events = StepEvents.concat(columns[4])
+        steps = Steps(**steps.columns() | {"graph": graphs(self._trace.recording, steps, events)})
         per_step = StepPhases.concat(columns[2])
-        until_ns = self._first_ns(kept)
+        until_ns = self._first_ns(kept, unrecorded_ns)
         rows = [self._before(kept, until_ns), _beyond(loop_rows, steps, per_step)]
         begin_ns = self._trace.start_ns
         return StepTimes(
             loops=loop_rows,
             steps=steps,
-            events=StepEvents.concat(columns[4]),
+            events=events,
             step_phases=per_step,
             phases=Phases.concat(columns[3]),
             looks=StepLooks.concat(columns[5]),
@@ -106,9 +110,14 @@ class StepWatch:
             start_up_ns=None if begin_ns is None or until_ns is None else max(until_ns - begin_ns, 0),
         )
 
-    def _first_ns(self, kept: Sequence[Kept]) -> int | None:
-        """Returns the start of the first step or evaluation of the leading loop; None without steps."""
-        return min((span.start_ns for span in kept[0].spans), default=None) if kept else None
+    def _first_ns(self, kept: Sequence[Kept], unrecorded_ns: int | None) -> int | None:
+        """Returns the start of the first step or evaluation of the leading loop; None without steps.
+
+        unrecorded_ns: that of the first step whose operators were not recorded.
+        """
+        starts_ns = [span.start_ns for span in kept[0].spans] if kept else []
+        earlier = [unrecorded_ns] if starts_ns and unrecorded_ns is not None else []
+        return min([*starts_ns, *earlier], default=None)
 
     def _before(self, kept: Sequence[Kept], until_ns: int | None) -> StartUp:
         """The parts of the time before the first step; without steps, of the whole run."""
@@ -121,14 +130,14 @@ class StepWatch:
         return start_up(self._trace, until_ns, thread)
 
 
-def _by_kind(loop: ThreadLoop, found: Pieces, line: int, thread: int) -> list[Kept]:
+def _by_kind(loop: ThreadLoop, found: Pieces, line: int, thread: int, idle: IdleTime) -> list[Kept]:
     """The steps of a thread, and separately its evaluations."""
     happened = (event.kind for span in loop.spans if not span.is_evaluation for event in span.events)
     trains = any(kind in (Kind.OPTIMIZER, Kind.BACKWARD) for kind in happened)
     rows: dict[StepKind, list[int]] = {}
     for at, span in enumerate(loop.spans):
         rows.setdefault(_kind(span, trains=trains), []).append(at)
-    return [Kept(loop, kind, own, found, line, thread) for kind, own in rows.items()]
+    return [Kept(loop, kind, own, found, line, thread, idle) for kind, own in rows.items()]
 
 
 def _kind(span: Span, *, trains: bool) -> StepKind:

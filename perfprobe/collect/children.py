@@ -34,12 +34,7 @@ _WORKERS, _FORKED, _OTHERS, _FOLLOWED = (
     "forked child processes were not recorded",
     "followed",
 )
-_FOLLOW = "run the program under perfprobe, without --children off: python -m perfprobe script.py"
-_REMEDIES = {
-    _WORKERS: _FOLLOW,
-    _FORKED: _FOLLOW,
-    _OTHERS: "start them with multiprocessing: each then records itself",
-}
+_KINDS = (_WORKERS, _FORKED, _OTHERS)
 
 
 class Forks:
@@ -52,7 +47,7 @@ class Forks:
 
     def __init__(self) -> None:
         self._hooked: set[int] = set()
-        self._counts = dict.fromkeys((*_REMEDIES, _FOLLOWED), 0)
+        self._counts = dict.fromkeys((*_KINDS, _FOLLOWED), 0)
         self._recorder: Recorder | None = None
         self._family: Family | None = None
         self._under_way: dict[int, int] = {}  # by thread: row of the child being forked, if followed
@@ -133,17 +128,19 @@ class Children:
         family: takes children of `multiprocessing`; None to leave them alone.
         setup: makes Python source from the family's settings, which a spawned child runs before anything
             else. It may be long: the settings contain the program's arguments.
+        remedy: how to have children of `multiprocessing` recorded, if there is no family.
     """
 
-    def __init__(self, facts: Facts, family: Family | None, setup: Setup) -> None:
+    def __init__(self, facts: Facts, family: Family | None, setup: Setup, remedy: str) -> None:
         self._facts = facts
         self._family = family
         self._setup = setup
+        self._remedy = remedy
         self._process = getpid()
         self._forks_before: dict[str, int] = {}
         self._cpu_before_s = 0.0
         self._watches = _watches()
-        self._started = Started(facts)
+        self._started = Started(facts, remedy)
 
     def start(self) -> None:
         """Starts following."""
@@ -164,7 +161,8 @@ class Children:
             if forks and kind == _FOLLOWED:
                 self._facts.extend("children", forked=forks)
             elif forks:
-                self._facts.loss("processes", kind, forks, _REMEDIES[kind])
+                of_others = "start them with multiprocessing: each then records itself"
+                self._facts.loss("processes", kind, forks, of_others if kind == _OTHERS else self._remedy)
         server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
         if getattr(server, "_forkserver_pid", None) is not None:
             remedy = "use the spawn or the fork start method to have each child record itself"

@@ -216,15 +216,13 @@ class GpuCollector(Collector):
     def _leave_to_profiler(self, reads_gpu: bool) -> None:
         """Leaves the GPU to the autograd profiler, whose engine Kineto holds CUPTI."""
         if not reads_gpu:
-            self._report_missing(
-                "the autograd profiler holds CUPTI exclusively", "record with --operators observer"
-            )
+            self._report_missing("the autograd profiler holds CUPTI exclusively", "record with the observer")
             return
         self._is_profilers = True
         self._facts.extend(self.name, source="the autograd profiler")
         if self._options.gpu_links == "exact":
             reason = "exact links: the autograd profiler records the GPU, kernels are linked by time"
-            self._facts.loss(self.name, reason, 1, "record with --operators observer")
+            self._facts.loss(self.name, reason, 1, "record with the observer")
         self._begun()
 
     def _name_devices(self) -> None:

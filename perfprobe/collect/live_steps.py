@@ -96,8 +96,8 @@ class StepFinder(Collector):
             reason = f"untraced steps of --baseline: missing, the program had only {figures['steps']:,} steps"
             remedy = "run more steps, or give --warmup a smaller number"
             self._facts.loss(self.name, reason, short, remedy)
-        if not self._options.has_windows and not self._options.benchmark:
-            flag = _flag(self._options)
+        if not self._options.benchmark:
+            flag = self._options.leaves_out_children
             reason = f"child processes and calls of Python functions: not recorded with {flag}"
             self._facts.loss(self.name, reason, 1, f"record again without {flag}")
 
@@ -169,10 +169,3 @@ def _asked(options: Options) -> str:
     if options.wait:
         return "--wait"
     return "--duration" if options.steps is None else f"--steps {options.steps}"
-
-
-def _flag(options: Options) -> str:
-    """The option that excludes some sources."""
-    if options.baseline:
-        return "--baseline"
-    return "--keep slow" if options.keep == "slow" else "--rotate"

@@ -104,7 +104,7 @@ class Options(Chosen):
         True,
         "also record child processes that multiprocessing starts, such as DataLoader workers "
         "(default: %(default)s)",
-        places=(COMMAND_LINE, CHILDREN),
+        places=(COMMAND_LINE, CHILDREN, RECORDING),
     )
     keep_argv: bool = option(
         False,
@@ -197,6 +197,22 @@ class Options(Chosen):
         """Whether steps must be found while the program runs, because not all of them are recorded."""
         some = self.has_windows or self.baseline > 0 or self.keep == "slow" or self.rotate > 0
         return some or self.benchmark
+
+    @property
+    def leaves_out_children(self) -> str:
+        """The option because of which child processes are not recorded; "" if they are."""
+        if self.children:
+            return ""
+        options = {
+            "--benchmark": self.benchmark,
+            f"--steps {self.steps}": self.steps is not None,
+            "--duration": self.duration is not None,
+            "--wait": self.wait,
+            "--baseline": self.baseline > 0,
+            "--keep slow": self.keep == "slow",
+            "--rotate": self.rotate > 0,
+        }
+        return next((flag for flag, is_given in options.items() if is_given), "--children off")
 
     @property
     def window(self) -> tuple[int, int | None]:

@@ -26,10 +26,13 @@ class Started:
     recorded, those of `multiprocessing` that record themselves, and the CPU time of all that have ended. It
     is written when a command is first seen and whenever its count has doubled, so that the recording of a
     killed program has it too.
+
+    remedy: how to have those recorded that `multiprocessing` spawns, if they are not.
     """
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, remedy: str) -> None:
         self._facts = facts
+        self._remedy = remedy
         self._process = getpid()
         self._rows: dict[str, dict[str, object]] = {}
         self._counts: dict[str, int] = {}
@@ -55,8 +58,7 @@ class Started:
     def add_spawned(self, *, records_itself: bool) -> None:
         """Counts a process that `multiprocessing` spawns."""
         if not records_itself:
-            recipe = "run the program under perfprobe, without --children off: python -m perfprobe script.py"
-            self._add("spawned", "spawned by multiprocessing", recipe)
+            self._add("spawned", "spawned by multiprocessing", self._remedy)
             return
         self._spawned += 1
         if self._spawned & (self._spawned - 1) == 0:

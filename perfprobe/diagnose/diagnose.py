@@ -10,6 +10,7 @@ from perfprobe.diagnose.gpu import gpu_verdict
 from perfprobe.diagnose.gpu_operators import gpu_operators
 from perfprobe.diagnose.growth import memory_growth
 from perfprobe.diagnose.hottest import hottest_operator
+from perfprobe.diagnose.idle import idle
 from perfprobe.diagnose.late_imports import late_imports
 from perfprobe.diagnose.lines import lines
 from perfprobe.diagnose.loaders import loader_verdicts
@@ -37,7 +38,7 @@ _RANKS = (
     (Cause.START_UP,),
     (Cause.GPU_OPERATOR,),
     (Cause.EVALUATION,),
-    (Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.THREADS),
+    (Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.IMPORT, Cause.THREADS),
     (Cause.SHORT_OPERATORS, Cause.LINE, Cause.MODULE, Cause.OPERATOR),
     (Cause.UNEXPLAINED, Cause.IMPORTS),
 )
@@ -46,8 +47,8 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
 # Judgements of other types than `Diagnosis`. The rules below may need them.
 _RULES = (
-    *(gpu_verdict, hottest_operator, outside, thread_problems, starved, blind, needless_graphs),
-    *(other_rank, throttled, memory_growth, loader_verdicts),
+    *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
+    *(needless_graphs, other_rank, throttled, memory_growth, loader_verdicts),
 )
 
 
@@ -66,7 +67,7 @@ def _found(findings: Findings, times: StepTimes | None, account: Account | None)
     if times is not None:
         yield from gpu_operators(findings)
         yield from start_up(findings, times)
-        yield from late_imports(findings)
+        yield from late_imports(findings, times)
         yield from evaluations(times)
     if account is not None:
         yield from _in_steps(findings, account)

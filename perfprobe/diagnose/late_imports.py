@@ -1,4 +1,4 @@
-"""Rule: the import of a library is a noteworthy part of the run.
+"""Rule: the import of a library before the first step is a noteworthy part of the run.
 
 The import of torch itself is left out, because it cannot be avoided. What torch imports later, as `AdamW()`
 does, counts.
@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfprobe.models.imports import imports
+from perfprobe.models.imports import imports_before
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.imports import Import
-from perfprobe.tables.python import Calling
+from perfprobe.tables.steps import StepTimes
 
 _NOTEWORTHY = 0.1  # of the wall time
 _TORCH = "torch"
 
 
-def late_imports(findings: Findings) -> Iterator[Diagnosis]:
+def late_imports(findings: Findings, times: StepTimes) -> Iterator[Diagnosis]:
     """The longest import."""
-    calling, wall_ns = findings.get(Calling), findings.wall_ns
-    rows = [] if calling is None else imports(findings.trace, calling)
+    wall_ns, rows = findings.wall_ns, imports_before(findings.trace, times.start_up)
     found = next((row for row in rows if row.by is not None or not _is_torchs(row)), None)
     if found is not None and wall_ns and found.time_ns >= _NOTEWORTHY * wall_ns:
         yield Diagnosis(

@@ -1,6 +1,7 @@
 """Rule: something before the first step took longer than all steps together.
 
-Imports of libraries are left out, because in a recording of a few steps they always take longest.
+Imports of libraries are left out, because in a recording of a few steps they always take longest. With
+options such as `--steps 3:14`, all of start-up is.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfprobe.diagnose.limits import gain
+from perfprobe.models.left_out import window_option
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StartUpPart, StepTimes
@@ -26,7 +28,7 @@ def start_up(findings: Findings, known: StepTimes) -> Iterator[Diagnosis]:
     columns = (rows.time_ns.tolist(), rows.kind.tolist(), rows.frame.tolist())
     parts = [part for part in zip(*columns, strict=True) if part[1] in _PARTS]
     time_ns, kind, frame = max(parts, key=lambda part: part[0], default=(0, 0, -1))
-    if not wall_ns or time_ns < max(stepping_ns, _LEAST_NS):
+    if not wall_ns or time_ns < max(stepping_ns, _LEAST_NS) or window_option(findings.trace.recording):
         return
     share = time_ns / wall_ns
     yield Diagnosis(

@@ -12,6 +12,7 @@ _CAUSES = {
     LeafKind.DATA: Cause.DATA,
     LeafKind.COLLECTION: Cause.COLLECTION,
     LeafKind.COMPILE: Cause.COMPILE,
+    LeafKind.IMPORT: Cause.IMPORT,
 }
 
 

@@ -8,6 +8,7 @@ from perfprobe.tables.imports import Import
 from perfprobe.tables.python import Calling, Origin, PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks
+from perfprobe.tables.steps import StartUp
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Trace
 
@@ -35,6 +36,19 @@ def imports(trace: Trace, calling: Calling) -> list[Import]:
         if known is not None:
             row = known._replace(time_ns=known.time_ns + row.time_ns, cpu_ns=known.cpu_ns + row.cpu_ns)
         rows[key] = row
+    return sorted(rows.values(), key=lambda row: -row.time_ns)
+
+
+def imports_before(trace: Trace, start_up: StartUp) -> list[Import]:
+    """The imports of start-up, most time first. Those of one module that one function led to are one row."""
+    rows: dict[tuple[str | None, str | None], Import] = {}
+    columns = (start_up.importer, start_up.body, start_up.frame, start_up.time_ns)
+    for importer, body, frame, time_ns in zip(*(each.tolist() for each in columns), strict=True):
+        if importer < 0 or trace.python is None:
+            continue
+        module, by = imported_at(trace, trace.python, importer, body), asked_by(trace, trace.python, importer)
+        row = rows.get((module, by), Import(module, by, trace.line(frame), 0, -1))
+        rows[module, by] = row._replace(time_ns=row.time_ns + time_ns)
     return sorted(rows.values(), key=lambda row: -row.time_ns)
 
 

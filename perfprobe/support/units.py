@@ -59,6 +59,14 @@ def size(size_bytes: float | None) -> str:
     return f"{_three_digits(value)} {_SIZES[-1]}"
 
 
+def interval(low: str, high: str) -> str:
+    """Joins two formatted numbers, with the unit once if it is the same: "1.20-1.31 ms", "980 us-1.02 ms"."""
+    if ABSENT in (low, high):
+        return ABSENT
+    number, _, unit = low.rpartition(" ")
+    return f"{number if number and high.endswith(f' {unit}') else low}-{high}"
+
+
 def clock(clock_mhz: int | None) -> str:
     """Formats a clock in MHz: "1,980 MHz"."""
     return f"{clock_mhz:,} MHz" if _is_number(clock_mhz) else ABSENT

@@ -2,65 +2,83 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_OPERATORS = "operators (--operators off records none)"
-_GPU = "a CUDA GPU (--gpu off records none)"
-_STEPS = "a loop that trains or calls a model, or perfprobe.step()"
+
+class Needed(NamedTuple):
+    """What must be recorded for a section. sources: as `models.left_out` names them."""
+
+    what: str
+    sources: tuple[str, ...] = ()
+
+
+_OPERATORS = Needed("operators", ("operators",))
+_GPU = Needed("a CUDA GPU", ("gpu",))
+_STEPS = Needed("a loop that trains or calls a model, or perfprobe.step()", ("operators",))
 _TRACE = "a trace of torch 2 with profile_memory=True"
-_MEMORY = f"memory: `perfprobe run --memory`, or {_TRACE}"
-_MODULES = "operators called in nn.Modules (--operators off records none)"
+_MEMORY = Needed(f"memory: `perfprobe run --memory`, or {_TRACE}", ("memory",))
+_MODULES = Needed("operators called in nn.Modules", ("operators",))
 
 # The sections of a report, in their order, each with what must be recorded for it.
-SECTION_VIEWS: Mapping[str, str] = {
+SECTION_VIEWS: Mapping[str, Needed] = {
     "summary": _OPERATORS,
-    "benchmark": "--benchmark",
-    "slow-steps": "--keep slow",
+    "benchmark": Needed("--benchmark"),
+    "slow-steps": Needed("--keep slow"),
     "operators": _OPERATORS,
-    "efficiency": "measurements: `perfprobe bench` makes them",
+    "efficiency": Needed("measurements: `perfprobe bench` makes them"),
     "lines": _OPERATORS,
     "modules": _MODULES,
     "steps": _STEPS,
     "phases": _STEPS,
-    "start-up": "the sampler of Python functions (--python off and cprofile have none)",
+    "start-up": Needed("the sampler of Python functions", ("samples",)),
     "memory": _MEMORY,
-    "gpu-memory": f"memory of GPUs: `perfprobe run --memory`, or {_TRACE}",
+    "gpu-memory": Needed(f"memory of GPUs: `perfprobe run --memory`, or {_TRACE}", ("gpu", "memory")),
     "gpus": _GPU,
-    "gpu-use": "operators, and a CUDA GPU (--operators off and --gpu off record none)",
-    "gpu-state": "a CUDA GPU in use for more than a second, and NVML of its driver (--gpu off records none)",
+    "gpu-use": Needed("operators, and a CUDA GPU", ("operators", "gpu")),
+    "gpu-state": Needed("a CUDA GPU in use for more than a second, and NVML of its driver", ("gpu",)),
     "idle": _GPU,
-    "overlap": "two kinds of work on a CUDA GPU: kernels that compute, kernels that communicate, copies",
+    "overlap": Needed(
+        "two kinds of work on a CUDA GPU: kernels that compute, kernels that communicate, copies", ("gpu",)
+    ),
     "kernels": _GPU,
     "copies": _GPU,
     "waits": _GPU,
     "cuda-calls": _GPU,
     "launches": _GPU,
-    "sequences": "three or more short kernels in a row on a CUDA GPU (--gpu off records none)",
+    "sequences": Needed("three or more short kernels in a row on a CUDA GPU", ("gpu",)),
     "critical-path": _OPERATORS,
-    "functions": "Python functions (--python off records none)",
+    "functions": Needed("Python functions", ("functions",)),
     "between": _OPERATORS,
-    "ranges": "ranges that the program sets: torch.profiler.record_function, NVTX or ITT",
-    "ranks": "all recordings of a run of several ranks: `perfprobe report FILES --view ranks`",
-    "workers": "a DataLoader with num_workers, without --children off",
-    "threads": "a run of more than 0.5 s on Linux",
-    "native": "--native, where the kernel permits it (`perfprobe doctor` says)",
-    "counters": "--counters",
-    "sources": "both sources of operators: --operators both",
-    "environment": "a run of the program by perfprobe",
-    "losses": "nothing: no losses is good news",
-    "children": "child processes that multiprocessing starts, without --children off",
+    "ranges": Needed(
+        "ranges that the program sets: torch.profiler.record_function, NVTX or ITT", ("ranges",)
+    ),
+    "ranks": Needed("all recordings of a run of several ranks: `perfprobe report FILES --view ranks`"),
+    "workers": Needed("a DataLoader with num_workers, in a program that perfprobe runs", ("children",)),
+    "threads": Needed("a run of more than 0.5 s on Linux"),
+    "native": Needed("--native, where the kernel permits it (`perfprobe doctor` says)", ("native",)),
+    "counters": Needed("--counters", ("counters",)),
+    "sources": Needed("both sources of operators: --operators both"),
+    "environment": Needed("a run of the program by perfprobe"),
+    "losses": Needed("nothing: no losses is good news"),
+    "children": Needed(
+        "child processes that multiprocessing starts, in a program that perfprobe runs", ("children",)
+    ),
 }
 
 # The tables of other profilers, with their columns and definitions.
-PEER_VIEWS: Mapping[str, str] = {
+PEER_VIEWS: Mapping[str, Needed] = {
     "paddle.perf": _OPERATORS,
     "paddle.overview": _OPERATORS,
     "paddle.model": _OPERATORS,
     "paddle.operator": _OPERATORS,
-    "paddle.userdefined": "ranges that the program sets: torch.profiler.record_function",
-    "paddle.device": "a run of more than 0.5 s on Linux, or a CUDA GPU",
+    "paddle.userdefined": Needed(
+        "ranges that the program sets: torch.profiler.record_function", ("operators",)
+    ),
+    "paddle.device": Needed("a run of more than 0.5 s on Linux, or a CUDA GPU"),
     "paddle.memory": _MEMORY,
     "tb.overview": _OPERATORS,
     "tb.operator": _OPERATORS,
@@ -71,14 +89,14 @@ PEER_VIEWS: Mapping[str, str] = {
 VIEWS = (*SECTION_VIEWS, *PEER_VIEWS)
 
 
-def recorded_by(view: str) -> str:
+def needed_for(view: str) -> Needed:
     """Returns what must be recorded for one of `VIEWS`."""
     return {**SECTION_VIEWS, **PEER_VIEWS}[view]
 
 
 def command(view: str) -> str:
     """Returns the words after `perfprobe` that print one of `VIEWS`. Raises KeyError for others."""
-    recorded_by(view)
+    needed_for(view)
     return f"report --view {view}"
 
 

@@ -22,6 +22,7 @@ class LeafKind(IntEnum):
     COMPILE = 3  # torch.compile
     PROCESSOR = 4  # waiting for a processor
     UNEXPLAINED = 5  # between operators, where no sample shows what the thread did
+    IMPORT = 6  # of a library
 
 
 class Leaves(Table):

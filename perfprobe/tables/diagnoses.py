@@ -19,6 +19,7 @@ class Cause(Enum):
     DATA = "data"
     COLLECTION = "garbage-collection"
     COMPILE = "compile"
+    IMPORT = "import"
     THREADS = "threads"
     SHORT_OPERATORS = "short-operators"
     LINE = "line"

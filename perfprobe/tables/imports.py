@@ -11,6 +11,7 @@ class Import(NamedTuple):
     """A library that was imported. module: its name, None if not known.
 
     by: the function whose call led to the import, None if the line itself imports it. line: of the program.
+    cpu_ns: -1 if not known.
     """
 
     module: str | None

@@ -21,6 +21,15 @@ class Starved:
 
 
 @frozen
+class Idle:
+    """A server waited for requests. share: of the time from the first step to the last; frame: where."""
+
+    time_ns: int
+    share: float
+    frame: int
+
+
+@frozen
 class Blind:
     """The smallest change of the median step that these steps would show, as a share of it."""
 

@@ -81,10 +81,15 @@ class Baseline:
 
 @frozen
 class Figures:
-    """Statistics of one measure over the steps. Percentiles are by nearest rank."""
+    """Statistics of one measure over the steps. Percentiles are by nearest rank.
+
+    low, high: the 95 % interval of the median; None with fewer than six steps.
+    """
 
     average: float
     median: float
+    low: float | None
+    high: float | None
     p95: float
     least: float
     most: float
@@ -95,6 +100,7 @@ class Benchmark:
     """How long steps took while nothing was recorded except their times, without the steps left out.
 
     Attributes:
+        left_out: number of first steps that do not count. warm_up: how many `--warmup` asked to leave out.
         batch_ns: time of whole steps; None without steps, as the next two.
         reader_ns: time in the loader's `next`; also None without a loader.
         ips: samples per second, or steps per second if not `has_samples`.
@@ -103,6 +109,7 @@ class Benchmark:
     source: StepSource | None
     steps: int
     left_out: int
+    warm_up: int
     evaluations: int
     evaluation_ns: int
     total_ns: int

@@ -69,6 +69,7 @@ class StepPhase(IntEnum):
     LOGGING = 10  # writers of logs, progress bars, reading numbers from tensors; a plain print is OTHER
     COLLECTION = 11  # Python's garbage collection
     RESULTS = 12  # of inference: reading the model's output
+    IMPORT = 13  # imports of libraries
 
 
 class EventKind(IntEnum):
@@ -94,6 +95,7 @@ PHASE_TEXTS = {
     StepPhase.LOGGING: "logging",
     StepPhase.COLLECTION: "garbage collection",
     StepPhase.RESULTS: "read results",
+    StepPhase.IMPORT: "import",
 }
 # The names of phases if nothing is trained.
 INFERENCE_TEXTS = {**PHASE_TEXTS, StepPhase.DATA: "input", StepPhase.FORWARD: "model"}
@@ -109,6 +111,7 @@ class StartUpPart(IntEnum):
     WARM_UP = 4  # time beyond the median of the steps marked so
     WAITING = 5  # extra time of warm-up steps over the median
     CHILDREN = 6  # the thread waited
+    IDLE = 7  # for the first request
 
 
 class Loops(Table):
@@ -130,6 +133,13 @@ class Loops(Table):
     steady: Int64 = column("number of steps that count in averages", combine=Combine.SUM)
     left_out_ns: Int64 = column("time of the steps that are left out", combine=Combine.SUM)
     total_ns: Int64 = column("time of the steps that count", combine=Combine.SUM)
+    idle_ns: Int64 = column(
+        "time between the steps in which the thread waited for requests, which no step has",
+        combine=Combine.SUM,
+    )
+    idle_frame: Int32 = column(
+        "the user's line that waited longest for requests, -1 if none was seen", Frames
+    )
     median_ns: Int64 = column("median of their durations, by nearest rank")
     p95_ns: Int64 = column("95th percentile of their durations, by nearest rank")
     p99_ns: Int64 = column("99th percentile of their durations, by nearest rank")

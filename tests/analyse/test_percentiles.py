@@ -1,11 +1,11 @@
-"""Percentiles by nearest rank, compared with counting."""
+"""Percentiles by nearest rank, compared with counting; the interval of a median with a published table."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from perfprobe.analyse.percentiles import percentile, rank
+from perfprobe.analyse.percentiles import median_interval, percentile, rank
 
 
 def test_the_nearest_rank_is_taken() -> None:
@@ -25,3 +25,15 @@ def test_the_percentile_is_the_smallest_value_with_enough_values_up_to_it(percen
 def test_ranks_of_several_counts() -> None:
     counts = np.array([0, 1, 2, 40, 41], np.int64)
     assert rank(counts, 95).tolist() == [0, 0, 1, 37, 38]
+
+
+@pytest.mark.parametrize(
+    ("number", "places"),  # Conover's and other tables of the sign test at 95 %: ranks from 1
+    [(6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (10, (2, 9)), (15, (4, 12)), (20, (6, 15)), (25, (8, 18))],
+)
+def test_the_interval_of_a_median_agrees_with_published_tables(number: int, places: tuple[int, int]) -> None:
+    assert median_interval(np.arange(1.0, number + 1)) == places
+
+
+def test_five_values_have_nomedian_interval() -> None:
+    assert median_interval(np.arange(5.0)) == (None, None)

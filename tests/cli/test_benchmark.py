@@ -91,6 +91,7 @@ def test_report_and_json_have_what_a_count_by_hand_gives(tmp_path: Path) -> None
     times = sorted((kept.end_ns - kept.start_ns).tolist())
     batch = measures["batch_cost"]
     assert (batch["min"], batch["median"], batch["max"]) == (times[0], times[9], times[18])
+    assert (batch["low"], batch["high"]) == (times[4], times[14])  # the sign test's table for 19 values
     assert batch["p95"] == times[18]  # the 19th of 19 by nearest rank
     assert measures["ips"]["average"] == pytest.approx(loop["samples"] / sum(times) * 1e9)
     assert measures["ips"]["unit"] == "samples/s"
@@ -123,6 +124,27 @@ def test_no_operator_is_recorded_and_callbacks_of_operators_are_none(tmp_path: P
     assert "found by perfprobe.step()" in err
 
 
+def test_of_ten_steps_most_are_measured(tmp_path: Path) -> None:
+    source = """
+        import torch
+        weights = torch.ones(3, requires_grad=True)
+        optimizer = torch.optim.SGD([weights], 0.1)
+        for _ in range(10):
+            weights.sum().backward()
+            optimizer.step()
+    """
+    _, err, recording = run(tmp_path, source, "--benchmark", "--json", "run.json")
+    rows = recording[LiveSteps]
+    assert rows.number.tolist() == list(range(1, 10))  # nothing says when the first one began
+    tables = json.loads((tmp_path / "run.json").read_text())["tables"]
+    (loop,) = tables["benchmark"]
+    assert (loop["steps"], loop["left_out"], loop["warm_up"]) == (8, 1, 10)
+    batch = next(row for row in tables["benchmark_measures"] if row["measure"] == "batch_cost")
+    times = sorted((rows.end_ns - rows.start_ns)[1:].tolist())
+    assert (batch["low"], batch["high"]) == (times[0], times[-1])  # of eight values, the whole range
+    assert "interval" in err
+
+
 def test_without_steps_the_report_says_what_is_taken_as_a_step(tmp_path: Path) -> None:
     _, err, recording = run(tmp_path, "print('nothing')", "--benchmark")
     assert "No step was found" in err
@@ -152,7 +174,7 @@ def test_sizes_of_batches_of_all_kinds(tmp_path: Path) -> None:
     """
     _, err, recording = run(tmp_path, source, "--benchmark")
     assert recording[LiveSteps].samples.tolist() == [5, 5, 5, 5, 5, -1, -1]
-    assert "All 7 steps were warm-up" in err
+    assert "Left out: 1 step of warm-up (not 10: there are few steps)." in err
 
 
 def test_options_that_a_benchmark_excludes() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from perfprobe.cli import trigger
 from perfprobe.collect.options import Options
+from perfprobe.models.left_out import is_untriggered
 from perfprobe.support import runtime_folder
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import printable
@@ -131,8 +132,29 @@ def test_steps_asked_for_twice_are_recorded_and_no_others(running: Running) -> N
     ]
     assert columns == [step + 1 for step in (*first, *both)]
     assert recording[Losses].source.tolist() == ["steps", "processes"]  # the other steps, and the child
+    assert not is_untriggered(recording)
     assert (running.folder / "parent").read_text() != ""
     assert (running.folder / "child").read_text() == ""  # a child that outlives the program does not listen
+
+
+def test_a_program_that_was_never_triggered_is_not_judged(running: Running) -> None:
+    running.wait_for(3)
+    running.end()
+    steps = len(storage.read(running.folder / "run.perfprobe")[LiveSteps])
+    shown = subprocess.run(
+        [sys.executable, "-m", "perfprobe", "report", "run.perfprobe"],
+        cwd=running.folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    pid = running.process.pid
+    head, *lines = shown.stdout.splitlines()
+    assert head.startswith("program.py  wall ")
+    assert lines == [
+        f"WAITED  for `perfprobe trigger {pid}`, which never came; {steps + 1} steps unrecorded",
+        "NEXT    perfprobe run --wait program.py, and perfprobe trigger PID while it runs",
+    ]
 
 
 @pytest.mark.parametrize("running", [True], indirect=True)

@@ -81,6 +81,20 @@ def test_a_window_holds_exactly_the_operators_of_its_steps(tmp_path: Path, whole
     assert losses.count.tolist() == [7]
 
 
+def test_of_chosen_steps_start_up_is_not_what_is_slow(tmp_path: Path) -> None:
+    """Steps 3 to 13 as an article records them. Start-up takes longer than these; it ends with step 0."""
+    source = "import time; time.sleep(1)\n" + PROGRAM.replace("range(10)", "range(20)")
+    _, recording = record(tmp_path, "--steps", "3:14", "--exit-after", source=source)
+    tables = Results(str(tmp_path / "run.perfprobe")).document(View())["tables"]
+    assert [(row["kind"], row["steps"]) for row in tables["loops"]] == [("training", 11)]
+    start_up_ns = sum(row["time_ns"] for row in tables["start_up"] if row["part"] != "warm_up")
+    begun_ns = recording.fact("start", "monotonic_ns")
+    assert start_up_ns == int(recording[LiveSteps].start_ns[0]) - begun_ns
+    assert start_up_ns > sum(row["end_ns"] - row["start_ns"] for row in tables["steps"])
+    (slow,) = (row["text"] for row in tables["first_screen"] if row["label"] == "SLOW")
+    assert "before the first step" not in slow
+
+
 def test_repeated_windows_have_the_same_number_of_steps_between_them(
     tmp_path: Path, whole: list[Rows]
 ) -> None:

@@ -236,6 +236,20 @@ def test_children_off_does_not_record_children(tmp_path: Path, snapshot: Snapsho
     snapshot(lost_lines(document))
 
 
+@pytest.mark.parametrize("option", ["--steps 0:1", "--rotate 1M", "--baseline 3", "--benchmark"])
+def test_the_option_that_left_out_children_is_named(tmp_path: Path, option: str) -> None:
+    source = """
+        import multiprocessing
+        if __name__ == "__main__":
+            child = multiprocessing.get_context("fork").Process(target=print)
+            child.start(); child.join()
+        """
+    document = report(tmp_path, source, *option.split(), "program.py")
+    remedies = {row["remedy"] for row in document["losses"] if row["source"] == "processes"}
+    named = option if option.startswith("--steps") else option.split(maxsplit=1)[0]
+    assert remedies == {f"record again without {named}"}
+
+
 def test_forks_during_backward_on_threads_do_not_hang(tmp_path: Path) -> None:
     source = """
         import ctypes, multiprocessing, sys, threading, time, torch

@@ -18,7 +18,7 @@ from perfprobe.report.section.peers.summary import cut_name
 from perfprobe.results import Results
 from perfprobe.support.errors import UsageError
 from perfprobe.support.view import View
-from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS, command, recorded_by
+from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS, command, needed_for
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.memory import MemoryEvent
 from tests.build import Program, op
@@ -261,8 +261,29 @@ def test_missing_data_of_a_view_is_named(tmp_path: Path, snapshot: Snapshot) -> 
     findings = found(program, tmp_path)
     views = ("paddle.userdefined", "paddle.device", "tb.module", "kernels", "workers")
     texts = [" ".join(render(findings, view=view).split()) for view in views]
-    assert all(recorded_by(view) in text for view, text in zip(views, texts, strict=True))
+    assert all(needed_for(view).what in text for view, text in zip(views, texts, strict=True))
     snapshot("\n".join(texts))
+
+
+@pytest.mark.parametrize(
+    ("recording", "view", "why"),
+    [
+        ({"operators": "off"}, "paddle.perf", ", which --operators off left out."),
+        ({"operators": "observer"}, "paddle.perf", "; in this run: no observer was built."),
+        ({"gpu": "off"}, "kernels", ", which --gpu off left out."),
+        ({"python": "off", "steps": "3:14"}, "functions", ", which --steps 3:14 left out."),
+        ({"children": False, "rotate": 1 << 20}, "workers", ", which --rotate left out."),
+        ({"wait": True}, "operators", ": --wait left them out."),
+    ],
+)
+def test_the_reason_why_a_view_is_missing_is_that_of_the_recording(
+    tmp_path: Path, recording: dict[str, object], view: str, why: str
+) -> None:
+    program = Program(**{**META, "recording": recording})
+    if why.endswith("built."):
+        program.losses.append(("operators", "no observer was built", 1, ""))
+    text = " ".join(render(found(program, tmp_path), view=view).split())
+    assert text.endswith(why)
 
 
 def test_other_profilers_tables_are_printed_only_on_request(tmp_path: Path) -> None:
@@ -273,7 +294,7 @@ def test_other_profilers_tables_are_printed_only_on_request(tmp_path: Path) -> N
 
 def test_commands_name_existing_views() -> None:
     assert [command(view) for view in VIEWS] == [f"report --view {view}" for view in VIEWS]
-    assert all(recorded_by(view) for view in {**SECTION_VIEWS, **PEER_VIEWS})
+    assert all(needed_for(view).what for view in {**SECTION_VIEWS, **PEER_VIEWS})
     with pytest.raises(KeyError):
         command("linse")
 

@@ -169,7 +169,7 @@ def test_without_a_bottleneck_it_names_what_was_examined(tmp_path: Path) -> None
     """Without samples nothing is known about lines."""
     lines = labelled(found(steps(5), tmp_path))
     assert (lines["SLOW"].split(";")[0], "lines" in lines["CHECKED"]) == ("nothing stands out", False)
-    assert lines["UNKNOWN"].startswith("lines, logging, saving (--python both); ")
+    assert lines["UNKNOWN"].startswith("lines, logging, saving (record with --python both); ")
     sampler = {"ticks": 40, "started_ns": 0, "stopped_ns": STEPS * STEP_NS}
     lines = labelled(found(steps(5, sampler=sampler), tmp_path))
     assert ("lines, logging, saving" in lines["CHECKED"], "lines" in lines["UNKNOWN"]) == (True, False)
@@ -227,9 +227,7 @@ def test_losses_are_counted_and_named(tmp_path: Path) -> None:
 def test_a_view_shows_one_section(tmp_path: Path) -> None:
     findings = find(link(steps().recording(tmp_path)), *KINDS)
     assert render(findings, view="lines").startswith("Hot lines")
-    assert render(findings, view="gpus") == (
-        "Not recorded: gpus. It needs a CUDA GPU (--gpu off records none).\n"
-    )
+    assert render(findings, view="gpus") == ("Not recorded: gpus. It needs a CUDA GPU.\n")
 
 
 def test_an_unknown_view_is_reported_with_the_existing_ones() -> None:

@@ -80,6 +80,19 @@ def test_durations_below_the_measurement_floor_are_marked(time_ns: float | None,
 
 
 @pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        ("1.20 ms", "1.31 ms", "1.20-1.31 ms"),
+        ("980 us", "1.02 ms", "980 us-1.02 ms"),
+        ("856", "871", "856-871"),
+        ("-", "-", "-"),
+    ],
+)
+def test_intervals_name_a_common_unit_once(low: str, high: str, text: str) -> None:
+    assert units.interval(low, high) == text
+
+
+@pytest.mark.parametrize(
     ("number", "text"),
     [
         (None, "-"),

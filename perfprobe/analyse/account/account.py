@@ -22,6 +22,7 @@ _KINDS = {
     StepPhase.DATA: LeafKind.DATA,
     StepPhase.COLLECTION: LeafKind.COLLECTION,
     StepPhase.COMPILE: LeafKind.COMPILE,
+    StepPhase.IMPORT: LeafKind.IMPORT,
 }
 _MOST = 0.9  # steps with less of a wait than the rest do not count
 _SLEEPS = 0.05  # of the time that was not waiting; less than that may be an error

@@ -17,7 +17,7 @@ from perfprobe.tables.steps import EventKind, StepPhase, Steps, StepTimes
 from perfprobe.tables.trace import Trace
 
 # Time that is not an operator's, although an operator may run in it.
-_APART = (StepPhase.DATA, StepPhase.COLLECTION, StepPhase.COMPILE)
+_APART = (StepPhase.DATA, StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.IMPORT)
 _RANGES = (EventKind.NEXT, EventKind.OPTIMIZER)
 
 

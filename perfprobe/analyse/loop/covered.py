@@ -1,10 +1,10 @@
-"""How much of an interval is covered by other intervals."""
+"""How much of an interval is covered by other intervals, and what is not."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, Rows
 
 
 class Covered:
@@ -30,3 +30,25 @@ class Covered:
         start_ns, end_ns = np.append(self._start_ns, time_ns.max()), np.append(self._end_ns, time_ns.max())
         open_ns = np.where(at >= 0, np.minimum(time_ns, end_ns[at]) - start_ns[at], 0)
         return self._before_ns[np.maximum(at, 0)] * (at >= 0) + np.maximum(open_ns, 0)
+
+
+def outside(
+    start_ns: Int64, end_ns: Int64, cut_start_ns: Int64, cut_end_ns: Int64
+) -> tuple[Rows, Int64, Int64]:
+    """The parts of intervals outside of all cuts: of each its interval, start and end.
+
+    The intervals are ordered and do not overlap; the cuts may.
+    """
+    order = np.argsort(cut_start_ns, kind="stable")
+    cut_start_ns, cut_end_ns = cut_start_ns[order], cut_end_ns[order]
+    cut_end_ns = np.maximum.accumulate(cut_end_ns) if len(cut_end_ns) else cut_end_ns
+    first = np.searchsorted(cut_end_ns, start_ns, "right")
+    parts = np.maximum(np.searchsorted(cut_start_ns, end_ns, "left") - first, 0) + 1
+    row = np.repeat(np.arange(len(start_ns)), parts)
+    part = np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
+    before_ns, after_ns = np.append(cut_end_ns, np.int64(0)), np.append(cut_start_ns, np.int64(0))
+    cut = first[row] + part
+    begin_ns = np.where(part == 0, start_ns[row], before_ns[cut - 1])
+    finish_ns = np.where(part == parts[row] - 1, end_ns[row], after_ns[np.minimum(cut, len(cut_start_ns))])
+    kept = begin_ns < finish_ns
+    return row[kept], begin_ns[kept], finish_ns[kept]

@@ -59,7 +59,8 @@ class Layers(NamedTuple):
 def paint(layers: Layers, usual: UsualPhases, first_ns: int, last_ns: int, cuts: Int64) -> Painted:
     """The phases from first_ns to last_ns. A new stretch begins at each time in `cuts`."""
     operators = (layers.segments, layers.within)
-    changes = [*_fences(layers), *(time for rows in operators for time in (rows.start_ns, rows.end_ns))]
+    exact = (*operators, layers.collections)
+    changes = [*_fences(layers), *(time for rows in exact for time in (rows.start_ns, rows.end_ns))]
     time_ns = np.concatenate([[first_ns, last_ns], cuts, layers.looks.from_ns, *changes])
     time_ns = distinct(time_ns[(time_ns >= first_ns) & (time_ns <= last_ns)])
     start_ns, end_ns = time_ns[:-1], time_ns[1:]
@@ -73,13 +74,19 @@ def paint(layers: Layers, usual: UsualPhases, first_ns: int, last_ns: int, cuts:
 
 
 def usual_phases(layers: Layers) -> UsualPhases:
-    """What the samples of all steps show."""
-    return UsualPhases(layers.segments, np.sort(np.concatenate(_fences(layers))), *layers.looks[:3])
+    """What the samples of all steps show. An import happens once, so it is not usual."""
+    looks = layers.looks
+    usual = looks.phase != StepPhase.IMPORT
+    of_looks = (column[usual] for column in (looks.from_ns, looks.time_ns, looks.phase))
+    return UsualPhases(layers.segments, np.sort(np.concatenate(_fences(layers))), *of_looks)
 
 
 def _fences(layers: Layers) -> list[Int64]:
-    """Returns when ranges begin and end. A sample says nothing about the time beyond the next of these."""
-    spans = (layers.data, layers.optimizer, layers.zero_grad, layers.forward, layers.collections)
+    """Returns when ranges begin and end. A sample says nothing about the time beyond the next of these.
+
+    Garbage collections are none of them: the same code runs before and behind.
+    """
+    spans = (layers.data, layers.optimizer, layers.zero_grad, layers.forward)
     return [time_ns for rows in spans for time_ns in (rows.start_ns, rows.end_ns)]
 
 

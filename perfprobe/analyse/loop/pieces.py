@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfprobe.analyse.devices import timed
-from perfprobe.analyse.loop.covered import Covered
+from perfprobe.analyse.loop.covered import Covered, outside
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint, usual_phases
 from perfprobe.analyse.loop.place import NOWHERE
@@ -97,16 +97,8 @@ def _disjoint(rows: Segments) -> Segments:
 
 def _without(rows: Segments, cuts: Segments) -> Segments:
     """The parts of the rows outside of all cuts. Both are ordered, and neither overlaps itself."""
-    first = np.searchsorted(cuts.end_ns, rows.start_ns, "right")
-    parts = np.maximum(np.searchsorted(cuts.start_ns, rows.end_ns, "left") - first, 0) + 1
-    row = np.repeat(np.arange(len(rows)), parts)
-    part = np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
-    before_ns, after_ns = np.append(cuts.end_ns, np.int64(0)), np.append(cuts.start_ns, np.int64(0))
-    cut = first[row] + part
-    start_ns = np.where(part == 0, rows.start_ns[row], before_ns[cut - 1])
-    end_ns = np.where(part == parts[row] - 1, rows.end_ns[row], after_ns[np.minimum(cut, len(cuts))])
-    found = Segments(**rows.take(row).columns() | {"start_ns": start_ns, "end_ns": end_ns})
-    return found.take(start_ns < end_ns)
+    row, start_ns, end_ns = outside(rows.start_ns, rows.end_ns, cuts.start_ns, cuts.end_ns)
+    return Segments(**rows.take(row).columns() | {"start_ns": start_ns, "end_ns": end_ns})
 
 
 def _on_gpus(trace: Trace) -> Covered | None:

@@ -1,9 +1,9 @@
 """Decides which phase of a step a Python stack is part of, by its functions.
 
 Some calls begin a phase: those of a module, of `backward`, of an optimizer's `step`. A region is one such
-call, or consecutive ones from the same line. Everything inside the loader or inside torch.compile has their
-phase. Elsewhere the innermost call that begins a phase decides. Modules that run in backward are
-recomputation.
+call, or consecutive ones from the same line. Everything inside the loader, inside torch.compile or in the
+import of a library has their phase. Elsewhere the innermost call that begins a phase decides. Modules that
+run in backward are recomputation.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ def regions(trace: Trace) -> Regions:
     phase, anchor = [int(StepPhase.OTHER)] * (len(stacks) + 1), [0] * (len(stacks) + 1)
     caller = [*range(len(stacks)), -1]
     outside = list(range(len(stacks) + 1))  # for stacks in logging: the stack that called logging
-    columns = (stacks.parent, stacks.module, sites.is_data, sites.is_compile, sites.is_recompute)
+    is_import = _is_import(trace)
+    columns = (stacks.parent, stacks.module, sites.is_data, sites.is_compile, is_import, sites.is_recompute)
     modules = np.append(stacks.module, np.int32(-1))
     callers = _callers_of_modules(trace.recording) if trace.recording.is_trace else {}
-    for stack, (parent, module, is_data, is_compile, is_recompute) in enumerate(
+    for stack, (parent, module, is_data, is_compile, is_imported, is_recompute) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)
     ):
         above, mark = phase[parent], marks[stack]
@@ -73,6 +74,8 @@ def regions(trace: Trace) -> Regions:
         own = _own_phase(above, mark, entered=module >= 0 and module != modules[parent])
         if is_data or is_compile:
             own = StepPhase.DATA if is_data else StepPhase.COMPILE
+        elif is_imported:
+            own = StepPhase.IMPORT
         elif above in (StepPhase.BACKWARD, StepPhase.RECOMPUTE):
             own = StepPhase.RECOMPUTE if is_recompute else StepPhase.BACKWARD
         phase[stack] = own
@@ -111,6 +114,13 @@ def _own_phase(above: int, mark: int, *, entered: bool) -> int:
     if mark == StepPhase.FORWARD or entered:  # stacks of samples have no modules, only frames of their calls
         return above if above == StepPhase.LOGGING else int(StepPhase.FORWARD)
     return mark if mark >= 0 and (mark != StepPhase.DATA or above == StepPhase.OTHER) else above
+
+
+def _is_import(trace: Trace) -> Mask:
+    """Returns which stacks are part of the import of a library."""
+    if trace.python is None:
+        return np.zeros(len(trace.recording[Stacks]), np.bool_)
+    return np.asarray(trace.python.imports.importer[:-1] >= 0)
 
 
 def _is_code(trace: Trace) -> Mask:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.grouping import sort_by_keys
+from perfprobe.analyse.loop.idle import request_waits
 from perfprobe.analyse.sampled import in_program
 from perfprobe.models.waiting import stood_still
 from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
@@ -93,12 +94,13 @@ def _parts(trace: Trace) -> Int8:
 
 
 def _waits(trace: Trace) -> Int8:
-    """The `StartUpPart` of every stack if its thread stands still: waiting, or waiting for children."""
+    """The `StartUpPart` of every stack if its thread stands still: what it waits for."""
     stacks, frames = trace.recording[Stacks], trace.recording[Frames]
     ends = trace.recording[Strings].marks(lambda text: text.endswith(_FOR_CHILDREN))
     named = np.append(ends[frames.file], False)[stacks.frame]
     is_for_children = nearest(stacks.parent, named) >= 0
-    return np.where(is_for_children, StartUpPart.CHILDREN, StartUpPart.WAITING).astype(np.int8)
+    part = np.where(request_waits(trace), StartUpPart.IDLE, StartUpPart.WAITING)
+    return np.where(is_for_children, StartUpPart.CHILDREN, part).astype(np.int8)
 
 
 def _builds(trace: Trace) -> Mask:

@@ -9,6 +9,7 @@ import numpy as np
 
 from perfprobe.analyse.loop.batches import Batches, micro_batches
 from perfprobe.analyse.loop.events import Event, Kind
+from perfprobe.analyse.loop.idle import IdleTime
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.marks import marks, with_counted
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
@@ -53,6 +54,7 @@ class Kept:
     """The steps of one kind on a thread.
 
     rows: their places in `spans`. line: that of the loop itself, -1 if not known. thread: a row of `threads`.
+    idle: when the thread waited for requests between the steps.
     """
 
     loop: ThreadLoop
@@ -61,6 +63,7 @@ class Kept:
     pieces: Pieces
     line: int
     thread: int
+    idle: IdleTime
 
     @property
     def spans(self) -> Sequence[Span]:
@@ -153,6 +156,8 @@ def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
         "steady": int(np.count_nonzero(chosen)),
         "left_out_ns": int(duration_ns[~chosen].sum()),
         "total_ns": int(own_ns.sum()),
+        "idle_ns": kept.idle.time_ns,
+        "idle_frame": kept.idle.frame,
         "median_ns": percentile(own_ns, 50),
         "p95_ns": percentile(own_ns, 95),
         "p99_ns": percentile(own_ns, 99),

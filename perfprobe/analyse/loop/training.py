@@ -6,7 +6,7 @@ lines, nor the loader's, has been reached again. A step ends with its iteration,
 for the next batch.
 
 Calls of modules are evaluation if no backward refers to them and they are outside of the loop or after its
-optimizer; also if an iteration has more calls than most others have.
+optimizer; also if an iteration has more calls than most others have. Before the first step they are start-up.
 """
 
 from __future__ import annotations
@@ -69,17 +69,15 @@ def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list
     for at, iteration in enumerate(found):
         last_ns = spans[-1].end_ns if spans else 0
         first = iteration.own[0]
+        ahead_ns = max((event.end_ns for event in iteration.ahead), default=last_ns)
         start_ns = last_ns
-        if not spans or iteration.ahead:
-            ahead_ns = max((event.end_ns for event in iteration.ahead), default=last_ns)
-            begin_ns = (
-                first.start_ns if first.kind in (Kind.NEXT, Kind.CALL) else min(first_ns, first.start_ns)
-            )
-            start_ns = max(begin_ns if first.kind is Kind.NEXT or not spans else ahead_ns, last_ns)
-        if iteration.ahead:
+        if not spans:
+            is_begun = first.kind in (Kind.NEXT, Kind.CALL)
+            start_ns = max(first.start_ns if is_begun else min(first_ns, first.start_ns), ahead_ns)
+        elif iteration.ahead:
             begin_ns = max(last_ns, iteration.ahead[0].start_ns)
-            spans.append(Span(begin_ns, max(start_ns, begin_ns), True, tuple(iteration.ahead)))
-            start_ns = spans[-1].end_ns
+            start_ns = max(first.start_ns if first.kind is Kind.NEXT else ahead_ns, begin_ns)
+            spans.append(Span(begin_ns, start_ns, True, tuple(iteration.ahead)))
         following = found[at + 1] if at + 1 < len(found) else Iteration([], rest)
         end_ns = max(_end_ns(iteration, following), start_ns)
         spans.append(Span(start_ns, end_ns, False, tuple(iteration.own)))

@@ -25,6 +25,10 @@ class Unrecorded:
         self._rows = rows.take(rows.is_recorded == 0)
         self._threads = trace.recording.os_threads()[self._rows.thread]
 
+    def first_ns(self) -> int | None:
+        """When the first of them began: before it is start-up. None if all steps were recorded."""
+        return int(self._rows.start_ns.min()) if len(self._rows) else None
+
     def apart(self, thread: int, spans: Sequence[Span]) -> Sequence[Span]:
         """Returns a thread's steps, cut where unrecorded ones begin or end, and those of `--baseline`."""
         rows = self._rows.take(self._threads == thread)

@@ -34,7 +34,7 @@ _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 _SIZE = ("grid", "block")
 _LAUNCH = (*(f"{name}_{axis}" for name in _SIZE for axis in "xyz"), "registers")
 _SUMS = {"shared_bytes": "shared memory", "occupancy_percent": "est. achieved occupancy %"}
-_REMEDY = "record with --operators observer"
+_REMEDY = "record with the observer"
 _TABLES = (
     "launches",
     "kineto_launches",

@@ -114,6 +114,8 @@ JSON_FIELDS: dict[str, str] = {
     "added_cpu": "The same as added, for CPU time of the loop's thread.",
     "added_cpu_low": "Lower end of the 95 % interval of added_cpu.",
     "added_cpu_high": "Upper end of the 95 % interval of added_cpu.",
+    "low": "Lower end of the 95 % interval of the median.",
+    "high": "Upper end of the 95 % interval of the median.",
     "evaluations": "Number of evaluations between the steps.",
     "evaluation_ns": "Time of these evaluations.",
     "reader_share": "Share of the steps' time in the loader's `next`.",

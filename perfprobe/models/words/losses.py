@@ -43,8 +43,9 @@ REASONS: dict[str, str] = {
     "events beyond": "There were more different stacks, signatures or names than the 65,536 that are kept. "
     "The rest is one row, *(other)*.",
     "operators that could not be written": "The disk was full: operators are missing.",
-    "DataLoader workers were not recorded": "With `--children off`, or in a block of `perfprobe.profile`, "
-    "workers are not recorded, so the report does not include their time.",
+    "DataLoader workers were not recorded": "Workers are not recorded with `--children off`, "
+    "with options that record only some steps, or in a block of `perfprobe.profile`. The report does not "
+    "include their time.",
     "operators of this worker were recorded for": "A DataLoader worker with many small operators records "
     "them only part of the time, to keep the cost low. Shares are right; counts and sums cover only the "
     "recorded time.",

@@ -30,8 +30,9 @@ FUNCTIONS: dict[str, str] = {
 BENCHMARK: dict[str, str] = {
     "measure": "**batch_cost**: time of a whole step. **reader_cost**: time of the step in the loader's "
     "`next`. **ips**: samples per second, or steps per second if the batch size is not known.",
-    "average": "Mean over the steps. For ips: all samples divided by the total time.",
     "median": "Half of the steps have at most this value.",
+    "interval": "95 % confidence interval of the median, by order statistics; `-` with fewer than six steps.",
+    "average": "Mean over the steps. For ips: all samples divided by the total time.",
     "p95": "95 % of the steps have at most this value.",
     "min": "Smallest value of a step.",
     "max": "Largest value of a step.",

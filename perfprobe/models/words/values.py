@@ -26,6 +26,7 @@ VALUES: dict[str, dict[str, str]] = {
         "logging": "Writers of logs, progress bars, reading numbers from tensors. A `print` is *other*.",
         "garbage collection | collection | Python's garbage collection": "Python's garbage collector ran.",
         "read results | results | reading results": "In inference: reading the model's output.",
+        "import | imports of libraries": "The import of a library in a step. Imports before are start-up.",
         "other | Python outside of model and loader": "Python of the program, and unknown time.",
     },
     "line (operators)": {
@@ -127,6 +128,7 @@ VALUES: dict[str, dict[str, str]] = {
         "compiling | compile | torch.compile": "torch.compile was active.",
         "first steps, beyond the median | warm-up | warm_up": "The extra time of steps marked as warm-up.",
         "waiting | waiting before the first step": "The thread did not run: a file, a lock, a sleep.",
+        "waiting for the first request | idle": "A server's thread waited for clients, or for a queue.",
         "waiting for child processes | children": "The thread waited for processes that it had started.",
         "other | Python before the first step": "Everything else before the first step.",
     },

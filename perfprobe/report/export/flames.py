@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.report import shorten
 from perfprobe.support.errors import InputError
 from perfprobe.tables.columns import Int32, Int64, Rows
@@ -199,7 +200,7 @@ def operator_text(trace: Trace, name: int, overload: int, signature: int, phase:
 
 def _no_stacks(trace: Trace) -> InputError:
     is_pstats = trace.recording.is_profile
-    remedy = "use --format pstats" if is_pstats else "record again with --python both"
+    remedy = "use --format pstats" if is_pstats else how_to_see_functions(trace.recording)
     return InputError("it has no stacks with times", trace.recording.path, remedy)
 
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.report.export.exported import Exported
 from perfprobe.report.export.flames import operator_text
 from perfprobe.support.errors import InputError, UsageError
@@ -48,7 +49,7 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
     trace, calling = findings.trace, findings.get(Calling)
     has_counts = calling is not None and len(calling.python.counted) > 0
     if calling is None or not (has_counts or calling.by_samples):
-        remedy = "record again with --python both"
+        remedy = how_to_see_functions(trace.recording)
         raise InputError("it has no times of Python functions", trace.recording.path, remedy)
     whole = has_counts and calling.counts_end_ns is None
     chosen = times or ("cprofile" if whole or not calling.by_samples else "samples")

@@ -27,6 +27,7 @@ _COLORS = {
     StepPhase.LOGGING: ("#F0E442", ""),
     StepPhase.COLLECTION: ("#000000", ""),
     StepPhase.COMPILE: ("#777777", "///"),
+    StepPhase.IMPORT: ("#777777", ""),
     StepPhase.OTHER: ("#CCCCCC", ""),
 }
 _MARKS = {

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.console import Console
 
+from perfprobe.models.left_out import left_out_by
 from perfprobe.report.render.blocks import drawn
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranking import sort_of
 from perfprobe.report.section.block import Block, Paragraph
 from perfprobe.report.section.listed import chosen
 from perfprobe.report.section.screen.screen import screen
-from perfprobe.support.views import recorded_by
+from perfprobe.support.text import printable
+from perfprobe.support.views import needed_for
+from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.recording import Recording
 
 NARROWEST = 40
 
@@ -48,12 +52,24 @@ def render(
         if all(kind in findings for kind in section.requires):
             parts.append(page(section.blocks(findings, choice), width=width, color=color))
     text = "\n".join(part for part in parts if part)
-    return text if text or view is None else page(_nothing(view), width=width, color=color)
+    return text if text or view is None else page(_nothing(findings, view), width=width, color=color)
 
 
-def _nothing(view: str) -> Iterator[Block]:
-    """The text for a view without data."""
-    yield Paragraph(f"Not recorded: {view}. It needs {recorded_by(view)}.", "yellow")
+def _nothing(findings: Findings, view: str) -> Iterator[Block]:
+    """The text for a view without data: what it needs, and why this recording does not have it."""
+    needed, recording = needed_for(view), findings.trace.recording
+    options = [left_out_by(recording, source) for source in needed.sources]
+    given = next((option for option in options if option), None)
+    why = f", which {given} left out" if given else _lost(recording, needed.sources)
+    yield Paragraph(f"Not recorded: {view}. It needs {needed.what}{why}.", "yellow")
+
+
+def _lost(recording: Recording, sources: Sequence[str]) -> str:
+    """The reasons that the collectors gave."""
+    losses = recording[Losses]
+    rows = zip(losses.source, losses.reason, strict=True)
+    reasons = [printable(reason) for source, reason in rows if source in sources]
+    return f"; in this run: {'; '.join(reasons)}" if reasons else ""
 
 
 def first_screen(findings: Findings, *, width: int = 200, color: bool = False) -> str:

@@ -9,12 +9,17 @@ from perfprobe.tables.live_steps import Benchmark, Figures
 
 @frozen(kw_only=True)
 class MeasureRow:
-    """A measure over the steps. measure: batch_cost, reader_cost or ips; unit: ns, samples/s or steps/s."""
+    """A measure over the steps. measure: batch_cost, reader_cost or ips; unit: ns, samples/s or steps/s.
+
+    low, high: the 95 % interval of the median; None with fewer than six steps.
+    """
 
     measure: str
     unit: str
     average: float
     median: float
+    low: float | None
+    high: float | None
     p95: float
     min: float
     max: float
@@ -22,11 +27,15 @@ class MeasureRow:
 
 @frozen(kw_only=True)
 class BenchmarkRow:
-    """The loop. found_by: a `StepSource`; reader_share: of the steps' time in the loader's `next`."""
+    """The loop. found_by: a `StepSource`; reader_share: of the steps' time in the loader's `next`.
+
+    left_out: number of first steps that do not count; warm_up: how many `--warmup` asked to leave out.
+    """
 
     found_by: str | None
     steps: int
     left_out: int
+    warm_up: int
     evaluations: int
     evaluation_ns: int
     total_ns: int
@@ -42,6 +51,7 @@ def benchmark_rows(findings: Findings) -> list[BenchmarkRow]:
             found_by=None if found.source is None else found.source.name.lower(),
             steps=found.steps,
             left_out=found.left_out,
+            warm_up=found.warm_up,
             evaluations=found.evaluations,
             evaluation_ns=found.evaluation_ns,
             total_ns=found.total_ns,
@@ -69,6 +79,8 @@ def _row(measure: str, unit: str, figures: Figures) -> MeasureRow:
         unit=unit,
         average=figures.average,
         median=figures.median,
+        low=figures.low,
+        high=figures.high,
         p95=figures.p95,
         min=figures.least,
         max=figures.most,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from perfprobe.models.left_out import left_out_by
 from perfprobe.report.rows.row import word
 from perfprobe.support.errors import InputError, UsageError
 from perfprobe.support.frozen import frozen
@@ -60,7 +61,8 @@ def call_stacks(findings: Findings, asked: str, most: int) -> CallStacks:
     """
     trace, calling = findings.trace, findings.get(Calling)
     if calling is None or len(calling.sites) == 0:
-        remedy = "record a program that calls operators, without --operators off"
+        left_out = left_out_by(trace.recording, "operators")
+        remedy = f"record without {left_out}" if left_out else "record a program that calls operators"
         raise InputError("no call stacks of operators", trace.recording.path, remedy)
     sites = calling.sites
     rows = sites.take(_named(trace, sites, asked))

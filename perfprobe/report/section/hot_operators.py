@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from perfprobe.models.left_out import left_out_by
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.memory import device_of
 from perfprobe.report.rows.named import OF_NOTE, is_named
@@ -219,12 +220,14 @@ def _cpu_note(hotspots: Hotspots, outermost_ns: int, cpu_ns: int) -> str:
 
 def why_none(findings: Findings, hotspots: Hotspots) -> str:
     """Returns why there are no operators: the collector's reasons, otherwise what the recording shows."""
-    losses = findings[Losses]
+    losses, left_out = findings[Losses], left_out_by(findings.trace.recording, "operators")
     reasons = [
         printable(f"{reason}; {remedy}" if remedy else reason)
         for source, reason, remedy in zip(losses.source, losses.reason, losses.remedy, strict=True)
         if source == "operators"
     ]
+    if left_out is not None and not reasons:
+        reasons = [f"{left_out} left them out"]
     if reasons:
         return f": {'; '.join(reasons)}"
     if not findings.whole:

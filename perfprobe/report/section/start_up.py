@@ -23,6 +23,7 @@ _TEXTS = {
     "compile": "compiling",
     "warm_up": "first steps, beyond the median",
     "waiting": "waiting",
+    "idle": "waiting for the first request",
     "children": "waiting for child processes",
     "other": "other",
 }

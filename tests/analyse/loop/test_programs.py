@@ -59,12 +59,13 @@ def test_unused_graphs_are_no_training_steps(
     assert also == f"autograd recorded in {what}: no_grad missing"
 
 
-def test_a_model_called_once_before_the_loop_is_not_part_of_the_first_step(tmp_path: Path) -> None:
-    plain = LOOPS["plain"]
-    ahead = "with torch.no_grad():\n    truth = Net()(torch.randn(4, 8))\n"
-    found, _ = tables(tmp_path, plain._replace(text=ahead + plain.text).program)
+@pytest.mark.parametrize("passes", [1, 4])
+def test_passes_before_the_first_step_are_start_up(tmp_path: Path, passes: int) -> None:
+    plain, ahead = LOOPS["plain"], "net = Net()\nwith torch.no_grad():\n"
+    ahead += f"    for _ in range({passes}):\n        net(torch.randn(4, 8))\n"
+    found, _ = tables(tmp_path, plain._replace(text=ahead + plain.text.removeprefix("net = Net()\n")).program)
     steps = [(row["kind"], row["steps"], row["line"]) for row in found["loops"]]
-    assert ("training", 7, plain.loop_line + ahead.count("\n")) in steps
+    assert steps == [("training", 7, plain.loop_line + ahead.count("\n") - 1)]
 
 
 def test_a_generator_that_sleeps_is_waiting_for_data(ran: Callable[[str], dict[str, Any]]) -> None:

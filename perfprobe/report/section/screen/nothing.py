@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.models.nodes import ENGINE
 from perfprobe.models.seen import has_samples, has_shapes, knows_python
 from perfprobe.models.waiting import waited_ns
@@ -72,5 +73,5 @@ def _unknown(findings: Findings) -> Iterator[str]:
 
 
 def option_for_lines(findings: Findings) -> str:
-    """What records lines of Python: an option of torch's profiler, or of perfprobe."""
-    return "with_stack=True" if findings.trace.recording.is_trace else "--python both"
+    """What records lines of Python."""
+    return how_to_see_functions(findings.trace.recording)

@@ -20,6 +20,7 @@ LONG_TEXTS = {
     StepPhase.LOGGING: "logging",
     StepPhase.COLLECTION: "Python's garbage collection",
     StepPhase.RESULTS: "reading results",
+    StepPhase.IMPORT: "imports of libraries",
 }
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from perfprobe.models.left_out import is_untriggered
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.diagnosed import account_rows, diagnosis_rows
 from perfprobe.report.rows.screen import ScreenRow, said
@@ -27,6 +28,7 @@ from perfprobe.report.section.screen.slow import short_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start
 from perfprobe.report.section.screen.steps import steps_lines
 from perfprobe.report.section.screen.tail import graph_lines, tail_lines
+from perfprobe.report.section.screen.untriggered import untriggered_lines
 from perfprobe.support.text import printable
 from perfprobe.support.views import command as view_command
 from perfprobe.tables.account import Account
@@ -74,6 +76,9 @@ def screen_rows(findings: Findings) -> list[ScreenRow]:
 
 
 def _rows(findings: Findings) -> Iterator[ScreenRow]:
+    if is_untriggered(findings.trace.recording):
+        yield from untriggered_lines(findings)
+        return
     whole = None
     if has_steps(findings):
         yield from _steps_rows(findings)

@@ -34,19 +34,20 @@ _LONGEST = 60
 
 def script_lines(findings: Findings) -> Iterator[ScreenRow]:
     """Yields what ran, how long, and what was hottest."""
-    wall_ns = findings.wall_ns
-    yield said(
-        cut(program(findings.trace), _LONGEST),
-        f"wall {units.duration(wall_ns)}",
-        *([] if findings.trace.cpu_ns is None else [f", CPU {units.duration(findings.trace.cpu_ns)}"]),
-        style="bold",
-        time_ns=wall_ns,
-    )
+    yield head(findings)
     yield said("STEPS", "none found: no optimizer step, no repeated call of a module")
     yield from _operators(findings)
     yield from _imports(findings)
     yield from _slow(findings)
     yield from _unknown(findings)
+
+
+def head(findings: Findings) -> ScreenRow:
+    """What ran, and how long."""
+    wall_ns, cpu_ns = findings.wall_ns, findings.trace.cpu_ns
+    cpu = () if cpu_ns is None else (f", CPU {units.duration(cpu_ns)}",)
+    label = cut(program(findings.trace), _LONGEST)
+    return said(label, f"wall {units.duration(wall_ns)}", *cpu, style="bold", time_ns=wall_ns)
 
 
 def _operators(findings: Findings) -> Iterator[ScreenRow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from rich.cells import cell_len
@@ -17,7 +18,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.account import Account
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import Starved
+from perfprobe.tables.judgements import Idle, Starved
 from perfprobe.tables.stacks import Modules
 from perfprobe.tables.steps import (
     INFERENCE_TEXTS,
@@ -41,7 +42,7 @@ _LEFT_OUT = {
 ORDER = (
     *(StepPhase.DATA, StepPhase.COPY, StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE),
     *(StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING, StepPhase.LOGGING),
-    *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.OTHER),
+    *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.IMPORT, StepPhase.OTHER),
 )
 _FAR_APART = 1.2
 _WHO = {None: "", True: ": other processes", False: ": its own threads"}
@@ -54,6 +55,7 @@ def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
     yield _head(findings, times)
     yield from _starved(findings)
     yield _durations(findings, times)
+    yield from _idle(findings)
     yield from _parts(findings, times)
 
 
@@ -151,6 +153,17 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
         of = f"batch {samples:,}, this thread" if _elsewhere(times)[1] else f"batch {samples:,}"
         pieces.append(f"; {_rate(samples * 1e9 / median_ns)} samples/s ({of})")
     return said(label, *pieces, time_ns=median_ns)
+
+
+def _idle(findings: Findings) -> Iterator[ScreenRow]:
+    """IDLE: how long a server waited for requests."""
+    found = findings.get(Idle)
+    if found is not None:
+        line = findings.trace.line(found.frame)
+        at = () if line is None else (f", at {place(line)}",)
+        much = f"{units.duration(found.time_ns)} = {found.share * 100:.0f} % of the time"
+        facts: dict[str, Any] = {"time_ns": found.time_ns, "share": found.share, "line": line}
+        yield said("IDLE", f"{much}, waiting for requests", *at, **facts)
 
 
 def _beside(time_ns: int, other_ns: int) -> str:

@@ -1,0 +1,136 @@
+"""A server's waiting for requests is in no step; nor is it slow code."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perfprobe import _core
+from perfprobe.analyse.loop.covered import outside
+from perfprobe.report.section.screen.screen import screen_rows
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.steps import StepTimes
+from tests.analyse.loop.test_programs import tables
+from tests.build import Program, op
+from tests.eager import WITHOUT_DYNAMO
+from tests.report.test_screen import found
+
+MS = 1_000_000
+CALLS, EACH, WORK = 10, 100, 20  # ms
+MAIN = "/p/serve.py:12/1 <module>"
+WAITS = {
+    "select": (
+        "/usr/lib/python3.11/socketserver.py:237 serve_forever",
+        "/usr/lib/python3.11/selectors.py:415 select",
+    ),
+    "queue": (
+        "/usr/lib/python3.11/queue.py:171 Queue.get",
+        "/usr/lib/python3.11/threading.py:327 Condition.wait",
+    ),
+}
+
+
+def server(*waits: str, beside: str = "") -> Program:
+    """10 calls of 20 ms, each after a wait of 70 ms and Python of 10 ms at another line.
+
+    beside: what another thread ran during the waits.
+    """
+    program = Program(
+        start={"monotonic_ns": 0, "cpu_ns": 0},
+        stop={"monotonic_ns": CALLS * EACH * MS, "cpu_ns": 0},
+        program={"argv": ["serve.py"], "pid": 1001},
+        roots={"stdlib": ["/usr/lib/python3.11"], "script": "/p"},
+        sampler={"ticks": 40},
+    )
+    program.thread(1)
+    program.thread(2)
+    stack = program.stack("/p/serve.py:14/1 <module>", ("/p/net.py:9 forward", program.module("", "Net")))
+    for call in range(CALLS):
+        at, work = call * EACH * MS, (call * EACH + EACH - WORK) * MS
+        if waits:
+            program.sample(at, at + 70 * MS, MAIN, *waits, looks=14, cpu_ns=0)
+            program.sample(at + 70 * MS, work, "/p/serve.py:13/1 <module>", looks=2, cpu_ns=10 * MS)
+        if beside:
+            program.sample(at, work, beside, thread=1, looks=16, cpu_ns=80 * MS)
+        program.sample(work, work + WORK * MS, "/p/serve.py:14/1 <module>", looks=4, cpu_ns=WORK * MS)
+        program.run(op("aten::mm", work, work + WORK * MS, stack=stack))
+    return program
+
+
+def said(findings: Findings) -> dict[str, str]:
+    return {row.label: row.text for row in screen_rows(findings)}
+
+
+@pytest.mark.parametrize("waits", WAITS.values(), ids=WAITS)
+def test_waiting_for_requests_is_between_the_steps(tmp_path: Path, waits: tuple[str, ...]) -> None:
+    findings = found(server(*waits), tmp_path)
+    times = findings[StepTimes]
+    assert int(times.loops.idle_ns[0]) == (CALLS - 1) * 70 * MS  # the first wait is start-up
+    took_ns = times.steps.end_ns - times.steps.start_ns
+    assert took_ns.tolist() == [WORK * MS, *[30 * MS] * (CALLS - 1)]
+    lines = said(findings)
+    assert lines["IDLE"] == "630 ms = 68 % of the time, waiting for requests, at serve.py:12"
+    assert "serve.py:12" not in lines["SLOW"]
+
+
+def test_waiting_for_what_another_thread_makes_is_not_idle(tmp_path: Path) -> None:
+    findings = found(server(*WAITS["queue"], beside="/p/serve.py:30/25 produce"), tmp_path)
+    assert findings[StepTimes].loops.idle_ns.tolist() == [0]
+    assert "IDLE" not in said(findings)
+
+
+def test_a_sleep_of_the_program_is_not_idle(tmp_path: Path) -> None:
+    findings = found(server("/p/serve.py:40/38 pause"), tmp_path)
+    assert findings[StepTimes].loops.idle_ns.tolist() == [0]
+
+
+SERVER = (
+    WITHOUT_DYNAMO
+    + """\
+import queue, threading, time, torch
+net, requests = torch.nn.Linear(8, 8), queue.Queue()
+def ask():
+    for number in range(12):
+        time.sleep(0.2)
+        requests.put(number)
+    requests.put(None)
+threading.Thread(target=ask).start()
+waited = last = 0
+while True:
+    begin = time.monotonic_ns()
+    number = requests.get()
+    if number is None:
+        break
+    last = time.monotonic_ns() - begin
+    waited += last if number else 0
+    net(torch.zeros(4, 8))
+print(waited)
+"""
+)
+
+
+@pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
+def test_idle_time_is_as_the_program_timed_it(tmp_path: Path) -> None:
+    run, waited_ns = tables(tmp_path, SERVER)
+    (loop,) = run["loops"]
+    assert loop["steps"] == 12
+    assert loop["idle_ns"] == pytest.approx(int(waited_ns), rel=0.1)
+    assert "IDLE" in [row["label"] for row in run["first_screen"]]
+
+
+def test_parts_outside_of_cuts_are_those_that_single_moments_show() -> None:
+    random.seed(3)
+    for _ in range(200):
+        bounds = sorted(random.sample(range(60), 8))
+        start_ns, end_ns = np.array(bounds[::2]), np.array(bounds[1::2])
+        cut_start_ns = np.array([random.randrange(60) for _ in range(4)])
+        cut_end_ns = cut_start_ns + np.array([random.randrange(1, 12) for _ in range(4)])
+        cut = {t for begin, end in zip(cut_start_ns, cut_end_ns, strict=True) for t in range(begin, end)}
+        wanted = {t for begin, end in zip(start_ns, end_ns, strict=True) for t in range(begin, end)} - cut
+        row, begins_ns, ends_ns = outside(start_ns, end_ns, cut_start_ns, cut_end_ns)
+        found_ns = [t for begin, end in zip(begins_ns, ends_ns, strict=True) for t in range(begin, end)]
+        assert sorted(found_ns) == sorted(wanted)
+        assert bool((start_ns[row] <= begins_ns).all() and (ends_ns <= end_ns[row]).all())
