@@ -24,6 +24,16 @@ class LeafKind(IntEnum):
     UNEXPLAINED = 5  # between operators, where no sample shows what the thread did
 
 
+LEAF_TEXTS = {
+    LeafKind.LINE: "work of no line",
+    LeafKind.DATA: "data",
+    LeafKind.COLLECTION: "garbage collection",
+    LeafKind.COMPILE: "torch.compile",
+    LeafKind.PROCESSOR: "waiting for a processor",
+    LeafKind.UNEXPLAINED: "not explained",
+}
+
+
 class Leaves(Table):
     """Disjoint parts of the time of the leading loop's thread, in the steps that count.
 
