@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from perfprobe.report.export.exported import Exported
     from perfprobe.report.render.json import Document
     from perfprobe.support.graph_view import GraphView
+    from perfprobe.tables.callgraph import CallGraph
     from perfprobe.tables.findings import Findings
     from perfprobe.tables.kept import KeptRun
     from perfprobe.tables.ranks import Ranks
@@ -203,23 +204,20 @@ class Results:
         Raises:
             InputError: the recording has nothing with this weight.
             UsageError: a pattern of the view matches nothing, or it leaves nothing to draw.
-            EnvironmentLack: the file cannot be written, or `dot` is missing. In the latter case its input was
-                written.
+            EnvironmentLack: the file cannot be written, or `dot` is missing: then its input was written.
         """
-        from perfprobe.analyse.callgraph import call_graph
         from perfprobe.report.picture.callgraph.drawing import drawing
         from perfprobe.report.picture.callgraph.render import render
-        from perfprobe.support.errors import InputError
+
+        render(drawing(*self.graph(view), view), output)
+
+    def graph(self, view: GraphView) -> tuple[Findings, CallGraph]:
+        """The call graph, and the findings it is made of. Raises InputError if nothing has this weight."""
+        from perfprobe.analyse.callgraph import call_graph
         from perfprobe.tables.python import Calling
 
-        found = self.findings(View(), (Calling,))
-        calling = found.get(Calling)
-        if calling is None:
-            raise InputError(
-                "neither operators nor Python functions were recorded", self._path, "record again"
-            )
-        graph = call_graph(found.trace, calling, view.by, unfolded=view.unfolded)
-        render(drawing(found, calling, graph, view), output)
+        found = self.findings(View(), (Calling, self._analysis.spent(view.by)))
+        return found, call_graph(found, view.by, unfolded=view.unfolded)
 
     def plot(self, output: str) -> None:
         """Draw steps and their phases; of a run with --keep slow how long steps took over time.
@@ -278,20 +276,22 @@ class Results:
 
         threads.draw(self.findings(View(), (Teams, Processors)), output)
 
-    def export(self, form: str, times: str | None, steps: str | None = None) -> Exported:
+    def export(self, form: str, times: str | None, steps: str | None = None, by: str = "time") -> Exported:
         """A file for other tools.
 
         Args:
             form: the module of `perfprobe.report.export` that makes it.
             times: the source of Python functions' times: "cprofile", "samples", or None for the best one.
             steps: for a trace, which steps to write, `A:B`; None for the whole recording.
+            by: for stacks with times: "time" of the steps, or "run" for the whole run.
 
         Raises:
             InputError: what the form needs was not recorded.
             UsageError: those times were not recorded, or there are no such steps.
         """
         module = importlib.import_module(f"perfprobe.report.export.{form}")
-        found = self.findings(View(), module.KINDS)
+        spent = (self._analysis.spent(by),) if form in ("collapsed", "speedscope") else ()
+        found = self.findings(View(), (*module.KINDS, *spent))
         made: Exported = module.exported(found, steps if form == "chrome" else times)
         if not found.whole:
             made.notes.append("the recording is incomplete: `perfprobe report` says why")

@@ -15,37 +15,47 @@ from perfprobe.analyse.folding import shown
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.load import Load, innermost
 from perfprobe.analyse.paths import Paths
-from perfprobe.analyse.sites import hanging_stack
 from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.support.errors import InputError
+from perfprobe.tables.account import LeafKind
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
 from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import Calling
+from perfprobe.tables.spent import ApartTimes, LoopSpent, RunSpent, Spent
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.trace import Phase, Trace
 
-_BUSY = 0.1  # a thread other than the main one that uses a smaller share of CPU time only waits
+_TIMES = ("time", "run")
 _OPERATOR = ("name", "overload", "signature", "is_backward")
 
 
-def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, unfolded: bool = False) -> CallGraph:
-    """The call graph of a recording.
+def call_graph(findings: Findings, by: str | None = None, *, unfolded: bool = False) -> CallGraph:
+    """The call graph of a recording, of its calling structure and its time by stack.
 
     Args:
-        by: the weight, one of `support.graph_view.WEIGHTS`. None means sampled time if there are samples,
-            else time in operators. Weights are in ns, those of "calls" are counts.
+        by: the weight, one of `support.graph_view.WEIGHTS`. None means time if there are samples or steps,
+            else time in operators. Weights are in ns, those of "calls" are counts. Without samples of the
+            whole run cProfile's times are taken.
         unfolded: whether to keep functions of libraries that only pass calls on.
 
     Raises:
         InputError: the recording has nothing with this weight.
     """
-    by = by or ("time" if calling.by_samples or not len(calling.sites) else "operator")
-    if by == "time" and not calling.by_samples:
+    trace, calling = findings.trace, findings.get(Calling)
+    if calling is None:
+        what = "neither operators nor Python functions were recorded"
+        raise InputError(what, trace.recording.path, "record again")
+    spent = findings.get(LoopSpent) or findings.get(RunSpent)
+    is_timed = spent is not None and (spent.steps > 0 or calling.by_samples)
+    by = by or ("time" if is_timed or not len(calling.sites) else "operator")
+    spent = spent if by in _TIMES else None
+    if by in _TIMES and not is_timed:
         graph = counted_graph(trace, calling, unfolded=unfolded)
         if len(graph.functions) == 0:
             raise _nothing(trace, by)
         return graph
-    load, waiting_ns = _sampled(trace, calling) if by == "time" else (_measured(calling, by), 0)
+    load = _measured(calling, by) if spent is None else _spent(trace, calling, spent)
     if not int(load.weight.sum()):
         raise _nothing(trace, by)
     parent, of_stack = trace.recording[Stacks].parent, calling.python.of_stack[:-1]
@@ -55,21 +65,25 @@ def call_graph(trace: Trace, calling: Calling, by: str | None = None, *, unfolde
     paths = everything if unfolded else Paths(parent, function, codes)
     of_function, of_pair = paths.total(load.stack, load.weight)
     functions, row_of = _functions(calling, load, paths, of_function)
+    inner = innermost(parent, function)
     return CallGraph(
         by=by,
-        whole=int(load.weight.sum()),
+        whole=spent.whole_ns if spent and spent.steps else int(load.weight.sum()),
         functions=functions,
         calls=_calls(calling, paths, of_pair, row_of, _passed_over(calling, function)),
-        operators=_operators(calling, load, innermost(parent, function), row_of),
-        by_samples=by == "time",
-        waiting_ns=waiting_ns,
+        operators=_operators(load, inner, row_of),
+        by_samples=calling.by_samples and spent is not None,
+        waiting_ns=spent.waiting_ns if spent else 0,
         imports_ns=0,
         folded=int(np.count_nonzero(everything.total(load.stack, load.weight)[0])) - len(functions),
+        steps=spent.steps if spent else 0,
+        unplaced_ns=_unplaced(load, inner),
+        apart=spent.apart if spent else ApartTimes.empty(),
     )
 
 
 def _nothing(trace: Trace, by: str) -> InputError:
-    if by == "time":
+    if by in ("time", "run"):
         remedy = how_to_see_functions(trace.recording)
         return InputError("no Python functions were recorded", trace.recording.path, remedy)
     if by == "gpu":
@@ -88,35 +102,37 @@ def _measured(calling: Calling, by: str) -> Load:
         overload=sites.overload,
         signature=sites.signature,
         is_backward=sites.phase == Phase.BACKWARD,
+        calls=sites.calls,
         weight=weights[by],
+        kind=np.full(len(sites), -1, np.int8),
     )
     return load.take(load.weight > 0) if by == "gpu" else load
 
 
-def _sampled(trace: Trace, calling: Calling) -> tuple[Load, int]:
-    """Sampled time, and the time left out because threads other than the main one only waited, in ns."""
-    rows = calling.sampled
-    waits = _beside_main(trace, rows.thread) & (rows.name < 0)
-    waits &= (rows.stack < 0) | ((rows.cpu_ns >= 0) & (rows.cpu_ns < _BUSY * rows.time_ns))
+def _spent(trace: Trace, calling: Calling, spent: Spent) -> Load:
+    """Time by stack. Of the whole run without time outside of all functions and operators."""
+    rows = spent.rows
     load = Load(
-        stack=hanging_stack(trace, rows.stack, rows.forward_stack),
+        stack=rows.hanging,
         name=rows.name,
         overload=rows.overload,
         signature=rows.signature,
         is_backward=rows.phase == Phase.BACKWARD,
+        calls=rows.calls,
         weight=rows.time_ns,
+        kind=rows.kind,
     )
-    # Time outside of all functions and operators has no place in the graph.
-    outside = (load.name < 0) & (
-        innermost(trace.recording[Stacks].parent, calling.python.of_stack[:-1])[load.stack] < 0
-    )
-    return load.take(~waits & ~outside), int(rows.time_ns[waits].sum())
+    if spent.steps:
+        return load
+    inner = innermost(trace.recording[Stacks].parent, calling.python.of_stack[:-1])
+    return load.take((load.name >= 0) | (inner[load.stack] >= 0))
 
 
-def _beside_main(trace: Trace, thread: Int32) -> Mask:
-    """Returns which rows are of a thread other than the main one; none if the main thread is not known."""
-    is_main = trace.recording.main_thread()
-    return ~is_main[thread] if bool(is_main.any()) else np.zeros(len(thread), np.bool_)
+def _unplaced(load: Load, inner: Int32) -> dict[LeafKind, int]:
+    """The time that is in no function and no operator."""
+    rows = load.take((load.name < 0) & (inner[load.stack] < 0))
+    kind = np.where(rows.kind < 0, LeafKind.UNEXPLAINED, rows.kind)
+    return {LeafKind(each): int(rows.weight[kind == each].sum()) for each in np.unique(kind).tolist()}
 
 
 def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tuple[GraphFunctions, Int32]:
@@ -181,13 +197,12 @@ def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], p
     return np.array(calls, np.int64)
 
 
-def _operators(calling: Calling, load: Load, inner: Int32, row_of: Int32) -> GraphOperators:
+def _operators(load: Load, inner: Int32, row_of: Int32) -> GraphOperators:
     """The operators, largest weight first."""
     rows = load.take(load.name >= 0)
     if len(rows) == 0:
         return GraphOperators.empty()
-    weight_of = _by_caller(rows, inner)
-    calls_of = _by_caller(_measured(calling, "calls"), inner)
+    weight_of, calls_of = _by_caller(rows, rows.weight, inner), _by_caller(rows, rows.calls, inner)
     found = sorted(weight_of, key=lambda key: (-weight_of[key], key))
     caller, *keys = np.array(found, np.int64).T
     name, overload, signature, is_backward = keys
@@ -197,16 +212,14 @@ def _operators(calling: Calling, load: Load, inner: Int32, row_of: Int32) -> Gra
         overload=overload.astype(np.int32),
         signature=signature.astype(np.int32),
         is_backward=is_backward.astype(np.bool_),
-        calls=np.array([calls_of.get(key, -1) for key in found], np.int64),
+        calls=np.array([calls_of[key] for key in found], np.int64),
         total=np.array([weight_of[key] for key in found], np.int64),
     )
 
 
-def _by_caller(load: Load, inner: Int32) -> dict[tuple[int, ...], int]:
-    """The weight of each function's operators by row of `Code`, name, overload, signature, is_backward."""
-    if len(load) == 0:
-        return {}
+def _by_caller(load: Load, values: Int64, inner: Int32) -> dict[tuple[int, ...], int]:
+    """The sum of each function's operators by row of `Code`, name, overload, signature, is_backward."""
     columns = [inner[load.stack], *(getattr(load, name) for name in _OPERATOR)]
     order, first = sort_by_keys(columns)
     keys = zip(*(column[order[first]].tolist() for column in columns), strict=True)
-    return dict(zip(keys, np.add.reduceat(load.weight[order], first).tolist(), strict=True))
+    return dict(zip(keys, np.add.reduceat(values[order], first).tolist(), strict=True))

@@ -46,7 +46,6 @@ class CallingStructure:
             threads=thread_sums(trace, python, sampled),
             by_samples=len(python.samples) > 0,
             counts_end_ns=counts_end_ns(trace),
-            sampled_of=self._sampled.of_sample,
             imports=imports(sampled, python.imports),
         )
 

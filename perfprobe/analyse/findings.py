@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from perfprobe.analyse.account.account import account
+from perfprobe.analyse.account.watch import AccountWatch, Watched
 from perfprobe.analyse.baseline import baseline
 from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.between import BetweenOperators
@@ -34,7 +35,9 @@ from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
 from perfprobe.analyse.ranks.parts import RankWatch
 from perfprobe.analyse.sequences import sequences
-from perfprobe.analyse.step_rows import InSteps, OfSteps, step_hotspots
+from perfprobe.analyse.spent.in_loop import loop_spent
+from perfprobe.analyse.spent.in_run import run_spent
+from perfprobe.analyse.step_rows import OfSteps, RowsInSteps, SitesInSteps, StepSites, step_hotspots
 from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
 from perfprobe.analyse.teams.teams import teams
@@ -63,6 +66,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.ranks import RankParts
 from perfprobe.tables.sequences import Sequences
+from perfprobe.tables.spent import LoopSpent, RunSpent, Spent
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
@@ -144,14 +148,21 @@ PASSES: dict[type, Pass] = {
         by=(*_BY_ROWS, "package"),
     ),
     OfSteps: Pass(
-        lambda trace, asked, times: InSteps(trace, times),
+        lambda trace, asked, times: RowsInSteps(trace, times),
         needs=(StepTimes,),
         watches=True,
         sums_bytes=True,
     ),
+    StepSites: Pass(lambda trace, asked, times: SitesInSteps(trace, times), needs=(StepTimes,), watches=True),
+    Watched: Pass(lambda trace, asked, times: AccountWatch(trace, times), needs=(StepTimes,), watches=True),
     Account: Pass(
-        lambda trace, asked, times, found: account(trace, times, found.watched), needs=(StepTimes, OfSteps)
+        lambda trace, asked, times, watched: account(trace, times, watched), needs=(StepTimes, Watched)
     ),
+    LoopSpent: Pass(
+        lambda trace, asked, *needs: loop_spent(trace, *needs),
+        needs=(StepTimes, Watched, Account, StepSites),
+    ),
+    RunSpent: Pass(lambda trace, asked, calling: run_spent(trace, calling), needs=(Calling,)),
     StepHotspots: Pass(
         lambda trace, asked, found, of_loop, totals: step_hotspots(trace, found, of_loop, totals),
         needs=(OfSteps, Account, Totals),
@@ -224,20 +235,30 @@ class Analysis:
         types = [_NAMED.get(kind) if isinstance(kind, str) else kind for kind in kinds]
         chosen = [kind for kind in types if kind in PASSES and self._recorded(kind)]
         order = list(dict.fromkeys(_with_needs([Totals, *chosen])))
-        self._watch([kind for kind in order if PASSES[kind].watches and not PASSES[kind].needs], asked)
         for kind in order:
             key = _key(kind, asked)
             if PASSES[kind].watches:
-                self._watch([kind], asked)
+                self._watch([each for each in order if self._can_watch(each, asked)], asked)
             elif key not in self._known:
                 self._known[key] = self._made(kind, asked)
         found = [self._known[_key(kind, asked)] for kind in order]
         return Findings(self.trace, self._losses, *found, focus=asked.focus)
 
+    def spent(self, by: str | None) -> type[Spent]:
+        """The time by stack that a view shows: for "time" or None of the leading loop if there is one."""
+        times = self.find((Calling, StepTimes)).get(StepTimes) if by in (None, "time") else None
+        has_loop = times is not None and len(times.loops) > 0
+        return LoopSpent if has_loop and self.find((LoopSpent,)).get(LoopSpent) is not None else RunSpent
+
     def _made(self, kind: type, asked: Asked) -> Any:
         """The watcher, or the finding, from the findings it needs, which are known."""
         needs = (self._known[_key(need, asked)] for need in PASSES[kind].needs)
         return PASSES[kind].make(self.trace, asked, *needs)
+
+    def _can_watch(self, kind: type, asked: Asked) -> bool:
+        """Whether this pass watches the operators, and what it needs is known."""
+        needs = (_key(need, asked) in self._known for need in PASSES[kind].needs)
+        return PASSES[kind].watches and all(needs)
 
     def _recorded(self, kind: type) -> bool:
         if kind is MemoryUse:

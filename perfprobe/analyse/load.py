@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Int64, Mask, Table
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.stacks import nearest
 
 
 class Load(Table):
-    """Weights, each with its stack (-1 none) and the operator that took it (name -1 for none)."""
+    """Weights, each with its stack (-1 none) and the operator that took it (name -1 for none).
+
+    kind: a `LeafKind` where neither a stack nor an operator is known, else -1.
+    """
 
     stack: Int32
     name: Int32
     overload: Int32
     signature: Int32
     is_backward: Mask
+    calls: Int64
     weight: Int64
+    kind: Int8
 
 
 def innermost(parent: Int32, function: Int32) -> Int32:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.analyse.at_moments import AtMoments, Moments
-from perfprobe.analyse.grouping import first_of_each, group_by_keys, group_of
+from perfprobe.analyse.grouping import first_of_each, group_by_keys
 from perfprobe.models.nodes import ENGINE
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators
@@ -21,7 +21,7 @@ from perfprobe.tables.stacks import Stacks, depths
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
 
-_OPERATOR = ("name", "overload", "signature", "phase", "forward_stack")
+_OPERATOR = ("name", "overload", "signature", "phase")
 _IDENTITY = ("name", "overload", "signature")
 _KEYS = ("thread", "stack", "look", *_OPERATOR)
 
@@ -29,12 +29,10 @@ _KEYS = ("thread", "stack", "look", *_OPERATOR)
 class SampledOperators(AtMoments):
     """Takes the operators of a trace batch by batch.
 
-    samples: all samples, cut to the time of the program. of_sample: for every sample its row in the result;
-    set by `result`.
+    samples: all samples, cut to the time of the program.
     """
 
     def __init__(self, recording: Recording) -> None:
-        self.of_sample = np.empty(0, np.int32)
         self._thread_of = recording.os_threads()
         self._found = {
             name: np.full(len(recording[Samples]), -1, SampledStacks.dtypes[name]) for name in _OPERATOR
@@ -62,7 +60,6 @@ class SampledOperators(AtMoments):
             return SampledStacks.empty()
         keys = {name: getattr(samples, name) for name in _KEYS if name not in found} | found
         order, first = group_by_keys([keys[name] for name in _KEYS])
-        self.of_sample = group_of(order, first).astype(np.int32)
         time_ns = samples.end_ns - samples.start_ns
         known = samples.cpu_ns >= 0
         cpu_ns, measured = (

@@ -16,7 +16,7 @@ from perfprobe.tables.trace import Trace
 
 MOST_GROUPS = 262_144  # rows that are kept before equal ones are merged
 
-_KEYS = ("stack", "name", "overload", "signature", "phase")
+_KEYS = ("stack", "name", "overload", "signature", "phase", "thread", "own_stack", "frame")
 _SUMS = ("calls", "self_ns")
 
 
@@ -36,6 +36,9 @@ class SitesOfOperators:
             overload=batch.overload,
             signature=batch.signature,
             phase=batch.phase,
+            thread=batch.thread,
+            own_stack=batch.stack,
+            frame=batch.frame,
             calls=np.ones(len(batch), np.int64),
             self_ns=batch.self_ns,
             gpu_self_ns=batch.gpu_self_ns,

@@ -8,7 +8,7 @@ import zlib
 from typing import NamedTuple
 
 from perfprobe.cli.options import Parser, writable
-from perfprobe.cli.report import newest, write_all
+from perfprobe.cli.report import collect_garbage_seldom, newest, write_all
 from perfprobe.collect.base import Stderr
 from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack, UsageError
@@ -57,6 +57,7 @@ examples:
     python -m pstats out.pstats              then: sort tottime, stats 20
     gprof2dot -f pstats out.pstats | dot -Tpng -o out.png
   perfprobe export --format speedscope       for https://www.speedscope.app
+  perfprobe export --format speedscope --by run    of the whole run, not of the steps
   perfprobe export --format collapsed -o - | flamegraph.pl > flames.svg
   perfprobe export --format chrome --steps 2:4  for https://ui.perfetto.dev
 """
@@ -84,6 +85,11 @@ def parser() -> Parser:
         help="pstats: source of times (default: cProfile if it counted to the end); samples have operators",
     )
     parser.add_argument(
+        "--by",
+        choices=("time", "run"),
+        help="speedscope, collapsed: the time of the steps (default), or of the whole run",
+    )
+    parser.add_argument(
         "--steps",
         metavar="A:B",
         help="chrome: only steps A to B-1, counted from 0; A or B may be left out",
@@ -98,9 +104,14 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     from perfprobe.results import Results
 
     given = parser().parse_args(words)
+    collect_garbage_seldom()
     chosen = FORMATS[given.format]
     if given.times is not None and given.format != "pstats":
         raise UsageError("--times is for pstats only", f"--format {given.format}", "leave it out")
+    if given.by is not None and given.format not in ("speedscope", "collapsed"):
+        raise UsageError(
+            "--by is for speedscope and collapsed only", f"--format {given.format}", "leave it out"
+        )
     if given.steps is not None and given.format != "chrome":
         raise UsageError("--steps is for chrome only", f"--format {given.format}", "leave it out")
     if given.output == "-" and not chosen.is_text:
@@ -108,7 +119,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     path = given.file if given.file is not None else newest()
     output = given.output if given.output in (None, "-") else writable(given.output)
     with reading([path]):
-        made = Results(path).export(given.format, given.times, given.steps)
+        made = Results(path).export(given.format, given.times, given.steps, given.by or "time")
     if output not in (None, "-") and os.path.exists(output) and os.path.samefile(output, path):
         raise UsageError("this is the file that is read", output, "name another file to write")
     for note in made.notes:

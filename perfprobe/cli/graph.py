@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from perfprobe.cli.options import Parser, add_options, chosen, writable
-from perfprobe.cli.report import newest, write
+from perfprobe.cli.report import collect_garbage_seldom, newest, write
 from perfprobe.support.graph_view import GraphView, picture
 from perfprobe.support.text import printable
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Draw the call graph of a recording: Python functions, the operators they call,
-and their shares of the time. Backward operators have a colour of their own and
-are below the function that made their forward call."""
+and their shares of the time of the steps. Operators have their measured times,
+and samples divide what lies between. Backward operators have a colour of their
+own and are below the function that made their forward call."""
 _EXAMPLES = """\
 examples:
   perfprobe graph                            the newest recording in this folder
   perfprobe graph run.perfprobe -o run.svg   also .pdf, .png, and .dot
+  perfprobe graph --by run                   of the whole run, not of the steps
   perfprobe graph --by operator              by operator time, not wall time
   perfprobe graph --by gpu                   by time on GPUs
   perfprobe graph --root Attention.forward   only what this calls
@@ -58,6 +60,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     from perfprobe.results import Results
 
     given = parser().parse_args(words)
+    collect_garbage_seldom()
     view = GraphView(**chosen(given, GraphView))
     output = None if given.output is None else writable(picture(given.output))
     path = given.file if given.file is not None else newest()

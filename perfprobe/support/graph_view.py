@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import re
     from typing import Any
 
-WEIGHTS = ("time", "operator", "calls", "gpu")
+WEIGHTS = ("time", "run", "operator", "calls", "gpu")
 PICTURES = (".png", ".svg", ".pdf", ".dot")  # endings of a drawing's name
 
 
@@ -30,8 +30,8 @@ class GraphView(Chosen):
 
     by: str | None = option(
         None,
-        "what shares refer to: wall time (default if it was sampled), operator time, operator calls, or "
-        "time on GPUs",
+        "what shares refer to: the time of the steps (default; without steps as run), the wall time of the "
+        "whole run, its operator time (default without samples), operator calls, or time on GPUs",
         values=WEIGHTS,
         called="weight",
     )

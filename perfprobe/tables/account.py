@@ -25,6 +25,16 @@ class LeafKind(IntEnum):
     IMPORT = 6  # of a library
 
 
+LEAF_TEXTS = {
+    LeafKind.LINE: "work of no line",
+    LeafKind.DATA: "data",
+    LeafKind.COLLECTION: "garbage collection",
+    LeafKind.COMPILE: "torch.compile",
+    LeafKind.PROCESSOR: "waiting for a processor",
+    LeafKind.UNEXPLAINED: "not explained",
+}
+
+
 class Leaves(Table):
     """Disjoint parts of the time of the leading loop's thread, in the steps that count.
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import field
+
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.account import LeafKind
 from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.python import Code
+from perfprobe.tables.spent import ApartTimes
 from perfprobe.tables.strings import Strings
 
 
@@ -49,10 +54,13 @@ class CallGraph:
         by: the measure, one of `support.graph_view.WEIGHTS`. Weights are nanoseconds, for "calls" operator
             calls.
         whole: the weight that is 100 %.
-        by_samples: whether times are the sampler's.
+        by_samples: whether samples divide the time between operators.
         waiting_ns: omitted time in which threads other than the main one only waited.
         imports_ns: omitted time of imports.
         folded: number of functions of libraries that were left out as internal.
+        steps: the number of steps whose own time is 100 %, 0 if it is the whole run's.
+        unplaced_ns: time that is in no function and no operator, by what is known of it.
+        apart: what the run has beside the 100 %.
     """
 
     by: str
@@ -64,3 +72,6 @@ class CallGraph:
     waiting_ns: int
     imports_ns: int
     folded: int
+    steps: int = 0
+    unplaced_ns: Mapping[LeafKind, int] = field(default_factory=dict)
+    apart: ApartTimes = field(default_factory=ApartTimes.empty)

@@ -15,7 +15,7 @@ import numpy as np
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures, Threads
-from perfprobe.tables.stacks import Stacks
+from perfprobe.tables.stacks import Frames, Stacks
 from perfprobe.tables.strings import Strings
 
 
@@ -181,7 +181,6 @@ class SampledStacks(Table):
     overload: Int32 = column("the name of its overload", Strings)
     signature: Int32 = column("its inputs", Signatures)
     phase: Int8 = column("its `Phase`, -1 if none")
-    forward_stack: Int32 = column("in backward, the stack of its node's forward call", Stacks)
     looks: Int64 = column("number of looks", combine=Combine.SUM)
     time_ns: Int64 = column(
         "time of the samples between the program's start and its stop", combine=Combine.SUM
@@ -209,6 +208,9 @@ class OperatorSites(Table):
     overload: Int32 = column("the name of its overload", Strings)
     signature: Int32 = column("its inputs: the first signature with this text", Signatures)
     phase: Int8 = column("a `Phase`")
+    thread: Int32 = column("the thread", Threads)
+    own_stack: Int32 = column("its own stack, in backward too", Stacks)
+    frame: Int32 = column("the user's line", Frames)
     calls: Int64 = column("number of calls", combine=Combine.SUM)
     self_ns: Int64 = column("time in the operators themselves", combine=Combine.SUM)
     gpu_self_ns: Int64 = column(
@@ -316,7 +318,6 @@ class Calling:
         by_samples: whether own_ns and total_ns are the sampler's, else cProfile's.
         counts_end_ns: when cProfile stopped before the program did; None if it did not or was not used.
         imports: of libraries.
-        sampled_of: for every row of `python.samples` its row of `sampled`; None if not known.
     """
 
     python: PythonCode
@@ -327,7 +328,6 @@ class Calling:
     threads: ThreadSums
     by_samples: bool
     counts_end_ns: int | None
-    sampled_of: Int32 | None = None
     imports: Imports = field(default_factory=Imports.empty)
 
     @property

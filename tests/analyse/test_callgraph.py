@@ -6,16 +6,16 @@ from pathlib import Path
 import pytest
 
 from perfprobe.analyse.callgraph import call_graph
-from perfprobe.analyse.calling import CallingStructure
 from perfprobe.merge import link
 from perfprobe.support.errors import InputError
 from perfprobe.tables.callgraph import CallGraph
 from perfprobe.tables.python import Calling
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.spent import RunSpent
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.build import Program, op
-from tests.found import watched
+from tests.found import find
 
 TORCH = "/env/site-packages/torch"
 CALL = f"{TORCH}/nn/modules/module.py:1500/1499 Module._call_impl"
@@ -71,12 +71,8 @@ class Importing(Program):
 
 
 def drawn(recording: Recording, by: str | None = None, *, unfolded: bool = False) -> Graph:
-    trace = link(recording)
-    structure = CallingStructure(trace)
-    watched(trace, structure)
-    calling = structure.result()
-    assert calling is not None
-    return Graph(trace, calling, call_graph(trace, calling, by, unfolded=unfolded))
+    found = find(link(recording), Calling, RunSpent)
+    return Graph(found.trace, found[Calling], call_graph(found, by, unfolded=unfolded))
 
 
 def training() -> Program:
@@ -135,7 +131,7 @@ def test_edges_can_be_weighted_by_calls(tmp_path: Path) -> None:
     assert found.functions["Net.forward"] == (0, 3, -1)
 
 
-def test_times_come_from_samples(tmp_path: Path) -> None:
+def test_samples_divide_the_time_between_operators(tmp_path: Path) -> None:
     program = training()
     program.sample(0, 50, MAIN, CALL, FORWARD, CALL, LINEAR)  # in addmm
     program.sample(50, 115, MAIN, CALL, FORWARD)  # in relu
@@ -143,6 +139,7 @@ def test_times_come_from_samples(tmp_path: Path) -> None:
     program.sample(170, 180, MAIN, CALL)  # in nothing
     program.sample(180, 300, MAIN, BACKWARD, ENGINE)  # in mm
     program.sample(300, 450, MAIN, BACKWARD, ENGINE)  # in nothing
+    program.sample(450, 560, MAIN, STEP)  # in div_
     main = program.counted("p.py:10 main", 1, 0, 0)
     call = program.counted(f"{TORCH}/nn/modules/module.py:1499 Module._call_impl", 9, 0, 0)
     forward = program.counted("p.py:20 Net.forward", 4, 0, 0)
@@ -152,21 +149,20 @@ def test_times_come_from_samples(tmp_path: Path) -> None:
     program.call(main, backward, 3, 0, 0)
     found = drawn(program.recording(tmp_path))
     assert found.graph.by == "time"
-    assert found.graph.whole == 450
+    assert found.graph.whole == 560  # operators took 380: samples of 215 stand for 180
     # The time of _call_impl counts for main. Tensor.backward includes the time there outside of operators.
     assert found.functions == {
-        "main": (10, 450, 1),
-        "Net.forward": (55, 290, 4),
-        "Tensor.backward": (0, 150, 3),
-        "_engine_run_backward": (150, 150, -1),
+        "main": (8, 560, 1),
+        "Net.forward": (46, 366, 4),
+        "Tensor.backward": (0, 126, 3),
+        "_engine_run_backward": (126, 126, -1),
+        "Adam.step": (0, 60, -1),
     }
-    assert found.calls["main", "Net.forward"] == (290, 4)  # through _call_impl, but nobody else called it
-    assert found.calls["main", "Tensor.backward"] == (150, 3)
-    assert found.operators == {
-        ("Net.forward", "aten::addmm", False): 50,
-        ("Net.forward", "aten::relu", False): 65,
-        ("Net.forward", "aten::mm", True): 120,
-    }
+    assert found.calls["main", "Net.forward"] == (366, 4)  # through _call_impl, but nobody else called it
+    assert found.calls["main", "Tensor.backward"] == (126, 3)
+    assert found.operators["Net.forward", "aten::addmm", False] == 100
+    assert found.operators["Net.forward", "aten::relu", False] == 20
+    assert found.operators["Net.forward", "aten::mm", True] == 200
     assert found.adds_up()
 
 

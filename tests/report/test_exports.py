@@ -36,7 +36,9 @@ def test_damaged_data_with_a_correct_checksum(seed: int, tmp_path: Path) -> None
 def test_the_file_is_not_held_in_memory(form: str, tmp_path: Path) -> None:
     program = sampled()
     stack = [f"/p/{'deep' * 20}.py:{at}/{at} f" for at in range(1, 200)]
-    stacks = [program.stack(*stack, f"/p/a.py:5/{at + 1} g") for at in range(150)]
+    stacks = [
+        program.stack(*stack, f"/p/a.py:5/{at + 1} g") for at in range(3000 if form == "speedscope" else 150)
+    ]
     for at in range(3000):
         program.sample(at * 4_000, (at + 1) * 4_000, stack=stacks[at % len(stacks)])
     made = import_module(f"perfprobe.report.export.{form}").exported(findings(program, tmp_path))

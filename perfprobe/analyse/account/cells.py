@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.grouping import sort_by_keys
+from perfprobe.analyse.grouping import group_by_keys
 from perfprobe.tables.columns import Int8, Int32, Int64, Table, column
 from perfprobe.tables.stacks import Frames, Modules
 
@@ -48,7 +48,7 @@ def merged(rows: Cells) -> Cells:
     """Adds up equal rows. A step that goes on from one row to the next equal one counts once."""
     if len(rows) == 0:
         return rows
-    order, first = sort_by_keys([rows.phase, rows.frame, rows.module])
+    order, first = group_by_keys([rows.phase, rows.frame, rows.module])
     ordered = rows.take(order)
     last = np.append(first[1:], len(order)) - 1
     goes_on = np.append(False, ordered.first[1:] == ordered.last[:-1])

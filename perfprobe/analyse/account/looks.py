@@ -12,7 +12,7 @@ from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among, column
 from perfprobe.tables.intervals import around
 from perfprobe.tables.python import Samples
-from perfprobe.tables.stacks import Frames, Modules
+from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.steps import EventKind, StepPhase, Steps, StepTimes
 from perfprobe.tables.trace import Trace
 
@@ -27,6 +27,8 @@ class Looks(Table):
     step: Int32 = column("the step", Steps)
     phase: Int8 = column("a `StepPhase`")
     frame: Int32 = column("the user's line, -1 none", Frames)
+    stack: Int32 = column("the Python stack, -1 if none was read", Stacks)
+    look: Int8 = column("a `Look`")
     module: Int32 = column("the module of the operator that ran", Modules)
     in_operator: Mask = column("whether an operator ran")
     time_ns: Int64 = column("the time it stands for")
@@ -51,6 +53,8 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
         step=found.step,
         phase=np.where(in_operator, of_operators.phase, found.phase),
         frame=np.where(in_operator, of_operators.frame, frame).astype(np.int32),
+        stack=samples.stack,
+        look=samples.look,
         module=np.where(in_operator, of_operators.module, np.int32(-1)).astype(np.int32),
         in_operator=in_operator,
         time_ns=np.maximum(found.time_ns, 1),

@@ -1,4 +1,4 @@
-"""Sampled time as collapsed stacks, `main (a.py:1);step (a.py:9);aten::mm f32[2,2] 1234`, in microseconds.
+"""Time as collapsed stacks, `main (a.py:1);step (a.py:9);aten::mm f32[2,2] 1234`, in microseconds.
 
 The format of https://github.com/brendangregg/FlameGraph, which inferno and speedscope read too.
 """
@@ -19,8 +19,8 @@ from perfprobe.tables.python import Calling
 KINDS = (Calling,)
 
 
-def exported(findings: Findings, times: str | None = None) -> Exported:
-    """The lines, and notes about them. `times` is ignored: only other formats use it.
+def exported(findings: Findings, chosen: str | None = None) -> Exported:
+    """The lines, and notes about them. `chosen` is ignored: the findings have the time that was asked for.
 
     Raises:
         InputError: there are no stacks with times.

@@ -1,4 +1,4 @@
-"""Sampled time as paths: Python functions, root first, and the operator that was running as the leaf.
+"""Time as paths: Python functions, root first, and the operator that was running as the leaf.
 
 An operator that runs in backward stays where the time passed, below the Python that called backward; its
 leaf names the line of the forward call.
@@ -13,11 +13,14 @@ import numpy as np
 
 from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.report import shorten
+from perfprobe.support import units
 from perfprobe.support.errors import InputError
+from perfprobe.tables.account import LEAF_TEXTS, LeafKind
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, Look, OperatorSites, SampledStacks
+from perfprobe.tables.python import Calling, Look
+from perfprobe.tables.spent import LoopSpent, RunSpent
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Phase, Trace
@@ -77,24 +80,22 @@ class Paths:
 class Flames:
     """The paths of a recording.
 
-    rows: what has a path. by_operators: whether there are no samples, and the operators' own measured times
-    stand in.
+    rows: what has a path.
 
     Raises:
         InputError: there are neither samples nor operators with stacks.
     """
 
     def __init__(self, findings: Findings) -> None:
-        calling = findings.get(Calling)
-        if calling is None or len(calling.sampled) + len(calling.sites) == 0:
+        calling, spent = findings.get(Calling), findings.get(LoopSpent) or findings.get(RunSpent)
+        if calling is None or spent is None or len(spent.rows) == 0:
             raise _no_stacks(findings.trace)
-        self._trace, self._calling = findings.trace, calling
+        self._trace, self._calling, self._spent = findings.trace, calling, spent
         self._of_stack = calling.python.of_stack.tolist()
         self._parent = self._trace.recording[Stacks].parent.tolist()
         self._frame_ids: dict[Frame, int] = {}
         self._functions: dict[int, tuple[int, ...]] = {}
-        self.by_operators = len(calling.sampled) == 0
-        self.rows = _of_sites(calling.sites) if self.by_operators else calling.sampled
+        self.rows = spent.rows
 
     @property
     def frames(self) -> Sequence[Frame]:
@@ -107,16 +108,14 @@ class Flames:
         Raises:
             InputError: they are too deep.
         """
-        columns = ("stack", "look", "name", "overload", "signature", "phase", "forward_stack")
+        columns = ("stack", "look", "kind", "name", "overload", "signature", "phase", "hanging")
         found = Paths()
         left = MOST_FRAMES
-        for stack, look, name, *operator in zip(
+        for stack, look, kind, name, *operator in zip(
             *(getattr(self.rows, name).tolist() for name in columns), strict=True
         ):
-            functions = self._path(stack, look)  # their ids come before the operator's
-            left -= found.add(
-                functions, self._id(self._operator(stack, name, *operator)) if name >= 0 else -1
-            )
+            functions = self._path(stack, look, kind)  # their ids come before the operator's
+            left -= found.add(functions, self._id(self._operator(name, *operator)) if name >= 0 else -1)
             if left < 0:
                 raise InputError("the stacks are too deep to be written out", self._trace.recording.path)
         return found
@@ -126,23 +125,18 @@ class Flames:
         order = np.argsort(-self.rows.time_ns, kind="stable")
         return Steps(self.rows.thread[order], order, self.rows.time_ns[order])
 
-    def in_order(self) -> Steps | None:
-        """The samples in the order in which they were taken; None if that is not known."""
-        samples, row = self._calling.python.samples, self._calling.sampled_of
-        if self.by_operators or row is None:
-            return None
-        order = np.argsort(samples.end_ns, kind="stable")
-        time_ns = np.maximum(samples.end_ns - samples.start_ns, 0)[order]
-        return Steps(samples.thread[order], row[order].astype(np.intp), time_ns)
-
     def notes(self) -> list[str]:
         """Returns what a reader must know about the figures."""
-        if not self.by_operators:
-            return []
-        return [
-            "there are no samples: these are operators' own times, below the functions that called them, "
-            "in backward below their forward call"
-        ]
+        found = []
+        if self._spent.steps:
+            whole, steps = units.duration(self._spent.whole_ns), units.count(self._spent.steps)
+            found.append(f"{whole} of {steps} step{'' if steps == '1' else 's'} that count; --by run has all")
+        elif not self._calling.by_samples:
+            found.append("there are no samples: these are operators' own times")
+        if self._spent.waiting_ns:
+            waiting = units.duration(self._spent.waiting_ns)
+            found.append(f"left out: {waiting} in which other threads only waited")
+        return found
 
     def thread(self, thread: int) -> str:
         """The name to show for a thread."""
@@ -151,15 +145,16 @@ class Flames:
         threads = self._trace.recording[Threads]
         return self._trace.recording[Strings][threads.name[thread]] or f"thread {threads.os_thread[thread]}"
 
-    def _path(self, stack: int, look: int) -> tuple[int, ...]:
-        """The functions of a path."""
+    def _path(self, stack: int, look: int, kind: int) -> tuple[int, ...]:
+        """The functions of a path. kind: what time without functions is, -1 if it may be left out."""
         if look == Look.FAILED:
             return (self._id(Frame(_NOT_READ)),)
-        if stack < 0:
-            return ()
-        if stack not in self._functions:
+        if stack >= 0 and stack not in self._functions:
             self._functions[stack] = self._walked(stack)
-        return self._functions[stack]
+        found = self._functions[stack] if stack >= 0 else ()
+        if found or kind < 0:
+            return found
+        return (self._id(Frame(f"({LEAF_TEXTS[LeafKind(kind)]})")),)
 
     def _walked(self, stack: int) -> tuple[int, ...]:
         if self._trace.recording[Stacks].frame[stack] < 0:
@@ -178,11 +173,9 @@ class Flames:
         name, file = strings[table.function[code]], strings[table.file[code]]
         return Frame(name, file or None, int(table.first_line[code]) if file else None)
 
-    def _operator(
-        self, stack: int, name: int, overload: int, signature: int, phase: int, forward_stack: int
-    ) -> Frame:
-        place = forward_stack if forward_stack >= 0 else stack
-        line: Line | None = self._trace.line(int(self._trace.sites.frame[place])) if place >= 0 else None
+    def _operator(self, name: int, overload: int, signature: int, phase: int, hanging: int) -> Frame:
+        frames = self._trace.sites.frame
+        line: Line | None = self._trace.line(int(frames[hanging])) if hanging >= 0 else None
         text = operator_text(self._trace, name, overload, signature, phase)
         return Frame(text, line and line.file, line and line.line)
 
@@ -202,21 +195,3 @@ def _no_stacks(trace: Trace) -> InputError:
     is_pstats = trace.recording.is_profile
     remedy = "use --format pstats" if is_pstats else how_to_see_functions(trace.recording)
     return InputError("it has no stacks with times", trace.recording.path, remedy)
-
-
-def _of_sites(sites: OperatorSites) -> SampledStacks:
-    """The measured self times of operators as rows like those of samples."""
-    rows = len(sites)
-    return SampledStacks(
-        thread=np.full(rows, -1, np.int32),
-        stack=sites.stack,
-        look=np.full(rows, Look.READ, np.int8),
-        name=sites.name,
-        overload=sites.overload,
-        signature=sites.signature,
-        phase=sites.phase,
-        forward_stack=np.full(rows, -1, np.int32),
-        looks=sites.calls,
-        time_ns=sites.self_ns,
-        cpu_ns=np.full(rows, -1, np.int64),
-    )

@@ -1,4 +1,4 @@
-"""Sampled time for https://www.speedscope.app, a profile for each thread. Its site has the schema."""
+"""Time for https://www.speedscope.app, a profile for each thread. Its site has the schema."""
 
 from __future__ import annotations
 
@@ -19,26 +19,21 @@ KINDS = (Calling,)
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
-MOST_IN_ORDER = 20_000_000  # frames of all samples together; speedscope cannot open larger files
 _AT_A_TIME = 4096  # samples that are written at a time
 _TEXTS_KEPT = 100  # texts of stacks that are kept, because consecutive samples often have the same few
 
 
-def exported(findings: Findings, times: str | None = None) -> Exported:
-    """The file, and notes about it. `times` is ignored: only other formats use it.
+def exported(findings: Findings, chosen: str | None = None) -> Exported:
+    """The file, and notes about it. `chosen` is ignored: the findings have the time that was asked for.
 
     Raises:
         InputError: there are no stacks with times.
     """
     flames = Flames(findings)
     paths = flames.paths()
-    notes = flames.notes()
-    steps = flames.in_order()
-    if steps is None or int(paths.lengths()[steps.row].sum()) > MOST_IN_ORDER:
-        steps = flames.sum_up()
-        notes.append("equal stacks are merged, so there is no order of time: use the view Left Heavy")
+    order = "equal stacks are merged, so there is no order of time: use the view Left Heavy"
     name = " ".join(findings.trace.recording.texts("program", "argv"))
-    return Exported(pieces(_document(flames, paths, steps, name)), notes)
+    return Exported(pieces(_document(flames, paths, flames.sum_up(), name)), [*flames.notes(), order])
 
 
 def _document(flames: Flames, paths: Paths, steps: Steps, name: str) -> Iterator[str]:
@@ -51,7 +46,7 @@ def _document(flames: Flames, paths: Paths, steps: Steps, name: str) -> Iterator
     before = ""
     for thread in sorted(ends, key=lambda thread: -ends[thread]):
         yield before
-        yield from _profile(_name(flames, thread), paths, steps, thread, ends[thread])
+        yield from _profile(flames.thread(thread), paths, steps, thread, ends[thread])
         before = ","
     yield "]}"
 
@@ -86,10 +81,6 @@ def _some(column: Int64 | Rows, rows: Rows) -> Iterator[list[int]]:
     """The values at these rows, in lists of at most _AT_A_TIME."""
     for start in range(0, len(rows), _AT_A_TIME):
         yield column[rows[start : start + _AT_A_TIME]].tolist()
-
-
-def _name(flames: Flames, thread: int) -> str:
-    return "operators' own time (no samples)" if flames.by_operators else flames.thread(thread)
 
 
 def _frame(frame: Frame) -> dict[str, Any]:

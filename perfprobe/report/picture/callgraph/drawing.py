@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from perfprobe.report import shorten
-from perfprobe.report.picture.callgraph.nodes import AT_LEAST, Kind, add_figures, whole_profile
+from perfprobe.report.picture.callgraph.nodes import AT_LEAST, Kind, add_apart, add_figures, whole_profile
 from perfprobe.report.picture.callgraph.picture import dot
 from perfprobe.report.picture.callgraph.prune import Pruned, pruned
 from perfprobe.report.section.program import LONGEST_PROGRAM, program
@@ -18,22 +18,23 @@ from perfprobe.tables.trace import Trace
 
 _NOTE_WIDTH = 120
 _WHOLE = {
-    "time": "of wall time",
     "operator": "of operator time, forward and backward",
     "calls": "operator calls, forward and backward",
     "gpu": "on GPUs, of what operators launched; CUDA graphs left out",
 }
 
 
-def drawing(findings: Findings, calling: Calling, graph: CallGraph, view: GraphView) -> str:
+def drawing(findings: Findings, graph: CallGraph, view: GraphView) -> str:
     """The graph in the DOT language.
 
     Raises:
         UsageError: the view leaves nothing to draw, or too much.
     """
-    trace = findings.trace
+    trace, calling = findings.trace, findings[Calling]
     left = pruned(whole_profile(trace, calling, graph), graph.whole, view)
     add_figures(left.profile, graph.whole, AT_LEAST if calling.counts_end_ns is not None else "")
+    if not view.patterns and view.depth is None:
+        add_apart(left.profile, graph, left.min_node * graph.whole)
     name = shorten.cut(program(trace), LONGEST_PROGRAM)
     wall = f" · wall {units.duration(findings.wall_ns)}" if findings.wall_ns is not None else ""
     notes = [
@@ -45,9 +46,9 @@ def drawing(findings: Findings, calling: Calling, graph: CallGraph, view: GraphV
 
 
 def _by(graph: CallGraph) -> str:
-    return {"time": "time", "operator": "operator time", "calls": "operator calls", "gpu": "time on GPUs"}[
-        graph.by
-    ]
+    if graph.by in ("time", "run"):
+        return "time of the steps" if graph.steps else "time"
+    return {"operator": "operator time", "calls": "operator calls", "gpu": "time on GPUs"}[graph.by]
 
 
 def _counted(trace: Trace, calling: Calling) -> list[str]:
@@ -60,12 +61,13 @@ def _counted(trace: Trace, calling: Calling) -> list[str]:
 
 def _notes(graph: CallGraph, left: Pruned, view: GraphView, counted: list[str]) -> list[str]:
     amount = units.count(graph.whole) if graph.by == "calls" else units.duration(graph.whole)
-    source = {True: ", by samples", False: ", by cProfile"}[graph.by_samples] if graph.by == "time" else ""
     notes = [
-        f"100 %: {amount} {_WHOLE[graph.by]}{source}",
+        f"100 %: {amount} {_whole(graph)}",
         f"boxes: share with all that is called{_own(graph)}, calls{_unknown_calls(left)}; colour: share",
         *counted,
     ]
+    if graph.steps and any(node.times >= 0 for node in left.profile.functions.values() if node.is_function):
+        notes.append("calls of functions are of the whole run")
     if any(node.kind is Kind.BACKWARD for node in left.profile.functions.values()):
         notes.append("operators in backward count where their forward call was made, not in backward()")
     if graph.waiting_ns:
@@ -76,6 +78,16 @@ def _notes(graph: CallGraph, left: Pruned, view: GraphView, counted: list[str]) 
         count = f"{units.count(graph.folded)} function{'' if graph.folded == 1 else 's'}"
         notes.append(f"left out: {count} inside libraries; their own share counts for callers (--library)")
     return notes + _left_out(left, view)
+
+
+def _whole(graph: CallGraph) -> str:
+    if graph.by not in ("time", "run"):
+        return _WHOLE[graph.by]
+    if not graph.steps and not graph.by_samples:
+        return "of wall time, by cProfile"
+    steps = f"{units.count(graph.steps)} step{'' if graph.steps == 1 else 's'}"
+    of = f"of own time of {steps}" if graph.steps else "of wall time"
+    return f"{of}, operators as measured{', the rest by samples' if graph.by_samples else ''}"
 
 
 def _own(graph: CallGraph) -> str:

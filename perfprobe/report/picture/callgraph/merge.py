@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Set
 
 from gprof2dot import Profile
 
 from perfprobe.report.picture.callgraph.nodes import Kind, Link, Node, operator_label
 
 
-def merged(profile: Profile, whole: int, least: float) -> Profile:
+def merged(profile: Profile, whole: int, least: float, asked: Set[int]) -> Profile:
     """A copy in which operators with a share below `least` are merged into one node.
 
-    Those of a function and phase with the same name share a node; if that is still too light, all of them do.
+    Those of a function and phase with the same name share a node; if that is still too light, all of them do,
+    except those that were asked for.
     """
     found = Profile()
     for node in profile.functions.values():
@@ -22,8 +24,8 @@ def merged(profile: Profile, whole: int, least: float) -> Profile:
         for callee, call in profile.functions[number].calls.items():
             if callee in found.functions:
                 node.add_call(Link(callee, weighs=call.weighs, times=call.times))
-    for (caller, _), nodes in _light(profile, found).items():
-        for node in _together(nodes, least * whole):
+    for (caller, _, is_asked), nodes in _light(profile, found, asked).items():
+        for node in _together(nodes, 0 if is_asked else least * whole):
             _add(found, node, caller)
     return found
 
@@ -34,13 +36,15 @@ def _add(found: Profile, node: Node, caller: int | None) -> None:
         found.functions[caller].add_call(Link(node.id, weighs=node.weighs, times=node.times))
 
 
-def _light(profile: Profile, found: Profile) -> dict[tuple[int | None, Kind], list[Node]]:
-    """The operators that are not in `found` because they are too light, by caller and kind."""
+def _light(
+    profile: Profile, found: Profile, asked: Set[int]
+) -> dict[tuple[int | None, Kind, bool], list[Node]]:
+    """The operators that are not in `found` as they are too light, by caller, kind, and whether asked for."""
     caller_of = {callee: number for number, node in profile.functions.items() for callee in node.calls}
-    light: dict[tuple[int | None, Kind], list[Node]] = defaultdict(list)
+    light: dict[tuple[int | None, Kind, bool], list[Node]] = defaultdict(list)
     for number, node in profile.functions.items():
         if number not in found.functions:
-            light[caller_of.get(number), node.kind].append(node)
+            light[caller_of.get(number), node.kind, number in asked].append(node)
     return light
 
 
@@ -58,7 +62,8 @@ def _together(nodes: list[Node], least: float) -> list[Node]:
     found, others = [], []
     for name, alike in by_name.items():
         if sum(node.weighs for node in alike) >= least:
-            found.append(_sum(alike, name, f"{len(alike)} signatures"))
+            one = _copy(alike[0]) if len(alike) == 1 else _sum(alike, name, f"{len(alike)} signatures")
+            found.append(one)
         else:
             others += alike
     if sum(node.weighs for node in others) >= least and others:

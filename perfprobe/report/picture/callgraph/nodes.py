@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from enum import Enum
 
 from gprof2dot import TOTAL_TIME_RATIO, Call, Event, Function, Profile
@@ -10,8 +11,10 @@ from gprof2dot import TOTAL_TIME_RATIO, Call, Event, Function, Profile
 from perfprobe.report import shorten
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.account import LEAF_TEXTS
 from perfprobe.tables.callgraph import CallGraph
 from perfprobe.tables.python import Calling, Origin
+from perfprobe.tables.spent import APART_TEXTS, ApartKind
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace, shown_name
 
@@ -34,6 +37,8 @@ class Kind(Enum):
     LIBRARY = "function of a library"
     OPERATOR = "operator"
     BACKWARD = "operator in backward"
+    UNPLACED = "in no function"
+    APART = "not in the 100 %"
 
 
 class Node(Function):
@@ -57,8 +62,8 @@ class Node(Function):
 
     @property
     def is_function(self) -> bool:
-        """Whether it is a Python function, or a C function."""
-        return self.kind in (Kind.USER, Kind.LIBRARY)
+        """Whether it is a Python function, a C function, or time in none."""
+        return self.kind not in (Kind.OPERATOR, Kind.BACKWARD)
 
 
 class Link(Call):
@@ -73,7 +78,7 @@ class Link(Call):
 def whole_profile(trace: Trace, calling: Calling, graph: CallGraph) -> Profile:
     """The graph with every function and operator as a node of its own, heaviest first."""
     profile = Profile()
-    for node in [*_functions(trace, calling, graph), *_operators(trace, graph)]:
+    for node in [*_functions(trace, calling, graph), *_operators(trace, graph), *_unplaced(graph)]:
         profile.add_function(node)
     calls, operators, first = graph.calls, graph.operators, len(graph.functions)
     for caller, callee, times, total in zip(*(c.tolist() for c in calls.columns().values()), strict=True):
@@ -85,11 +90,34 @@ def whole_profile(trace: Trace, calling: Calling, graph: CallGraph) -> Profile:
     return profile
 
 
-def add_shares(profile: Profile, whole: int) -> None:
-    """Set the shares of nodes and edges, which decide about pruning and colour."""
+def _unplaced(graph: CallGraph) -> Iterator[Node]:
+    first = len(graph.functions) + len(graph.operators)
+    for number, (kind, time_ns) in enumerate(graph.unplaced_ns.items(), first):
+        text = LEAF_TEXTS[kind]
+        yield Node(number, Kind.UNPLACED, text, text, weighs=time_ns, times=-1)
+
+
+def add_apart(profile: Profile, graph: CallGraph, least_ns: float) -> None:
+    """Add a node for each time that is no part of the graph, from least_ns on."""
+    first = 1 + max(profile.functions, default=0)
+    for number, (kind, time_ns, count) in enumerate(
+        zip(*(column.tolist() for column in graph.apart.columns().values()), strict=True), first
+    ):
+        if time_ns >= least_ns:
+            text = APART_TEXTS[ApartKind(kind)]
+            text = text if count < 0 else f"{units.count(count)} {text}{'' if count == 1 else 's'}"
+            node = Node(number, Kind.APART, text, text, weighs=0, times=-1)
+            node[FIGURES] = units.duration(time_ns)
+            profile.add_function(node)
+
+
+def add_shares(profile: Profile, whole: int, kept: set[int], least: float) -> None:
+    """Set the shares of nodes and edges, which decide about pruning and colour. kept: at least this share."""
     for node in profile.functions.values():
-        for weighed in (node, *node.calls.values()):
-            weighed[TOTAL_TIME_RATIO] = min(weighed.weighs / whole, 1.0)
+        node[TOTAL_TIME_RATIO] = min(max(node.weighs / whole, least if node.id in kept else 0), 1.0)
+        for call in node.calls.values():
+            is_kept = {node.id, call.callee_id} <= kept
+            call[TOTAL_TIME_RATIO] = min(max(call.weighs / whole, least if is_kept else 0), 1.0)
 
 
 def add_figures(profile: Profile, whole: int, sign: str) -> None:

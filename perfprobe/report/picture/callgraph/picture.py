@@ -44,13 +44,17 @@ class _Light(Theme):
 
 HEAT = _Light((0.15, 0.75, 0.93), (0.01, 0.95, 0.62))
 VIOLET = _Light((0.77, 0.70, 0.95), (0.77, 0.75, 0.66))
+PLAIN = _Light((0.0, 0.0, 0.93), (0.0, 0.0, 0.6))
 
 _LOOKS = {
     Kind.USER: {"style": "filled", "color": _DARK, "penwidth": "1.6"},
     Kind.LIBRARY: {"style": "filled,dashed", "color": _GREY},
     Kind.OPERATOR: {"style": "filled,rounded", "color": _GREY, "penwidth": "0.6"},
     Kind.BACKWARD: {"style": "filled,rounded", "color": _GREY, "penwidth": "0.6"},
+    Kind.UNPLACED: {"style": "filled", "color": _GREY, "penwidth": "0.6"},
+    Kind.APART: {"style": "filled,dashed", "color": _GREY, "penwidth": "0.6"},
 }
+_THEMES = {Kind.BACKWARD: VIOLET, Kind.UNPLACED: PLAIN, Kind.APART: PLAIN}
 
 
 def dot(profile: Profile, title: str, notes: list[str]) -> str:
@@ -146,7 +150,7 @@ def _html(text: str) -> str:
 
 
 def _theme(kind: Kind) -> Theme:
-    return VIOLET if kind is Kind.BACKWARD else HEAT
+    return _THEMES.get(kind, HEAT)
 
 
 def _in_rows(profile: Profile) -> tuple[Profile, dict[tuple[int, int], int]]:

@@ -18,6 +18,7 @@ LEGIBLE = 30  # a picture with this many nodes is easy to read
 _CROWDED = 2 * LEGIBLE  # if more nodes have about the same share, only the heaviest are drawn
 MOST = 1000  # more nodes would take dot too long
 _SHARES = [0.005 * 1.1**step for step in range(45)]  # limits that are tried, as shares of the heaviest node
+_MOST_ASKED = LEGIBLE // 3  # of the nodes that match a pattern; more are drawn if they are heavy
 _EDGE_SHARE = 0.2  # an edge is drawn from this part of the smallest drawn node's share on
 
 
@@ -43,13 +44,15 @@ def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
         UsageError: a pattern matches nothing, or the view leaves nothing or too much.
     """
     functions, operators = _sizes(profile)
-    _restrict(profile, view)
+    matched = _restrict(profile, view)
     heaviest = max((node.weighs for node in profile.functions.values()), default=0) / whole
     shares = [view.min_node / 100] if view.min_node is not None else [share * heaviest for share in _SHARES]
     is_cut = view.min_node is None and _heavy(profile, shares[-1] * whole) > _CROWDED
     if is_cut:
         shares = [_cut(profile) / whole]
-    drawn, min_node, min_edge = _legible(profile, whole, shares, view.min_edge)
+    drawn, min_node, min_edge = _legible(
+        profile, whole, shares, view.min_edge, matched if view.min_node is None else set()
+    )
     _check(drawn, view)
     shown_functions, shown_operators = _sizes(drawn)
     left_out = functions - shown_functions, operators - shown_operators
@@ -82,16 +85,19 @@ def _depths(following: dict[int, list[int]], start: list[int]) -> dict[int, int]
 
 
 def _legible(
-    profile: Profile, whole: int, shares: list[float], edge_percent: float | None
+    profile: Profile, whole: int, shares: list[float], edge_percent: float | None, asked: set[int]
 ) -> tuple[Profile, float, float]:
-    """The profile with a legible number of nodes, and the smallest shares of nodes and edges."""
+    """The profile with a legible number of nodes, and the smallest shares of nodes and edges.
+
+    asked: nodes that are drawn however small they are, with all that leads to them.
+    """
     low, high = 0, len(shares) - 1
     while True:
         middle = (low + high) // 2
         min_node = shares[middle]
         min_edge = min_node * _EDGE_SHARE if edge_percent is None else edge_percent / 100
-        drawn = merged(profile, whole, min_node)
-        add_shares(drawn, whole)
+        drawn = merged(profile, whole, min_node, asked)
+        add_shares(drawn, whole, _leading_to(drawn, asked), min_node)
         tops = _outermost(drawn)
         drawn.prune(min_node, min_edge, None, False)
         _drop_stray(drawn, tops, min_node * whole)
@@ -115,8 +121,14 @@ def _check(drawn: Profile, view: GraphView) -> None:
         raise UsageError(f"the graph would have {count} nodes", "", "give a larger --min-node, or none")
 
 
-def _restrict(profile: Profile, view: GraphView) -> None:
-    """Keeps what the patterns and the depth ask for."""
+def _leading_to(profile: Profile, asked: set[int]) -> set[int]:
+    """The heaviest nodes that were asked for, and their callers."""
+    found = sorted(asked & set(profile.functions), key=lambda number: -profile.functions[number].weighs)
+    return _reached(_callers(profile), found[:_MOST_ASKED])
+
+
+def _restrict(profile: Profile, view: GraphView) -> set[int]:
+    """Keeps what the patterns and the depth ask for. Returns the nodes that leaf and focus match."""
     tops = _matching(profile, view, "root")
     if tops:
         profile.prune_root(tops)
@@ -129,6 +141,7 @@ def _restrict(profile: Profile, view: GraphView) -> None:
     if view.depth is not None:
         tops = [number for number in tops or _outermost(profile) if number in profile.functions]
         _keep(profile, _reached(_callees(profile), tops, view.depth))
+    return {*leafs, *focus}
 
 
 def _matching(profile: Profile, view: GraphView, name: str) -> list[int]:
@@ -143,7 +156,7 @@ def _matching(profile: Profile, view: GraphView, name: str) -> list[int]:
     found = [number for number, node in profile.functions.items() if pattern.search(node.search)]
     if not found:
         what = f"--{name} matches no function and no operator of the graph"
-        raise UsageError(what, pattern.pattern, "try a shorter pattern")
+        raise UsageError(what, pattern.pattern, "try a shorter pattern, or --by run for what is not in steps")
     return found
 
 

@@ -1,0 +1,1 @@
+"""Time by stack: measured in operators, divided by samples between them."""
