@@ -146,8 +146,8 @@ def _of_lines(rest: _Rest, looks: Looks) -> Leaves:
     wait_ns = min(int(looks.wait_ns.sum()), rest.time_ns)
     own = _own(rest.time_ns - wait_ns, looks, row)
     share = own / max(own.sum(), 1)
-    weights = looks.own_ns.astype(np.float64)
-    deviation = np.sqrt(share * np.maximum(1 - share, 0) * (weights**2).sum()) / max(weights.sum(), 1)
+    weights = looks.time_ns.astype(np.float64)
+    deviation = np.sqrt(share * np.maximum(1 - share, 0) * (weights**2).sum()) / weights.sum()
     waits = np.bincount(row, looks.wait_ns) / max(int(looks.wait_ns.sum()), 1)
     placed = frames >= 0
     return _leaves(
@@ -165,11 +165,10 @@ def _own(own_ns: int, looks: Looks, row: Rows) -> npt.NDArray[np.float64]:
     than it ran and waited there. row: of each sample the line.
     """
     ran, waited, seen = (np.bincount(row, each) for each in (looks.own_ns, looks.wait_ns, looks.time_ns))
-    slept_ns = own_ns - float(ran.sum())
-    if slept_ns < _SLEEPS * own_ns:
-        return ran.astype(np.float64)
-    still = np.maximum(seen - ran - waited, 0)
-    return np.asarray(ran + slept_ns * still / max(still.sum(), 1), np.float64)
+    slept_ns, still = own_ns - float(ran.sum()), np.maximum(seen - ran - waited, 0)
+    if slept_ns < _SLEEPS * own_ns or not still.any():
+        return np.asarray(ran if ran.any() else seen, np.float64)
+    return np.asarray(ran + slept_ns * still / still.sum(), np.float64)
 
 
 def _beside(phase: int, time_ns: int, operators: Cells) -> Leaves:

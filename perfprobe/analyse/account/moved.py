@@ -1,9 +1,9 @@
-"""Moves waiting for a processor out of the parts in which samples saw the thread stand still.
+"""Moves waiting for a processor out of the parts in which the thread stood still.
 
-The scheduler says how long the thread waited in all steps together, and samples where (`stood`). Samples of
-old recordings say only how much it ran. A thread that runs is stopped in proportion to how much it runs; one
-that waits for something else is not. So where they show that the thread ran much of the time it could have
-run, all time without CPU time is waiting for a processor.
+The scheduler says how long the thread waited in all steps together, and its own readings where (`stood`).
+Where there are none, samples say how much it ran. A thread that runs is stopped in proportion to how much it
+runs; one that waits for something else is not. So where they show that the thread ran much of the time it
+could have run, all time without CPU time is waiting for a processor.
 """
 
 from __future__ import annotations
