@@ -77,8 +77,8 @@ def test_a_window_holds_exactly_the_operators_of_its_steps(tmp_path: Path, whole
     ranges = [recording[Strings][name] for name in recording[Ranges].name.tolist()]
     assert ranges == ["range 3", "range 4", "range 5"]
     losses = recording[Losses]
-    assert losses.source.tolist() == ["steps"]
-    assert losses.count.tolist() == [7]
+    assert losses.source.tolist() == ["steps", "steps"]  # the other steps; children and calls of functions
+    assert losses.count.tolist() == [7, 1]
 
 
 def test_of_chosen_steps_start_up_is_not_what_is_slow(tmp_path: Path) -> None:
