@@ -43,6 +43,7 @@ def test_a_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
         "ranges": True,
         "emit": None,
         "keep_argv": False,
+        "children": True,
     }
     windows = {"steps": None, "repeat": 1, "duration": None, "exit_after": False, "wait": False}
     gpu |= {"native": False, "counters": False}

@@ -17,6 +17,7 @@
 #include "core/processor_use.h"
 #include "core/step_sums.h"
 #include "core/thread_times.h"
+#include "core/wait_readings.h"
 #include "core/whole_rows.h"
 #include "cpu/perf/instruction_samples.h"
 #include "cpu/perf/perf_counters.h"
@@ -65,7 +66,8 @@ py::dict native_tables() {
              SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
              ExternalIdRow, GpuStateRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow,
              LiveStep, OperatorWindow, NativeFunctionRow, NativeSampleRow, CounterRow,
-             MemoryTrafficRow, StepSum, OperatorSum, SampleSum, DeviceMemory, ModuleCallRow>();
+             MemoryTrafficRow, StepSum, OperatorSum, SampleSum, DeviceMemory, ModuleCallRow,
+             WaitReading>();
   add_own(tables, OperatorRecord::kTable, OperatorEncoder::kOwnColumns);
   add_own(tables, MemoryRecord::kTable, MemoryEncoder::kOwnColumns);
   return tables;

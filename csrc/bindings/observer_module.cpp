@@ -128,7 +128,10 @@ PYBIND11_MODULE(_observer, module) {
     unwatch_memory();
     stop_observer();
   });
-  module.def("let_go_in_child", &let_go_in_child);
+  module.def("let_go_in_child", [] {
+    let_go_in_child();
+    let_go_of_loop_in_child();
+  });
   module.def("watch_memory", &watch_memory);
   module.def(
       "watch_loop",

@@ -180,4 +180,9 @@ void unwatch_loop() {
   switch_observer(true);
 }
 
+void let_go_of_loop_in_child() {
+  if (current_loop == nullptr)
+    loop_registration.remove();
+}
+
 }  // namespace perfprobe

@@ -12,5 +12,7 @@ namespace perfprobe {
 // optimizer: the class torch.optim.Optimizer, kept for ever. Needs the GIL.
 void watch_loop(LoopPort& port, PyObject* optimizer);
 void unwatch_loop();
+// In a forked child that records nothing: removes the callbacks that it got from its parent.
+void let_go_of_loop_in_child();
 
 }  // namespace perfprobe

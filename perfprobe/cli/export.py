@@ -57,7 +57,7 @@ examples:
     python -m pstats out.pstats              then: sort tottime, stats 20
     gprof2dot -f pstats out.pstats | dot -Tpng -o out.png
   perfprobe export --format speedscope       for https://www.speedscope.app
-  perfprobe export --format speedscope --by run    of the whole run, not of the steps
+  perfprobe export --format speedscope --by run  of the run, not of the steps
   perfprobe export --format collapsed -o - | flamegraph.pl > flames.svg
   perfprobe export --format chrome --steps 2:4  for https://ui.perfetto.dev
 """

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
-class Needed(NamedTuple):
+class Needed:
     """What must be recorded for a section. sources: as `models.left_out` names them."""
 
-    what: str
-    sources: tuple[str, ...] = ()
+    def __init__(self, what: str, sources: tuple[str, ...] = ()) -> None:
+        self.what = what
+        self.sources = sources
 
 
 _OPERATORS = Needed("operators", ("operators",))

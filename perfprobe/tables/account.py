@@ -32,6 +32,7 @@ LEAF_TEXTS = {
     LeafKind.COMPILE: "torch.compile",
     LeafKind.PROCESSOR: "waiting for a processor",
     LeafKind.UNEXPLAINED: "not explained",
+    LeafKind.IMPORT: "imports of libraries",
 }
 
 

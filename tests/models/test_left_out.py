@@ -10,6 +10,7 @@ import pytest
 from perfprobe.collect.options import Options
 from perfprobe.models.left_out import how_to_see_functions, is_untriggered, left_out_by
 from tests.build import Program, op
+from tests.snapshots import Snapshot
 
 SOURCES = ("operators", "functions", "samples", "gpu", "ranges", "children")
 WINDOW = ("functions", "samples", "children")
@@ -59,16 +60,16 @@ def test_after_a_trigger_operators_are_not_left_out(tmp_path: Path) -> None:
     assert is_untriggered(Program(recording={"wait": True}, live_steps={"requests": 0}).recording(tmp_path))
 
 
-def test_what_to_do_to_see_functions_can_work(tmp_path: Path) -> None:
+def test_what_to_do_to_see_functions_can_work(tmp_path: Path, snapshot: Snapshot) -> None:
     def said(program: Program) -> str:
         return how_to_see_functions(program.recording(tmp_path))
 
-    assert said(Program(recording=Options().recorded())) == "record with --python both"
-    assert said(Program(recording=Options(steps="3:14").recorded())) == "record without --steps 3:14"
-    assert (
-        said(Program(recording=Options(python="cprofile").recorded())) == "record without --python cprofile"
-    )
-    assert said(Program(trace={})) == "with_stack=True"
     refused = Program(recording=Options().recorded())
     refused.losses.append(("samples", "Python threads cannot be sampled", 1, ""))
-    assert said(refused) == "--view losses says why"
+    snapshot(
+        nothing_left_out=said(Program(recording=Options().recorded())),
+        steps=said(Program(recording=Options(steps="3:14").recorded())),
+        cprofile=said(Program(recording=Options(python="cprofile").recorded())),
+        trace_of_torch=said(Program(trace={})),
+        refused=said(refused),
+    )

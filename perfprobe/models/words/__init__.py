@@ -70,7 +70,7 @@ COLUMNS: dict[str, dict[str, str]] = {
     **PEER_COLUMNS,
 }
 _VALUE = re.compile(r"\*\*([^*]+)\*\*: (.+?)(?= \*\*[^*]+\*\*:|$)")
-_GUIDES = {"torch's own table": "report", "machine": "bench"}
+_GUIDES = {"torch's own table": "report", "machine": "bench", "graph": "callgraph"}
 _GUIDES |= {name: guide for views in (SECTIONS, PEERS) for name, (_, guide, _) in views.items()}
 _UNIT = re.compile(" (?:ns|bytes)$")
 

@@ -29,6 +29,14 @@ VALUES: dict[str, dict[str, str]] = {
         "import | imports of libraries": "The import of a library in a step. Imports before are start-up.",
         "other | Python outside of model and loader": "Python of the program, and unknown time.",
     },
+    "box (graph)": {
+        "work of no line": "Work in the steps for which no line of the program is known.",
+        "not explained": "Time in the steps between operators, where no sample shows what the thread did.",
+        "operators of other threads, at the same time": "Operators that other threads ran during the steps. "
+        "They come on top of the loop's time.",
+        "step left out": "Warm-up and other steps that do not count.",
+        "step of another loop": "Steps of loops that are shorter than the leading one.",
+    },
     "line (operators)": {
         "no Python on this thread": "No Python function ran on the thread, and no forward call is known: "
         "threads of C++, TorchScript.",
