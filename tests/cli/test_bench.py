@@ -311,10 +311,11 @@ def test_a_real_recording_is_measured(tmp_path: Path) -> None:
     document = json.loads((tmp_path / "run.measurements.json").read_text())
     rows = document["tables"]["measurements"]
     assert len(rows) == 3
-    assert all(row["rotating"]["value"] > 0 for row in rows if row["not_rebuilt"] is None)
+    rebuilt = [row for row in rows if row["not_rebuilt"] is None]
+    assert all(row["rotating"]["value"] > 0 for row in rebuilt)
     report = json.loads(perfprobe(["report", "--json"], tmp_path).out)
     assert report["tables"]["measurements"] == rows
     emitted = perfprobe(["bench", "--top", "3", "--emit", "scripts"], tmp_path)
     assert (emitted.status, emitted.err) == (0, b"")
-    assert len(list((tmp_path / "scripts").glob("*.py"))) == 3
-    assert emitted.out.decode().startswith("3 scripts, ")
+    assert len(list((tmp_path / "scripts").glob("*.py"))) == len(rebuilt) >= 2
+    assert emitted.out.decode().startswith(f"{len(rebuilt)} scripts, ")
