@@ -84,8 +84,8 @@ class StepLog final : public LoopPort {
   int64_t os_thread_ = 0;
   int32_t thread_ = kNone;
   RowTable<LiveStep> rows_;
-  bool is_mixed_ = false;  // the usage since the last reading includes an evaluation's
-  bool is_late_ = false;   // or that of a step whose end became known later
+  bool is_mixed_ = false;   // the usage since the last reading includes an evaluation's
+  bool is_unread_ = false;  // or that of a step at whose end nothing was read
   StepUsage usage_;
   // With --keep slow.
   SlowSteps slow_;

@@ -33,18 +33,17 @@ void StepUsage::read(LiveStep& step) {
   step.waited_ns = waited_before_ns < 0 || waited < 0 ? -1 : waited - waited_before_ns;
   step.collected_ns = cpu_before_ns < 0 ? -1 : collected - collected_ns_;
   collected_ns_ = collected;
-  step.rss_bytes = read_memory(step.end_ns);
 }
 
 // The second number is that of resident pages (proc_pid_statm(5)).
-int64_t StepUsage::read_memory(int64_t now_ns) {
+void StepUsage::read_memory(LiveStep& step) {
   static const int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
-  if (now_ns - memory_ns_ < kMemoryPauseNs)
-    return -1;
-  memory_ns_ = now_ns;
+  if (step.end_ns - memory_ns_ < kMemoryPauseNs)
+    return;
+  memory_ns_ = step.end_ns;
   std::string_view text = memory_.read();
   const int64_t pages = take_number(text) < 0 ? -1 : take_number(text);
-  return pages < 0 ? -1 : pages * page_bytes;
+  step.rss_bytes = pages < 0 ? -1 : pages * page_bytes;
 }
 
 }  // namespace perfprobe

@@ -13,12 +13,12 @@ namespace perfprobe {
 class StepUsage {
  public:
   StepUsage();
-  // Sets the times to what was used since the last call, and the memory to what the process has.
+  // Sets the times to what was used since the last call.
   void read(LiveStep& step);
+  // Sets the memory to what the process has, at most every 10 ms.
+  void read_memory(LiveStep& step);
 
  private:
-  [[nodiscard]] int64_t read_memory(int64_t now_ns);
-
   int64_t os_thread_ = 0;
   RunDelay delay_;  // of that thread
   int64_t cpu_ns_ = -1;
