@@ -88,7 +88,7 @@ class StepFinder(Collector):
         if self._options.keep == "slow":
             self._note_unkept(figures)
         if self._options.has_windows and outside > 0:
-            asked = _asked(self._options)
+            asked = self._options.window_option
             reason = f"operators, ranges and work of GPUs in steps outside of the windows asked for ({asked})"
             self._facts.loss(self.name, reason, outside, "nothing to do")
         short = self._options.baseline - figures["baseline"]
@@ -162,10 +162,3 @@ def _schedule(options: Options) -> dict[str, int]:
     if options.keep == "slow":
         schedule["keeps_slow"] = 1
     return schedule
-
-
-def _asked(options: Options) -> str:
-    """The option that says which steps are recorded."""
-    if options.wait:
-        return "--wait"
-    return "--duration" if options.steps is None else f"--steps {options.steps}"

@@ -199,15 +199,20 @@ class Options(Chosen):
         return some or self.benchmark
 
     @property
+    def window_option(self) -> str:
+        """The option that says in which steps operators are recorded."""
+        if self.wait:
+            return "--wait"
+        return "--duration" if self.steps is None else f"--steps {self.steps}"
+
+    @property
     def leaves_out_children(self) -> str:
         """The option because of which child processes are not recorded; "" if they are."""
         if self.children:
             return ""
         options = {
             "--benchmark": self.benchmark,
-            f"--steps {self.steps}": self.steps is not None,
-            "--duration": self.duration is not None,
-            "--wait": self.wait,
+            self.window_option: self.has_windows,
             "--baseline": self.baseline > 0,
             "--keep slow": self.keep == "slow",
             "--rotate": self.rotate > 0,
