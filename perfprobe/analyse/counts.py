@@ -25,6 +25,7 @@ from perfprobe.tables.counters import (
     ThreadCounts,
 )
 from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.intervals import overlaps
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.trace import Trace
@@ -69,7 +70,7 @@ class CountWatch:
         for kinds, sign in ((kind, 1), (np.where(parent >= 0, kind[parent], -1), -1)):
             chosen = np.flatnonzero(kinds >= 0)
             starts, ends = self._rows.start_ns[begin:end], self._rows.end_ns[begin:end]
-            at, row, time_ns = _overlaps(starts, ends, rows.start_ns[chosen], rows.end_ns[chosen])
+            at, row, time_ns = overlaps(starts, ends, rows.start_ns[chosen], rows.end_ns[chosen])
             codes = ((at + begin) << 32) + kinds[chosen][row]
             self._parts.append((codes, sign * time_ns))
 
@@ -138,16 +139,6 @@ def _sums(rows: Counters, order: Rows, first: Rows) -> dict[str, Any]:
         sums = np.add.reduceat(np.maximum(values, 0), first)
         found[name] = np.where(known > 0, sums, -1)
     return found
-
-
-def _overlaps(starts: Int64, ends: Int64, start_ns: Int64, end_ns: Int64) -> tuple[Int64, Rows, Int64]:
-    """Cuts intervals at sorted ones. Returns for each piece: the sorted interval, its own, and its length."""
-    first = np.searchsorted(ends, start_ns, side="right")
-    number = np.maximum(np.searchsorted(starts, end_ns, side="left") - first, 0)
-    row = np.repeat(np.arange(len(start_ns)), number)
-    at = first[row] + np.arange(len(row)) - np.repeat(np.cumsum(number) - number, number)
-    time_ns = np.minimum(end_ns[row], ends[at]) - np.maximum(start_ns[row], starts[at])
-    return at.astype(np.int64), row, np.maximum(time_ns, 0)
 
 
 def _events(recording: Recording) -> tuple[EventState, ...]:

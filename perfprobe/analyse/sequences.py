@@ -12,6 +12,7 @@ from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.idle.gaps import COMPUTE, Work, work_of
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.gpu import ApiCalls, GpuLinks, Kernels
+from perfprobe.tables.intervals import numbered
 from perfprobe.tables.launch_times import LONG_CALL_NS
 from perfprobe.tables.sequences import FEWEST, MOST, SequenceKernels, SequenceRows, Sequences
 from perfprobe.tables.trace import Trace
@@ -101,18 +102,12 @@ def _rows(
 def _hashes(names: Int32, first: Rows, length: Rows) -> Int64:
     """A hash of each run: equal for equal kernels in equal order."""
     powers = np.cumprod(np.full(int(length.max()), _MULTIPLIER, np.uint64))  # wraps around
-    place = np.repeat(first, length) + _counted(length)
-    mixed = (names[place].astype(np.int64) + 1).astype(np.uint64) * powers[_counted(length)]
+    row, place = numbered(first, length)
+    mixed = (names[place].astype(np.int64) + 1).astype(np.uint64) * powers[place - first[row]]
     found = np.add.reduceat(mixed, np.append(0, np.cumsum(length)[:-1]))
     return np.asarray((found ^ (found >> np.uint64(29))).view(np.int64))
 
 
 def _kernels(names: Int32, operators: Int32, first: Rows, length: Rows) -> SequenceKernels:
-    place = np.repeat(first, length) + _counted(length)
+    _, place = numbered(first, length)
     return SequenceKernels(names[place], operators[place])
-
-
-def _counted(length: Rows) -> Rows:
-    """For each length n the numbers 0 to n - 1, all in one column."""
-    ends = np.cumsum(length)
-    return np.arange(int(ends[-1])) - np.repeat(ends - length, length)

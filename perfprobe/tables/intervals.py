@@ -1,4 +1,4 @@
-"""Intervals of time that do not overlap."""
+"""Intervals of time, ordered and without overlaps."""
 
 from __future__ import annotations
 
@@ -16,3 +16,17 @@ def around(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> Rows:
     """
     at = np.searchsorted(start_ns, time_ns, "right") - 1
     return np.where(time_ns < np.append(end_ns, np.iinfo(np.int64).min)[at], at, -1)
+
+
+def numbered(first: Rows, count: Rows) -> tuple[Rows, Rows]:
+    """For each row that many numbers, from its first on. Returns the row and the number of each."""
+    row = np.repeat(np.arange(len(count)), count)
+    return row, first[row] + np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+
+
+def overlaps(starts: Int64, ends: Int64, start_ns: Int64, end_ns: Int64) -> tuple[Rows, Rows, Int64]:
+    """Cuts intervals at sorted ones. Returns for each piece: the sorted interval, its own, and its length."""
+    first = np.searchsorted(ends, start_ns, "right")
+    row, at = numbered(first, np.maximum(np.searchsorted(starts, end_ns, "left") - first, 0))
+    time_ns = np.minimum(end_ns[row], ends[at]) - np.maximum(start_ns[row], starts[at])
+    return at, row, np.maximum(time_ns, 0)

@@ -10,7 +10,7 @@ from perfprobe.analyse.account.watch import Watched, events, same_line
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among, column
-from perfprobe.tables.intervals import around
+from perfprobe.tables.intervals import around, numbered
 from perfprobe.tables.python import Samples
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.steps import EventKind, StepPhase, Steps, StepTimes
@@ -89,10 +89,8 @@ def _waits(between: Stretches, samples: Samples, in_call: Mask) -> Int64:
     moment_ns, weight = samples.end_ns[row], np.maximum(samples.wait_ns[row], 0) + 1.0
     first = np.minimum(np.searchsorted(moment_ns, between.start_ns), len(row) - 1)
     last = np.maximum(np.searchsorted(moment_ns, between.end_ns, "right"), first + 1)
-    count = last - first
-    at = np.repeat(np.arange(len(count)), count)
-    place = np.arange(len(at)) - np.repeat(np.cumsum(count) - count - first, count)
-    part = weight[place] / np.bincount(at, weight[place], len(count))[at]
+    at, place = numbered(first, last - first)
+    part = weight[place] / np.bincount(at, weight[place], len(first))[at]
     np.add.at(found_ns, row[place], (part * between.wait_ns[at]).astype(np.int64))
     return found_ns
 

@@ -15,6 +15,7 @@ from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Signatures
+from perfprobe.tables.intervals import overlaps
 from perfprobe.tables.processors import WaitReadings
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
@@ -82,7 +83,12 @@ class StoodStill:
 
     def add(self, rows: LinkedOperators, phase: Int8, frame: Int32, chosen: Mask) -> None:
         """More operators of the thread, with their phases and lines. chosen: those in steps that count."""
-        at, stretch, time_ns = _common(rows, chosen, self._stretches)
+        kept, found = np.flatnonzero(chosen), self._stretches
+        stretch, at, common_ns = overlaps(
+            found.start_ns, found.end_ns, rows.start_ns[kept], rows.end_ns[kept]
+        )
+        at = kept[at]
+        time_ns = np.maximum(np.minimum(rows.self_ns[at], common_ns), 0)
         np.add.at(self._covered_ns, stretch, time_ns)
         large = time_ns >= self._least_ns
         np.add.at(self._short, rows.name[at[~large]], 1)
@@ -166,17 +172,6 @@ def _looks(recording: Recording, thread: int) -> Stretches:
     samples = samples.take(samples.wait_ns >= 0)
     samples = samples.take(np.argsort(samples.end_ns, kind="stable"))
     return Stretches(samples.start_ns, samples.end_ns, samples.wait_ns)
-
-
-def _common(rows: LinkedOperators, chosen: Mask, found: Stretches) -> tuple[Int64, Int64, Int64]:
-    """Pairs of these operators and stretches that overlap, and the time that they have in common."""
-    first = np.searchsorted(found.end_ns, rows.start_ns, "right")
-    count = np.maximum(np.searchsorted(found.start_ns, rows.end_ns, "left") - first, 0) * chosen
-    at = np.repeat(np.arange(len(rows)), count)
-    stretch = np.arange(len(at)) - np.repeat(np.cumsum(count) - count - first, count)
-    begin_ns = np.maximum(rows.start_ns[at], found.start_ns[stretch])
-    common_ns = np.minimum(rows.end_ns[at], found.end_ns[stretch]) - begin_ns
-    return at, stretch, np.maximum(np.minimum(rows.self_ns[at], common_ns), 0)
 
 
 def _summed(places: Places, waited_ns: Int64) -> Waits:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.columns import Int64, Rows
+from perfprobe.tables.intervals import numbered
 
 
 class Covered:
     """The union of intervals."""
 
     def __init__(self, start_ns: Int64, end_ns: Int64) -> None:
-        order = np.argsort(start_ns, kind="stable")
-        start_ns, end_ns = start_ns[order], end_ns[order]
-        end_ns = np.maximum.accumulate(end_ns) if len(end_ns) else end_ns
+        start_ns, end_ns = _ordered(start_ns, end_ns)
         self._start_ns = np.maximum(start_ns, np.append(start_ns[:1], end_ns[:-1]))
         self._end_ns = np.maximum(end_ns, self._start_ns)
         self._before_ns = np.append(np.int64(0), np.cumsum(self._end_ns - self._start_ns))
@@ -32,6 +31,12 @@ class Covered:
         return self._before_ns[np.maximum(at, 0)] * (at >= 0) + np.maximum(open_ns, 0)
 
 
+def _ordered(start_ns: Int64, end_ns: Int64) -> tuple[Int64, Int64]:
+    """Intervals by start, each ending no earlier than those before it."""
+    order = np.argsort(start_ns, kind="stable")
+    return start_ns[order], np.maximum.accumulate(end_ns[order])
+
+
 def outside(
     start_ns: Int64, end_ns: Int64, cut_start_ns: Int64, cut_end_ns: Int64
 ) -> tuple[Rows, Int64, Int64]:
@@ -39,13 +44,10 @@ def outside(
 
     The intervals are ordered and do not overlap; the cuts may.
     """
-    order = np.argsort(cut_start_ns, kind="stable")
-    cut_start_ns, cut_end_ns = cut_start_ns[order], cut_end_ns[order]
-    cut_end_ns = np.maximum.accumulate(cut_end_ns) if len(cut_end_ns) else cut_end_ns
+    cut_start_ns, cut_end_ns = _ordered(cut_start_ns, cut_end_ns)
     first = np.searchsorted(cut_end_ns, start_ns, "right")
     parts = np.maximum(np.searchsorted(cut_start_ns, end_ns, "left") - first, 0) + 1
-    row = np.repeat(np.arange(len(start_ns)), parts)
-    part = np.arange(len(row)) - np.repeat(np.cumsum(parts) - parts, parts)
+    row, part = numbered(np.zeros_like(parts), parts)
     before_ns, after_ns = np.append(cut_end_ns, np.int64(0)), np.append(cut_start_ns, np.int64(0))
     cut = first[row] + part
     begin_ns = np.where(part == 0, start_ns[row], before_ns[cut - 1])

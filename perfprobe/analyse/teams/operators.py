@@ -19,6 +19,7 @@ from perfprobe.analyse.teams.active import activity
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.intervals import overlaps
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames
 from perfprobe.tables.teams import OperatorTeams, Place
@@ -91,7 +92,8 @@ class TeamWatch:
         began_ns = (rows.start_ns, rows.start_ns[parent])
         for kinds, sign, began in zip((kind, of_parent), (1, -1), began_ns, strict=True):
             chosen = np.flatnonzero(kinds >= 0)
-            tick, row, time_ns = self._between_ticks(rows.start_ns[chosen], rows.end_ns[chosen])
+            ticks = (self._rows.start_ns, self._rows.end_ns)
+            tick, row, time_ns = overlaps(*ticks, rows.start_ns[chosen], rows.end_ns[chosen])
             is_late = self._rows.start_ns[tick] >= began[chosen][row] + _SPIN_NS
             self._parts.append(_added((tick * (1 << 32) + kinds[chosen][row]) * 2 + is_late, sign * time_ns))
             for each, sum_ns in zip(*_added(kinds[chosen], sign * duration_ns[chosen]), strict=True):
@@ -107,20 +109,6 @@ class TeamWatch:
             key = tuple(int(column[order[at]]) for column in keys)
             found[order[at:end]] = self._numbers.setdefault(key, len(self._numbers))
         return np.where(rows.scope == USER_SCOPE, -1, found)
-
-    def _between_ticks(self, start_ns: Int64, end_ns: Int64) -> tuple[Int64, Rows, Int64]:
-        """Cut these intervals at ticks. For each part: the tick, the row of the interval, its time in ns."""
-        ticks = self._rows
-        first = np.searchsorted(ticks.end_ns, start_ns, side="right")
-        last = np.searchsorted(ticks.start_ns, end_ns, side="left")
-        number = np.maximum(last - first, 0)
-        row = np.repeat(np.arange(len(start_ns)), number)
-        offset = np.arange(len(row)) - np.repeat(np.cumsum(number) - number, number)
-        tick = first[row] + offset
-        time_ns = np.minimum(end_ns[row], ticks.end_ns[tick]) - np.maximum(
-            start_ns[row], ticks.start_ns[tick]
-        )
-        return tick, row, np.maximum(time_ns, 0)
 
     def result(self) -> OperatorActivity:
         """Returns how many threads ran in each kind of operator that fills enough intervals, and where."""
