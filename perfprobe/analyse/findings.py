@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from perfprobe.analyse.account.account import account
+from perfprobe.analyse.account.looks import Looks, looks_of
 from perfprobe.analyse.account.watch import AccountWatch, Watched
 from perfprobe.analyse.baseline import baseline
 from perfprobe.analyse.benchmark import benchmark
@@ -155,12 +156,11 @@ PASSES: dict[type, Pass] = {
     ),
     StepSites: Pass(lambda trace, asked, times: SitesInSteps(trace, times), needs=(StepTimes,), watches=True),
     Watched: Pass(lambda trace, asked, times: AccountWatch(trace, times), needs=(StepTimes,), watches=True),
-    Account: Pass(
-        lambda trace, asked, times, watched: account(trace, times, watched), needs=(StepTimes, Watched)
-    ),
+    Looks: Pass(lambda trace, asked, *needs: looks_of(trace, *needs), needs=(StepTimes, Watched)),
+    Account: Pass(lambda trace, asked, *needs: account(trace, *needs), needs=(StepTimes, Watched, Looks)),
     LoopSpent: Pass(
         lambda trace, asked, *needs: loop_spent(trace, *needs),
-        needs=(StepTimes, Watched, Account, StepSites),
+        needs=(StepTimes, Looks, Account, StepSites),
     ),
     RunSpent: Pass(lambda trace, asked, calling: run_spent(trace, calling), needs=(Calling,)),
     StepHotspots: Pass(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.account.cells import Cells
-from perfprobe.analyse.account.looks import Looks, looks_of
+from perfprobe.analyse.account.looks import Looks
 from perfprobe.analyse.account.moved import Moved, moved
 from perfprobe.analyse.account.watch import Watched
 from perfprobe.analyse.grouping import sort_by_keys
@@ -36,11 +36,10 @@ class _Rest(NamedTuple):
     time_ns: int
 
 
-def account(trace: Trace, times: StepTimes, watched: Watched) -> Account | None:
+def account(trace: Trace, times: StepTimes, watched: Watched, looks: Looks | None) -> Account | None:
     """The account of the leading loop; None without steps."""
-    if len(watched.steps) == 0:
+    if looks is None:
         return None
-    looks = looks_of(trace, times, watched)
     whole_ns = _phase_times(times, watched)
     operators = _within(watched.cells, whole_ns)
     found = [_of_cells(operators)]

@@ -37,8 +37,10 @@ class Looks(Table):
     own_ns: Int64 = column("the time without waiting that it stands for")
 
 
-def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks:
-    """The samples; those in a call of backward without a place of their own have no line."""
+def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks | None:
+    """The samples; None without steps. Calls of backward without a place of their own have no line."""
+    if len(watched.steps) == 0:
+        return None
     found, of_operators, steps = times.looks, watched.of_looks, times.steps.take(watched.steps)
     chosen = among(found.step, watched.steps)
     samples = in_program(trace.recording).take(found.sample)

@@ -15,8 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.analyse.account.kept import undisturbed
-from perfprobe.analyse.account.looks import Looks, looks_of
-from perfprobe.analyse.account.watch import Watched, same_line
+from perfprobe.analyse.account.looks import Looks
+from perfprobe.analyse.account.watch import same_line
 from perfprobe.analyse.spent.apart import apart
 from perfprobe.analyse.spent.rows import between, divided, of_operators, one_thread
 from perfprobe.analyse.step_rows import StepSites
@@ -40,10 +40,10 @@ class _Places(Table):
 
 
 def loop_spent(
-    trace: Trace, times: StepTimes, watched: Watched, account: Account | None, found: StepSites
+    trace: Trace, times: StepTimes, looks: Looks | None, account: Account | None, found: StepSites
 ) -> LoopSpent | None:
     """The own time of the steps; None without steps."""
-    if account is None or account.own_ns <= 0:
+    if looks is None or account is None or account.own_ns <= 0:
         return None
     sites, threads = found.sites, one_thread(trace.recording.os_threads())
     line = same_line(trace.recording[Frames])
@@ -51,7 +51,7 @@ def loop_spent(
     within = _within(sites, time_ns, threads, int(times.loops.thread[0]))
     in_lines_ns = np.bincount(line[sites.frame[within]] + 1, time_ns[within], len(line)).astype(np.int64)
     rest_ns, unplaced_ns = _rest(account, in_lines_ns)
-    places = _places(trace, looks_of(trace, times, watched), sites.take(within), line)
+    places = _places(trace, looks, sites.take(within), line)
     rows = SpentTime.concat(
         [
             of_operators(sites, time_ns, threads),
