@@ -28,8 +28,8 @@ def imports(trace: Trace, calling: Calling) -> list[Import]:
     table = calling.imports
     columns = (table.importer, table.body, table.time_ns, table.cpu_ns)
     for importer, body, time_ns, cpu_ns in zip(*(each.tolist() for each in columns), strict=True):
-        by, frame = asked_by(trace, calling.python, importer), int(trace.sites.frame[importer])
-        module = _module(trace.recording, body, whole=by is not None)
+        module, by = imported(trace, calling.python, importer, body)
+        frame = int(trace.sites.frame[importer])
         row = Import(module, by, trace.line(frame), time_ns, cpu_ns)
         key = (row.module, row.by, None if row.by is None else row.line)
         known = rows.get(key)
@@ -46,15 +46,16 @@ def imports_before(trace: Trace, start_up: StartUp) -> list[Import]:
     for importer, body, frame, time_ns in zip(*(each.tolist() for each in columns), strict=True):
         if importer < 0 or trace.python is None:
             continue
-        module, by = imported_at(trace, trace.python, importer, body), asked_by(trace, trace.python, importer)
+        module, by = imported(trace, trace.python, importer, body)
         row = rows.get((module, by), Import(module, by, trace.line(frame), 0, -1))
         rows[module, by] = row._replace(time_ns=row.time_ns + time_ns)
     return sorted(rows.values(), key=lambda row: -row.time_ns)
 
 
-def imported_at(trace: Trace, python: PythonCode, importer: int, body: int) -> str | None:
-    """The name of the module that this stack imported, None if no sample shows it."""
-    return _module(trace.recording, body, whole=asked_by(trace, python, importer) is not None)
+def imported(trace: Trace, python: PythonCode, importer: int, body: int) -> tuple[str | None, str | None]:
+    """The name of the module that this stack imported, None if no sample shows it; and `asked_by`."""
+    by = asked_by(trace, python, importer)
+    return _module(trace.recording, body, whole=by is not None), by
 
 
 def asked_by(trace: Trace, python: PythonCode, importer: int) -> str | None:

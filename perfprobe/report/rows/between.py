@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfprobe.models.imports import called_from_user, function_of, imported_at
+from perfprobe.models.imports import called_from_user, function_of, imported
 from perfprobe.report.rows.focus import in_focus
 from perfprobe.report.rows.row import place, values
 from perfprobe.support.frozen import frozen
@@ -80,6 +80,6 @@ def _doing_in(trace: Trace, doing: Doing, stack: int, body: int) -> str | None:
     if doing is Doing.UNKNOWN or python is None:
         return None
     if doing is Doing.IMPORT:
-        return imported_at(trace, python, stack, body)
+        return imported(trace, python, stack, body)[0]
     called = called_from_user(trace, python, stack) if doing is Doing.WAIT else None
     return function_of(trace, stack if called is None else called)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from perfprobe.models.imports import asked_by, imported_at
+from perfprobe.models.imports import imported
 from perfprobe.report.rows.row import place, values, word
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
@@ -33,8 +33,7 @@ def start_up_rows(findings: Findings) -> list[StartUpRow]:
     for value in values(findings[StepTimes].start_up):
         module = by = None
         if value["importer"] >= 0 and trace.python is not None:
-            module = imported_at(trace, trace.python, value["importer"], value["body"])
-            by = asked_by(trace, trace.python, value["importer"])
+            module, by = imported(trace, trace.python, value["importer"], value["body"])
         row = StartUpRow(
             part=word(StartUpPart, value["kind"]),
             module=module,
