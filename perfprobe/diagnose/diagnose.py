@@ -38,7 +38,10 @@ _RANKS = (
     (Cause.START_UP,),
     (Cause.GPU_OPERATOR,),
     (Cause.EVALUATION,),
-    (Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.IMPORT, Cause.THREADS),
+    (
+        *(Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.IMPORT, Cause.THREADS),
+        *(Cause.RANKS, Cause.LOCK, Cause.GPU),
+    ),
     (Cause.SHORT_OPERATORS, Cause.LINE, Cause.MODULE, Cause.OPERATOR),
     (Cause.UNEXPLAINED, Cause.IMPORTS),
 )

@@ -20,6 +20,9 @@ class Cause(Enum):
     COLLECTION = "garbage-collection"
     COMPILE = "compile"
     IMPORT = "import"
+    RANKS = "ranks"  # waiting for other ranks
+    LOCK = "lock"  # waiting for Python's lock
+    GPU = "gpu"  # waiting for a GPU
     THREADS = "threads"
     SHORT_OPERATORS = "short-operators"
     LINE = "line"

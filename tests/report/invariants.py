@@ -9,7 +9,7 @@ from typing import Any
 
 Row = Mapping[str, Any]
 _STANDS_OUT = 0.2
-_WAITS = ("data", "collection", "compile")
+_WAITS = ("data", "collection", "compile", "import", "ranks", "lock", "gpu")
 
 
 def violations(tables: Mapping[str, Any]) -> list[str]:

@@ -19,6 +19,7 @@ from perfprobe.tables.steps import StartUpPart, StepPhase, StepTimes
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 _OUTSIDE = (Cause.PYTHON, Cause.WAITING, Cause.COMPILE, Cause.IMPORTS)
 _VIEWS = {Cause.THREADS: "threads", Cause.MODULE: "modules", Cause.UNEXPLAINED: "phases"}
+_VIEWS |= {Cause.LOCK: "threads", Cause.RANKS: "ranks", Cause.GPU: "gpus"}
 _VIEWS |= {Cause.EVALUATION: "phases", Cause.GPU_OPERATOR: "kernels", Cause.IMPORT: "phases"}
 
 
