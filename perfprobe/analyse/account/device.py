@@ -20,6 +20,7 @@ from perfprobe.analyse.hotspots import same_signatures
 from perfprobe.analyse.idle.blame import Blamed, BlamedIdle
 from perfprobe.analyse.idle.gaps import COMMUNICATION, COMPUTE, COPY, Work
 from perfprobe.analyse.loop.covered import Covered
+from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.tables.columns import Int32, Int64, Rows, distinct
 from perfprobe.tables.device_account import DeviceAccount, DeviceKind, DeviceLeaves
 from perfprobe.tables.gpu import Copies, GpuLinks, Kernels
@@ -47,9 +48,11 @@ class Windows(NamedTuple):
 
 def device_account(trace: Trace, times: StepTimes, blamed: BlamedIdle | None) -> DeviceAccount | None:
     """The account of the GPU that was busiest in the steps; None if no work has times."""
-    work = None if blamed is None else blamed.work
     links = trace.gpu
-    if blamed is None or links is None or work is None or len(work.start_ns) == 0:
+    if blamed is None or blamed.work is None or links is None:
+        return None
+    work = blamed.work.take(is_possible(blamed.work.start_ns, blamed.work.end_ns))
+    if len(work.start_ns) == 0:
         return None
     own, every = _windows(times, work)
     busy_ns = {each: every.busy_ns(_of(work, each)) for each in distinct(work.device).tolist()}
