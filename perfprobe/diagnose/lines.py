@@ -1,7 +1,7 @@
 """Rule: one line of the program has a large part of the time, all its phases together.
 
-Where one line calls a whole model, its hottest module says more than the line. Where no line stands out, a
-module may: its own operators, without those of the modules in it.
+Where one line calls a whole model, its hottest module says more than the line, if it stands out too. Where
+no line stands out, a module may: its own operators, without those of the modules in it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
 def _whole_model(findings: Findings, account: Account, line: Group) -> HotModule | None:
     """The hottest module, if this line calls modules and has most of the operators' time.
 
-    A line in the module's own method says more than the module.
+    A line in the module's own method says more than the module. So does a line of which no module has much.
     """
     hotspots = findings.get(StepHotspots)
     if hotspots is None or 2 * line.operators_ns <= int(account.leaves.operators_ns.sum()):
@@ -55,10 +55,15 @@ def _whole_model(findings: Findings, account: Account, line: Group) -> HotModule
     if 2 * int(called.operators_ns.sum()) <= line.operators_ns:
         return None
     module = hot_module(findings.trace, hotspots.modules)
-    place = findings.trace.line(line.frame)
-    if module is None or place is None or place.function.rpartition(".")[0] in module.classes:
+    if module is None or _hides(account, line, module):
         return None
-    return module
+    place = findings.trace.line(line.frame)
+    return None if place is None or place.function.rpartition(".")[0] in module.classes else module
+
+
+def _hides(account: Account, line: Group, module: HotModule) -> bool:
+    """Whether the line stands out and the module does not."""
+    return account.share(module.time_ns) < STANDS_OUT <= account.share(line.time_ns)
 
 
 def _of_module(findings: Findings, account: Account, line: Group, module: HotModule) -> Diagnosis:

@@ -20,6 +20,7 @@ from perfprobe.tables.processors import WaitReadings
 from perfprobe.tables.python import Samples
 
 SPIN_NS = 1_500_000_000
+UNTOLD_NS = 200_000  # shorter waits are told with the next
 SLEEP_S = 0.8
 
 pytestmark = pytest.mark.skipif(
@@ -97,6 +98,6 @@ def test_a_thread_that_runs_operators_reads_its_own_waits(tmp_path: Path) -> Non
         square.sum()
     readings = storage.read(path)[WaitReadings]
     assert (readings.start_ns[1:] >= readings.end_ns[:-1]).all()
-    assert (readings.wait_ns <= readings.end_ns - readings.start_ns).all()
+    assert (readings.wait_ns <= readings.end_ns - readings.start_ns + UNTOLD_NS).all()
     assert after_ns - before_ns > 100_000_000
     assert int(readings.wait_ns.sum()) == pytest.approx(after_ns - before_ns, rel=0.1)

@@ -61,3 +61,34 @@ def test_a_module_is_named_for_the_time_of_its_own(
 
 def test_a_small_module_is_not_named(tmp_path: Path) -> None:
     assert found(blocks(2), tmp_path)[Diagnoses].slow is None
+
+
+@pytest.mark.parametrize(("attention_ms", "cause"), [(7, Cause.LINE), (18, Cause.MODULE)])
+def test_a_line_gives_way_only_to_a_module_that_stands_out(
+    attention_ms: int, cause: Cause, tmp_path: Path
+) -> None:
+    """One line calls a whole model with four layers of 5 ms and the attention; other lines have 14 ms."""
+    step_ns = (attention_ms + 20 + 14) * MS
+    program = Program(**META | {"stop": {"monotonic_ns": STEPS * step_ns, "cpu_ns": STEPS * step_ns}})
+    program.thread(1)
+    net = program.module("", "Net")
+    layers = [(program.module(name, name.title(), net), 5) for name in ("embed", "norm", "mixer", "head")]
+    layers.append((program.module("attention", "Attention", net), attention_ms))
+    backward, update = program.stack("/p/train.py:24 main", ENGINE), program.stack("/p/train.py:25 main")
+    for number in range(STEPS):
+        at = number * step_ns
+        for module, length_ms in layers:
+            stack = program.stack(
+                "/p/train.py:22 main", ("/env/site-packages/torch/nn/modules/module.py:1 forward", module)
+            )
+            program.run(op("aten::mm", at, at + length_ms * MS, stack=stack))
+            at += length_ms * MS
+        program.run(
+            op("MmBackward0", at, at + MS, stack=backward, node_sequence=number, node_thread=1),
+            op("Optimizer.step#SGD.step", at + MS, at + 14 * MS, stack=update, scope=7),
+        )
+    slow = found(program, tmp_path)[Diagnoses].slow
+    assert slow is not None
+    assert (slow.cause, slow.frame >= 0) == (cause, True)
+    of_model = attention_ms if cause is Cause.MODULE else attention_ms + 20
+    assert slow.share == pytest.approx(of_model / (attention_ms + 34), rel=0.05)
