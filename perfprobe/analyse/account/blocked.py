@@ -35,9 +35,11 @@ class Collectives:
 
     def add(self, rows: LinkedOperators) -> None:
         """Operators of any thread."""
-        found = rows.take(self._collective[rows.name] & (rows.scope == USER_SCOPE))
-        if len(found):
-            self._spans.append(np.stack([found.start_ns, found.end_ns]))
+        if not bool(self._collective.any()):
+            return
+        found = self._collective[rows.name] & (rows.scope == USER_SCOPE)
+        if bool(found.any()):
+            self._spans.append(np.stack([rows.start_ns[found], rows.end_ns[found]]))
 
     def called(self, rows: LinkedOperators) -> Mask:
         """Returns which operators call a collective: their own time is waiting for other ranks."""

@@ -158,8 +158,10 @@ class AccountWatch(AtMoments):
             found[look[runs]] = values[at[runs]]
         other, at = rows[~of_looks] - len(self._stack), place[~of_looks]
         is_wait = other >= len(self._collected)
-        self._take_out(batch, at[~is_wait], self._collected.take(other[~is_wait]))
-        self._take_waits(batch, at[is_wait], other[is_wait] - len(self._collected))
+        if not bool(is_wait.all()):
+            self._take_out(batch, at[~is_wait], self._collected.take(other[~is_wait]))
+        if bool(is_wait.any()):
+            self._take_waits(batch, at[is_wait], other[is_wait] - len(self._collected))
 
     def _take_out(self, batch: LinkedOperators, at: Rows, collected: Ranges) -> None:
         step = around(self._steps.start_ns, self._steps.end_ns, collected.start_ns)
