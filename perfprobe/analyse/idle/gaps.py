@@ -7,6 +7,7 @@ end so far, so that overlapping kernels of one stream give no negative gap.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,21 +127,16 @@ def stream_idle(work: Work, outside: Covered) -> StreamIdle:
     """Returns a row for each stream of each device, most idle time first."""
     if len(work.start_ns) == 0:
         return StreamIdle.empty()
-    key = (work.device.astype(np.int64) << 32) + work.stream
-    parts = np.split(np.arange(len(key)), first_of_each(key)[1:])
-    rows = [_row(work, own, outside) for own in parts]
-    found = StreamIdle.concat(rows)
+    first = first_of_each((work.device.astype(np.int64) << 32) + work.stream)
+    sums = np.empty((len(first), 1 + len(IdleKind)), np.int64)  # a stream may have a single kernel
+    for at, (begin, end) in enumerate(pairwise([*first.tolist(), len(work.stream)])):
+        sums[at] = _sums(gaps(work, np.arange(begin, end), outside))
+    found = StreamIdle(work.device[first], work.stream[first], *sums.T)
     idle_ns = found.host_wait_ns + found.kernel_wait_ns + found.other_ns
     return found.take(np.argsort(-idle_ns, kind="stable"))
 
 
-def _row(work: Work, own: Rows, outside: Covered) -> StreamIdle:
-    found = gaps(work, own, outside)
+def _sums(found: Gaps) -> list[int]:
+    """The number of gaps, and the time of each kind."""
     took_ns = found.end_ns - found.start_ns
-    by_kind = [int(took_ns[found.kind == kind].sum()) for kind in IdleKind]
-    return StreamIdle(
-        np.array([work.device[own[0]]], np.int32),
-        np.array([work.stream[own[0]]], np.int32),
-        np.array([len(took_ns)], np.int64),
-        *(np.array([value], np.int64) for value in by_kind),
-    )
+    return [len(took_ns), *(int(took_ns[found.kind == kind].sum()) for kind in IdleKind)]
