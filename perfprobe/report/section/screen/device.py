@@ -10,7 +10,7 @@ from perfprobe.report.rows.device import DevicePart, parts_of, work_rows
 from perfprobe.report.rows.named import is_named, is_nearly_all
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.gpu.idle import cause_text
-from perfprobe.report.section.gpu.names import shortened
+from perfprobe.report.section.gpu.names import cut_middle, shortened
 from perfprobe.report.section.screen.parts import parts_text, whole_percents
 from perfprobe.report.section.screen.places import at_line, place_in, whole_percent
 from perfprobe.support import units
@@ -26,7 +26,7 @@ _TEXTS = {
     Cause.COLLECTION: "the GPU waits for Python's garbage collection",
     Cause.COMPILE: "the GPU waits for torch.compile",
     Cause.LAUNCHES: "the GPU waits for the CPU",
-    Cause.SYNCHRONISED: "the GPU has no work after the program waited for it",
+    Cause.SYNCHRONISED: "the GPU is idle after waits for it",
     Cause.BETWEEN_KERNELS: "gaps between short kernels",
     Cause.UNEXPLAINED: "the GPU is idle, not known why",
     Cause.RANKS: "communication between GPUs",
@@ -36,9 +36,9 @@ _TEXTS = {
 _PARTS = {
     Cause.RANKS: "communication",
     Cause.COPIES: "copies",
-    Cause.DATA: "waits for data",
-    Cause.LAUNCHES: "waits for CPU",
-    Cause.SYNCHRONISED: "idle after waits",
+    Cause.DATA: "data",
+    Cause.LAUNCHES: "launches",
+    Cause.SYNCHRONISED: "synchronising",
     Cause.COLLECTION: "garbage collection",
     Cause.COMPILE: "torch.compile",
     Cause.BETWEEN_KERNELS: "gaps",
@@ -71,21 +71,22 @@ def device_parts(findings: Findings) -> ScreenRow:
 
 
 def device_lines(findings: Findings, each: Diagnosis, label: str, also: str = "") -> Iterator[ScreenRow]:
-    """The judgement, and for SLOW what it consists of."""
+    """The judgement, and for SLOW where it is and what it consists of."""
     line, parts = findings.trace.line(each.frame), parts_of(findings, each)
     facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}
     whose = "the GPU's" if each.cause in (*_WORK, Cause.RANKS, Cause.COPIES) else "its"
     much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)} of {whose} time"
     style = "bold" if label == "SLOW" else ""
+    pieces: tuple[str, ...]
     if each.cause is Cause.LINE and line is not None:
-        yield said(label, f"{also}{at_line(line)}, {much}", style=style, **facts)
+        pieces = (f"{also}{at_line(line)}, {much}",)
     elif each.cause is Cause.GPU_OPERATOR:
-        name = f"{part_text(parts[0])}{_shapes(parts)}"
-        yield said(
-            label, f"{also}{name}, {much}", *place_in(line), *_inputs(findings, each), style=style, **facts
-        )
+        name = f"{also}{part_text(parts[0])}{_shapes(parts)}"
+        pieces = (f"{name}, {much}", *place_in(line), *_inputs(findings, each))
     else:
-        yield said(label, f"{also}{_TEXTS[each.cause]}, {much}", *place_in(line), style=style, **facts)
+        at = () if label == "SLOW" else place_in(line)  # a line of its own has more room
+        pieces = (f"{also}{_TEXTS[each.cause]}, {much}", *at)
+    yield said(label, *pieces, style=style, **facts)
     if label == "SLOW" and each.cause is not Cause.GPU_OPERATOR:
         yield from _made_of(findings, each, parts)
 
@@ -95,7 +96,7 @@ def part_text(part: DevicePart) -> str:
     if part.operator is not None:
         return printable(shown_name(part.operator, narrow=True))
     if part.kernel is not None:
-        return shorten.cut(shortened(part.kernel), _LONGEST)
+        return cut_middle(shortened(part.kernel), _LONGEST)  # their ends differ
     return f"copies {part.copy}" if part.copy is not None else cause_text(part.cause)
 
 
@@ -113,8 +114,7 @@ def _inputs(findings: Findings, each: Diagnosis) -> Iterator[str]:
 
 def _made_of(findings: Findings, each: Diagnosis, parts: list[DevicePart]) -> Iterator[ScreenRow]:
     number = 1 if each.base is Base.GPU_RUN else findings[DeviceAccount].steps
-    is_whole = is_nearly_all(each.line_ns, each.time_ns) or not each.line_ns
-    texts = [] if is_whole else [f"{units.duration(each.line_ns)} at that line"]
+    texts = [] if each.cause is Cause.LINE else list(_most_at(findings, each))
     shown = [part for part in parts[:_MOST_PARTS] if is_named(part.time_ns, each.time_ns * number)]
     shown = [] if len(parts) == 1 and parts[0].cause is not None else shown  # SLOW has said it
     for part in shown:
@@ -122,6 +122,14 @@ def _made_of(findings: Findings, each: Diagnosis, parts: list[DevicePart]) -> It
         texts.append(f"{part_text(part)} {units.duration(part.time_ns // number)}{shapes}")
     if texts:
         yield said("", *listed(texts))
+
+
+def _most_at(findings: Findings, each: Diagnosis) -> Iterator[str]:
+    """The line with most of it, and how much that is if it is not all."""
+    line = findings.trace.line(each.frame)
+    if line is not None:
+        is_whole = is_nearly_all(each.line_ns, each.time_ns)
+        yield f"{'' if is_whole else f'{units.duration(each.line_ns)} '}at {at_line(line)}"
 
 
 def largest_work(findings: Findings) -> tuple[str, dict[str, Any]]:
