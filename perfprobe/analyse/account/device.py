@@ -179,11 +179,11 @@ def _summed(known: dict[str, npt.NDArray[Any]], time_ns: Floats, step: Rows) -> 
         return DeviceLeaves.empty()
     order, first = sort_by_keys([known[name] for name in _KEYS])
     up_to = np.rint(np.cumsum(np.add.reduceat(time_ns[order], first)))
-    in_step = np.unique(np.stack([group_of(order, first), step]), axis=1)
+    in_step = distinct(group_of(order, first).astype(np.int64) * (int(step.max()) + 1) + step)
     return _leaves(
         np.diff(up_to, prepend=0).astype(np.int64),
         **{name: known[name][order[first]] for name in _KEYS},
-        steps=np.bincount(in_step[0], minlength=len(first)),
+        steps=np.bincount(in_step // (int(step.max()) + 1), minlength=len(first)),
     )
 
 

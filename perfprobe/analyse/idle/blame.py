@@ -66,6 +66,7 @@ class BlamedIdle:
         self._os_threads = trace.recording.os_threads()
         self._kept: list[tuple[int, LinkedOperators]] = []
         self._host: _Host | None = None
+        self._pieces: Blamed | None = None
         links = trace.gpu
         self.work = None if links is None else work_of(trace.recording, links)
         self.outside = outside_windows(trace.recording)
@@ -103,7 +104,9 @@ class BlamedIdle:
 
     def pieces(self) -> Blamed:
         """All parts of all gaps between work."""
-        return self._parts(self._found)
+        if self._pieces is None:
+            self._pieces = self._parts(self._found)
+        return self._pieces
 
     def edges(self) -> Blamed:
         """The parts of the time in steps before the first work, and after the last."""
