@@ -22,14 +22,6 @@ class DeviceKind(IntEnum):
     IDLE = 3
 
 
-DEVICE_TEXTS = {
-    DeviceKind.KERNEL: "computing",
-    DeviceKind.COMMUNICATION: "communication",
-    DeviceKind.COPY: "copies",
-    DeviceKind.IDLE: "idle",
-}
-
-
 class DeviceLeaves(Table):
     """Disjoint parts of a GPU's time. Kernels of one kind that run at the same time share it equally."""
 
