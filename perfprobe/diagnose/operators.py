@@ -22,7 +22,8 @@ def operators(findings: Findings, account: Account) -> Iterator[Diagnosis]:
         return
     rows = found.hotspots.rows
     is_engine = findings.trace.recording[Strings].marks(lambda name: name.startswith(ENGINE))
-    rows = rows.take((rows.frame < 0) & (rows.forward_frame < 0) & ~is_engine[rows.name])
+    has_line = (rows.frame >= 0) | (rows.forward_frame >= 0)
+    rows = rows.take((rows.name >= 0) & ~has_line & ~is_engine[rows.name])
     if len(rows) == 0:
         return
     sums_ns = np.zeros(int(rows.name.max()) + 1, np.int64)

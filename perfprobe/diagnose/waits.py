@@ -34,7 +34,7 @@ def of_group(account: Account, found: Group, cause: Cause) -> Diagnosis:
         cause=cause,
         time_ns=found.time_ns // account.steps,
         share=share,
-        error=account.share(found.error_ns),
+        error=account.error(found),
         stands_out=share >= STANDS_OUT,
         gain=gain(share),
         frame=found.frame,

@@ -101,6 +101,16 @@ class Account:
         """Returns a share of `own_ns`."""
         return time_ns / max(self.own_ns, 1)
 
+    def error(self, part: Group) -> float:
+        """Returns two standard deviations of the share of a part.
+
+        What is taken from a part is given to the rest: a part that is nearly everything has nearly no error.
+        """
+        errors_ns = self.leaves.error_ns.astype(np.float64)
+        rest_ns = float(np.sqrt(max((errors_ns**2).sum() - float(part.error_ns) ** 2, 0)))
+        share = self.share(part.time_ns)
+        return ((1 - share) * part.error_ns + share * rest_ns) / max(self.own_ns, 1)
+
     def of(self, kind: LeafKind) -> Group | None:
         """All rows of one kind; its frame is the one with most of the time. None without rows."""
         rows = self.leaves.take(self.leaves.kind == kind)

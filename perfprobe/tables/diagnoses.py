@@ -151,11 +151,7 @@ class Diagnoses:
         if first is None or first is not self.slow:
             return first
         left = 1 - first.share + first.error
-        others = (
-            each
-            for each in self.found
-            if each is not first and each.base is self.base and each.crowd is None and each.short is None
-        )
+        others = (each for each in self.found if each is not first and _competes(each, first))
         return max((each for each in others if each.share <= left), key=lambda each: each.share, default=None)
 
     @property
@@ -167,6 +163,12 @@ class Diagnoses:
         if second.share >= first.share:  # a wait comes before larger lines
             return False
         return first.share - first.error < second.share + second.error
+
+
+def _competes(each: Diagnosis, first: Diagnosis) -> bool:
+    """Whether it is about other time of the same base than the first: short operators are those of a line."""
+    is_same = first.short is not None and each.frame == first.frame
+    return each.base is first.base and each.crowd is None and each.short is None and not is_same
 
 
 @frozen

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.merge import link
 from perfprobe.tables.account import Account, LeafKind, Leaves
-from perfprobe.tables.diagnoses import Cause, Diagnoses
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis, Short
 from perfprobe.tables.steps import StepPhase
 from tests.build import Program
 from tests.found import find
@@ -43,7 +44,7 @@ def judged(
         time_ns=time_ns,
         operators_ns=none,
         waited_ns=none,
-        error_ns=none + error * 10_000,
+        error_ns=np.where(np.arange(len(rows)) < len(parts), error * 10_000, 0),
         steps=none + STEPS,
     )
     account = Account(leaves, STEPS, int(time_ns.sum()), waited * 10_000 if waited else None)
@@ -113,6 +114,49 @@ def test_the_bottleneck_and_what_comes_next_are_parts_of_one_whole(tmp_path: Pat
     assert found.slow is not None
     assert found.second is not None
     assert found.slow.share + found.second.share <= 1
+
+
+def test_the_error_of_a_share_is_that_of_samples() -> None:
+    """Compared with shares of which each is that of 200 samples drawn at random."""
+    shares, samples = np.array([0.6, 0.25, 0.15]), 200
+    deviation = np.random.default_rng(1).multinomial(samples, shares, 20_000).std(axis=0) / samples
+    for part, seen in zip(account(shares, deviation).lines(), deviation, strict=True):
+        error = account(shares, deviation).error(part)
+        assert 2 * seen <= error <= 2.4 * seen
+
+
+def test_a_part_that_is_all_of_the_time_has_no_error() -> None:
+    whole = account(np.array([1.0]), np.array([0.5]))
+    assert whole.error(whole.lines()[0]) == 0
+
+
+def account(shares: npt.NDArray[np.float64], deviation: npt.NDArray[np.float64]) -> Account:
+    """Lines with these shares of 1 s, and their standard deviations."""
+    of_lines = Leaves.empty().columns() | {
+        "kind": np.full(len(shares), LeafKind.LINE, np.int8),
+        "frame": np.arange(len(shares), dtype=np.int32),
+        "time_ns": (shares * 1e9).astype(np.int64),
+        "error_ns": (2 * deviation * 1e9).astype(np.int64),
+    }
+    none = {name: np.zeros(len(shares), of_lines[name].dtype) for name in of_lines if not len(of_lines[name])}
+    return Account(Leaves(**of_lines | none), STEPS, 1_000_000_000, None)
+
+
+def test_a_line_of_short_operators_does_not_come_next() -> None:
+    short = Diagnosis(
+        cause=Cause.SHORT_OPERATORS,
+        time_ns=1,
+        share=0.5,
+        frame=3,
+        phases={},
+        stands_out=True,
+        short=Short(9, 0.1),
+    )
+    line, other = (
+        Diagnosis(cause=Cause.LINE, time_ns=1, share=share, frame=frame, phases={})
+        for share, frame in ((0.4, 3), (0.1, 4))
+    )
+    assert Diagnoses((short, line, other), STEPS).second is other
 
 
 @pytest.mark.parametrize(("percent", "gain"), [(50, 2.0), (80, 5.0), (100, None)])

@@ -19,11 +19,13 @@ from perfprobe.report.section.screen.parts import whole_percents
 from perfprobe.report.section.screen.places import times, whole_percent
 from perfprobe.report.section.screen.screen import ALL, LINES, STEP_KINDS, fitting, screen_rows
 from perfprobe.report.section.screen.screen import KINDS as SCREEN_KINDS
+from perfprobe.report.section.screen.worded import how_much
 from perfprobe.results import Results
 from perfprobe.support.errors import InputError, UsageError
 from perfprobe.support.view import View
 from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS, VIEWS
 from perfprobe.tables.account import Account
+from perfprobe.tables.diagnoses import Cause, Diagnosis
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings
 from tests.build import Program, op
@@ -205,7 +207,14 @@ def test_waiting_for_a_processor_is_no_part_of_the_steps(tmp_path: Path) -> None
     assert "; own time 87." in said[1]["STEP"]  # 700 / 8
     # Without samples it is not known whose the waiting was. All parts get the same share; the error says so.
     assert "= 84 %, forward" in said[0]["SLOW"]
-    assert "= 84 % +- 62, forward" in said[1]["SLOW"]
+    assert "= 84 % +- 45, forward" in said[1]["SLOW"]
+
+
+@pytest.mark.parametrize(("error", "is_number"), [(0.05, True), (1.37, False)])
+def test_an_error_larger_than_its_share_is_no_number(error: float, is_number: bool) -> None:
+    each = Diagnosis(cause=Cause.LINE, time_ns=8 * MS, share=0.08, error=error, phases={})
+    text = how_much(each)
+    assert (text.startswith("8.00 ms = 8 %"), "+-" in text) == (True, is_number)
 
 
 def test_the_first_screen_without_steps(tmp_path: Path) -> None:
