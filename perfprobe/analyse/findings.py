@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
 from perfprobe.analyse.account.account import account
+from perfprobe.analyse.account.device import device_account
 from perfprobe.analyse.account.looks import Looks, looks_of
 from perfprobe.analyse.account.watch import AccountWatch, Watched
 from perfprobe.analyse.baseline import baseline
@@ -49,6 +50,7 @@ from perfprobe.tables.between import Between
 from perfprobe.tables.columns import Table
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
+from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.findings import Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
@@ -177,7 +179,10 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, times, spans: gpu_findings(trace, times.steps, spans),
         needs=(StepTimes, WrapperSpans),
     ),
-    BlamedIdle: Pass(lambda trace, asked: BlamedIdle(trace), watches=True),
+    BlamedIdle: Pass(lambda trace, asked, times: BlamedIdle(trace, times), needs=(StepTimes,), watches=True),
+    DeviceAccount: Pass(
+        lambda trace, asked, *needs: device_account(trace, *needs), needs=(StepTimes, BlamedIdle)
+    ),
     IdleTimes: Pass(
         lambda trace, asked, blamed, times: idle_times(blamed, times), needs=(BlamedIdle, StepTimes)
     ),
@@ -206,7 +211,7 @@ PASSES: dict[type, Pass] = {
 }
 
 
-_OF_GPUS = (GpuFindings, GpuUse, IdleTimes, LaunchTimes, Sequences)
+_OF_GPUS = (DeviceAccount, GpuFindings, GpuUse, IdleTimes, LaunchTimes, Sequences)
 _AS_IT_IS = Asked()
 _NAMED = {kind.table_name: kind for kind in PASSES if issubclass(kind, Table)}
 

@@ -40,8 +40,8 @@ def gpu_findings(trace: Trace, steps: Steps, spans: WrapperSpans) -> GpuFindings
     if links is None:
         return None
     steps = _of_one_thread(steps)
-    kernel_graph = _is_graph(gpu[Kernels], links, links.kernel_call)
-    copy_graph = _is_graph(gpu[Copies], links, links.copy_call)
+    kernel_graph = of_graph(gpu[Kernels], links, links.kernel_call)
+    copy_graph = of_graph(gpu[Copies], links, links.copy_call)
     calls = np.concatenate([links.kernel_call, links.copy_call])
     is_graph = np.concatenate([kernel_graph, copy_graph])
     in_operator = np.append(links.sites.name >= 0, False)[calls]
@@ -70,7 +70,7 @@ def _of_one_thread(steps: Steps) -> Steps:
     return own.take(np.argsort(own.start_ns, kind="stable"))
 
 
-def _is_graph(rows: Kernels | Copies, links: GpuLinks, call: Int32) -> Mask:
+def of_graph(rows: Kernels | Copies, links: GpuLinks, call: Int32) -> Mask:
     """A mask of the rows that a CUDA graph launched."""
     return np.asarray((rows.graph >= 0) | np.append(links.graph_launch, False)[call])
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfprobe.diagnose.blind import blind
+from perfprobe.diagnose.device import base_of, device, judging_device
 from perfprobe.diagnose.evaluations import evaluations
 from perfprobe.diagnose.gpu import gpu_verdict
-from perfprobe.diagnose.gpu_operators import gpu_operators
 from perfprobe.diagnose.growth import memory_growth
 from perfprobe.diagnose.hottest import hottest_operator
 from perfprobe.diagnose.idle import idle
@@ -28,7 +28,7 @@ from perfprobe.diagnose.throttled import throttled
 from perfprobe.diagnose.unexplained import unexplained
 from perfprobe.diagnose.waits import waits
 from perfprobe.tables.account import Account
-from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
+from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepTimes
 
@@ -36,10 +36,13 @@ from perfprobe.tables.steps import StepTimes
 # what is in them, and there what is not the program's own work.
 _RANKS = (
     (Cause.START_UP,),
-    (Cause.GPU_OPERATOR,),
     (Cause.EVALUATION,),
-    (Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.IMPORT, Cause.THREADS),
-    (Cause.SHORT_OPERATORS, Cause.LINE, Cause.MODULE, Cause.OPERATOR),
+    (
+        *(Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.IMPORT, Cause.THREADS),
+        *(Cause.RANKS, Cause.LOCK, Cause.GPU),
+        *(Cause.LAUNCHES, Cause.SYNCHRONISED, Cause.BETWEEN_KERNELS, Cause.COPIES),
+    ),
+    (Cause.SHORT_OPERATORS, Cause.LINE, Cause.MODULE, Cause.OPERATOR, Cause.GPU_OPERATOR),
     (Cause.UNEXPLAINED, Cause.IMPORTS),
 )
 _ABOUT = 1.1
@@ -55,17 +58,19 @@ _RULES = (
 def diagnosed(findings: Findings) -> Findings:
     """The findings with what the rules say about them."""
     findings = findings.plus(*(rule(findings) for rule in _RULES))
-    account, times = findings.get(Account), findings.get(StepTimes)
+    account, times, gpu = findings.get(Account), findings.get(StepTimes), judging_device(findings)
+    base = Base.STEPS if gpu is None else base_of(gpu)
     if times is not None and len(times.loops) == 0 and account is None:
-        return findings.plus(Diagnoses(tuple(of_run(findings)), 0))
+        return findings.plus(Diagnoses(tuple(of_run(findings, gpu)), 0, base))
     account = None if account is None or account.own_ns <= 0 else account
-    found = sorted(_found(findings, times, account), key=_order)
-    return findings.plus(Diagnoses(tuple(found), 0 if account is None else account.steps))
+    found = [*_found(findings, times, account), *(() if gpu is None else device(gpu))]
+    # Where a GPU is judged, what its loop's thread did is said, but is not the bottleneck.
+    found.sort(key=lambda each: (gpu is not None and each.base is Base.STEPS, *_order(each)))
+    return findings.plus(Diagnoses(tuple(found), 0 if account is None else account.steps, base))
 
 
 def _found(findings: Findings, times: StepTimes | None, account: Account | None) -> Iterator[Diagnosis]:
     if times is not None:
-        yield from gpu_operators(findings)
         yield from start_up(findings, times)
         yield from late_imports(findings, times)
         yield from evaluations(times)

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from perfprobe.diagnose.gpu_operators import gpu_operators
+from perfprobe.diagnose.device import device
+from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, Outside
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import Calling
@@ -21,9 +22,9 @@ _MOST = 0.5
 _ONCE = (Cause.IMPORTS, Cause.COMPILE)
 
 
-def of_run(findings: Findings) -> Iterator[Diagnosis]:
-    """What takes the time, the bottleneck first."""
-    found = list(gpu_operators(findings)) or list(_data(findings))
+def of_run(findings: Findings, gpu: DeviceAccount | None) -> Iterator[Diagnosis]:
+    """What takes the time, the bottleneck first. gpu: if it is what the run is judged by."""
+    found = list(_data(findings)) if gpu is None else sorted(device(gpu), key=lambda each: -each.share)
     operators = list(_operators(findings))
     if not found:
         found = list(_computing(findings, operators))

@@ -13,6 +13,9 @@ _CAUSES = {
     LeafKind.COLLECTION: Cause.COLLECTION,
     LeafKind.COMPILE: Cause.COMPILE,
     LeafKind.IMPORT: Cause.IMPORT,
+    LeafKind.RANKS: Cause.RANKS,
+    LeafKind.LOCK: Cause.LOCK,
+    LeafKind.GPU: Cause.GPU,
 }
 
 

@@ -6,11 +6,27 @@ with or without shapes. The text is `f32[2049000] group="0" group_size=2`.
 
 from __future__ import annotations
 
+import re
+
 from perfprobe.models.dtypes import ITEM_BYTES, SCALAR_TYPES, short_name, torch_name
 from perfprobe.models.signature import Scalar, Tensor, named_text, parse, string_text, tensors
 from perfprobe.support.frozen import frozen
 
 OPERATOR = "record_param_comms"
+_CALL = re.compile(r"c10d::\w+|" + OPERATOR)
+_COLLECTIVE = re.compile(r"(nccl|gloo|mpi|ucc|xccl|hccl):\w+")
+
+
+def is_collective(name: str) -> bool:
+    """Whether a range with this name lasts from the request of a collective to its end."""
+    return _COLLECTIVE.fullmatch(name) is not None
+
+
+def calls_collective(name: str) -> bool:
+    """Whether an operator asks other ranks for something, and may wait for it."""
+    return _CALL.fullmatch(name) is not None
+
+
 _GROUP, _SIZE = "group", "group_size"
 _MOST = 1 << 48
 

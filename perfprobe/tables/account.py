@@ -23,6 +23,9 @@ class LeafKind(IntEnum):
     PROCESSOR = 4  # waiting for a processor
     UNEXPLAINED = 5  # between operators, where no sample shows what the thread did
     IMPORT = 6  # of a library
+    RANKS = 7  # waiting for other ranks
+    LOCK = 8  # waiting for Python's lock, which lets one thread run at a time
+    GPU = 9  # waiting for a GPU
 
 
 LEAF_TEXTS = {
@@ -33,6 +36,9 @@ LEAF_TEXTS = {
     LeafKind.PROCESSOR: "waiting for a processor",
     LeafKind.UNEXPLAINED: "not explained",
     LeafKind.IMPORT: "imports of libraries",
+    LeafKind.RANKS: "waiting for other ranks",
+    LeafKind.LOCK: "waiting for Python's lock",
+    LeafKind.GPU: "waiting for the GPU",
 }
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.device_account import DeviceGroup
 from perfprobe.tables.imports import Import
 from perfprobe.tables.steps import StartUpPart, StepPhase
 
@@ -14,12 +15,19 @@ class Cause(Enum):
     """What takes the time. The values are stable ids."""
 
     START_UP = "start-up"  # took longer than all steps
-    GPU_OPERATOR = "gpu-operator"  # where the GPU is the limit
+    GPU_OPERATOR = "gpu-operator"  # of a GPU's time
     EVALUATION = "evaluation"
     DATA = "data"
     COLLECTION = "garbage-collection"
     COMPILE = "compile"
     IMPORT = "import"
+    RANKS = "ranks"  # waiting for other ranks
+    LOCK = "lock"  # waiting for Python's lock
+    GPU = "gpu"  # waiting for a GPU
+    LAUNCHES = "launches"  # a GPU waits until the program launches more
+    SYNCHRONISED = "synchronised"  # the same, after the program waited for the GPU
+    BETWEEN_KERNELS = "between-kernels"  # gaps between kernels that wait in a GPU's queue
+    COPIES = "copies"  # of a GPU
     THREADS = "threads"
     SHORT_OPERATORS = "short-operators"
     LINE = "line"
@@ -37,7 +45,8 @@ class Base(Enum):
     STEPS = "steps"  # the steps' own time
     LOOP = "loop"  # the time of steps and evaluations
     RUN = "run"  # the wall time
-    GPU = "gpu"  # the operators' time on GPUs
+    GPU = "gpu"  # a GPU's time in the steps
+    GPU_RUN = "gpu-run"  # a GPU's time from its first to its last work
     OPERATORS = "operators"  # the operators' time
     THREADS = "threads"  # the Python time of all threads
 
@@ -67,14 +76,14 @@ class Short:
 class Diagnosis:
     """A judgement about the program.
 
-    base: what `share` is of. time_ns: in a step, on average; of the run for other bases than steps and GPU.
+    base: what `share` is of. time_ns: in a step, on average, for the bases STEPS and GPU; else of the run.
     error: two standard deviations of the share. stands_out: whether it is large enough to be called a
     bottleneck. gain: how much faster the base would be if it took no time, None where another change would do
     more. frame: the user's line with most of it. line_ns: the time at that line, in a step. phases: its time
     by phase, in all steps. steps: in how many of them it was seen; for evaluations their number. module: the
     path of the module. is_own: whether it is about the module without those in it. name: the operator, a row
     of `Strings`. row: the operator, a row of the steps' operators, or of all without steps. called: the
-    library's function with most of it, a row of `Strings`.
+    library's function with most of it, a row of `Strings`. group: of a GPU's time, its leaves.
     """
 
     cause: Cause
@@ -97,6 +106,7 @@ class Diagnosis:
     short: Short | None = None
     part: StartUpPart | None = None
     imported: Import | None = None
+    group: DeviceGroup | None = None
 
     @property
     def phase(self) -> StepPhase | None:
@@ -106,10 +116,19 @@ class Diagnosis:
 
 @frozen
 class Diagnoses:
-    """All judgements, the bottleneck first. steps: the number of steps of the leading loop that count."""
+    """All judgements, the bottleneck first.
+
+    steps: the number of steps of the leading loop that count. base: what these steps are judged by.
+    """
 
     found: tuple[Diagnosis, ...]
     steps: int
+    base: Base = Base.STEPS
+
+    @property
+    def by_gpu(self) -> bool:
+        """Whether the shares of the steps, or of the run, are of a GPU's time."""
+        return self.base in (Base.GPU, Base.GPU_RUN)
 
     @property
     def slow(self) -> Diagnosis | None:
@@ -119,7 +138,7 @@ class Diagnoses:
     @property
     def in_steps(self) -> Diagnosis | None:
         """The bottleneck of the steps; None if nothing stands out in them."""
-        return next((each for each in self.found if each.base is Base.STEPS and each.stands_out), None)
+        return next((each for each in self.found if each.base is self.base and each.stands_out), None)
 
     def of(self, cause: Cause) -> list[Diagnosis]:
         """All judgements of this kind, the largest first."""
@@ -139,7 +158,7 @@ class Diagnoses:
     def is_close(self) -> bool:
         """Whether the second may be larger than the bottleneck, given the errors of both."""
         first, second = self.slow, self.second
-        if first is None or second is None or first.base is not Base.STEPS:
+        if first is None or second is None or first.base is not self.base:
             return False
         if second.share >= first.share:  # a wait comes before larger lines
             return False
@@ -147,9 +166,9 @@ class Diagnoses:
 
 
 def _competes(each: Diagnosis, first: Diagnosis) -> bool:
-    """Whether it is about other time of the steps than the first: short operators are those of a line."""
+    """Whether it is about other time of the same base than the first: short operators are those of a line."""
     is_same = first.short is not None and each.frame == first.frame
-    return each.base is Base.STEPS and each.crowd is None and each.short is None and not is_same
+    return each.base is first.base and each.crowd is None and each.short is None and not is_same
 
 
 @frozen

@@ -15,6 +15,7 @@ from perfprobe.merge import link
 from perfprobe.tables.gpu import CopyKind, WaitKind
 from perfprobe.tables.idle import IdleCause, IdleTimes
 from perfprobe.tables.ranges import RangeSource
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
 from tests.build import Program, op
 from tests.found import find, watched
@@ -218,7 +219,7 @@ def anything(seed: int) -> Program:
 
 def work_of(trace: Trace) -> list[tuple[int, int, int, int]]:
     """Returns device, kind, start and end of all work."""
-    blame = BlamedIdle(trace)
+    blame = BlamedIdle(trace, find(trace, StepTimes)[StepTimes])
     assert blame.work is not None
     work = blame.work
     return list(
@@ -235,7 +236,7 @@ def work_of(trace: Trace) -> list[tuple[int, int, int, int]]:
 @pytest.mark.parametrize("seed", range(60))
 def test_all_parts_add_up_to_the_gaps(tmp_path: Path, seed: int) -> None:
     trace = link(anything(seed).recording(tmp_path))
-    blame = BlamedIdle(trace)
+    blame = BlamedIdle(trace, find(trace, StepTimes)[StepTimes])
     watched(trace, blame)
     pieces, found = blame.pieces(), find(trace, IdleTimes)[IdleTimes]
     for device in {each[0] for each in work_of(trace)}:

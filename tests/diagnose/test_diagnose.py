@@ -70,6 +70,11 @@ def data(percent: int) -> Part:
         ([data(19), line(60)], Cause.LINE, 0.6),
         ([data(22), (LeafKind.COLLECTION, StepPhase.COLLECTION, -1, 30)], Cause.COLLECTION, 0.3),
         ([(LeafKind.COMPILE, StepPhase.COMPILE, -1, 40), line(50)], Cause.COMPILE, 0.4),
+        ([(LeafKind.RANKS, StepPhase.BACKWARD, 3, 30), line(60)], Cause.RANKS, 0.3),
+        ([(LeafKind.LOCK, StepPhase.OTHER, 3, 20), data(21), line(50)], Cause.DATA, 0.21),
+        ([(LeafKind.LOCK, StepPhase.OTHER, 3, 22), data(21), line(50)], Cause.LOCK, 0.22),
+        ([(LeafKind.GPU, StepPhase.OTHER, 3, 20), line(70)], Cause.GPU, 0.2),
+        ([(LeafKind.GPU, StepPhase.OTHER, 3, 19), line(70)], Cause.LINE, 0.7),
         ([(LeafKind.UNEXPLAINED, StepPhase.OTHER, -1, 60), line(30)], Cause.LINE, 0.3),
         ([(LeafKind.UNEXPLAINED, StepPhase.OTHER, -1, 60), line(10)], Cause.UNEXPLAINED, 0.6),
         # All phases of a line are one.

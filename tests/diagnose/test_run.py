@@ -34,7 +34,7 @@ def judged(folder: Path, operators_ms: int, python: dict[Cause, int]) -> list[tu
         for cause, time_ms in python.items()
     ]
     found = find(link(program.recording(folder)), Hotspots).plus(Outside(tuple(passed)))
-    return [(each.cause, each.stands_out) for each in of_run(found)]
+    return [(each.cause, each.stands_out) for each in of_run(found, None)]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-import numpy as np
 import pytest
 from rich.cells import cell_len
 
@@ -16,10 +15,10 @@ from perfprobe.report.render.text import first_screen, page, render
 from perfprobe.report.rows.screen import said
 from perfprobe.report.section.block import Said
 from perfprobe.report.section.listed import KINDS, PEER_SECTIONS, SECTIONS
+from perfprobe.report.section.screen.parts import whole_percents
 from perfprobe.report.section.screen.places import times, whole_percent
 from perfprobe.report.section.screen.screen import ALL, LINES, STEP_KINDS, fitting, screen_rows
 from perfprobe.report.section.screen.screen import KINDS as SCREEN_KINDS
-from perfprobe.report.section.screen.steps import _whole_percents
 from perfprobe.report.section.screen.worded import how_much
 from perfprobe.results import Results
 from perfprobe.support.errors import InputError, UsageError
@@ -285,7 +284,7 @@ def test_json_always_has_the_first_screen(tmp_path: Path) -> None:
     [([1, 1, 1], [34, 33, 33]), ([995, 5], [100, 0]), ([7], [100]), ([2, 1], [67, 33])],
 )
 def test_whole_percents_sum_to_100(time_ns: Sequence[int], percents: Sequence[int]) -> None:
-    assert sorted(_whole_percents(np.array(time_ns), sum(time_ns)), reverse=True) == percents
+    assert sorted(whole_percents(time_ns), reverse=True) == percents
 
 
 def test_the_least_important_lines_are_dropped() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from perfprobe.results import Results
 from perfprobe.support.view import View
+from perfprobe.tables.gpu import CopyKind
 from tests.build import Op, Program, op
 from tests.report.invariants import violations
 from tests.report.test_text import META
@@ -55,6 +56,7 @@ class Random:
 
     def run(self, made: Op, *frames: str) -> None:
         self.program.run(made)
+        self.launched(made)
         self.look(made.start_ns, made.end_ns, *frames)
         self.at_ns = made.end_ns
 
@@ -83,6 +85,9 @@ class Random:
         at = {"stack": self.stacks[25], "scope": 7}
         self.run(op("Optimizer.step#SGD.step", self.at_ns, end_ns, **at), "/p/train.py:25 main")
 
+    def launched(self, made: Op) -> None:
+        """Work of an operator on a GPU. Only programs with one have any."""
+
     def made(self) -> Program:
         for number in range(self.rng.randrange(2, 12)):
             self.step(number)
@@ -97,3 +102,38 @@ class Random:
 def test_of_random_programs(seed: int, tmp_path: Path) -> None:
     path = Random(seed).made().recording(tmp_path).path
     assert violations(Results(path).document(View())["tables"]) == []
+
+
+class OnGpu(Random):
+    """The same, with kernels on two streams, copies, collectives, and reads that wait for all of them."""
+
+    queued_ns, number = 0, 0
+
+    def launched(self, made: Op) -> None:
+        if made.name.startswith("enumerate") or self.rng.random() < 0.1:
+            return
+        for _ in range(self.rng.randrange(1, 4)):
+            self.number += 1
+            call_ns = self.rng.randrange(made.start_ns, made.end_ns)
+            self.program.api_call("cudaLaunchKernel", call_ns, call_ns + 2000, self.number)
+            begin_ns = max(call_ns + 5000, self.queued_ns if self.rng.random() < 0.8 else 0)
+            end_ns = begin_ns + self.length(self.rng.choice([0, 1, 1, 4])) + 1000
+            name = self.rng.choice(["gemm", "relu", "ncclDevKernel_AllReduce", "copy"])
+            if name == "copy":
+                self.program.copy(CopyKind.HOST_TO_DEVICE, begin_ns, end_ns, self.number, source=2)
+            else:
+                stream = self.rng.choice([7, 7, 9])
+                self.program.kernel(name, begin_ns, end_ns, self.number, stream=stream)
+            self.queued_ns = max(self.queued_ns, end_ns)
+        if self.rng.random() < 0.2 and self.queued_ns > made.end_ns:
+            self.number += 1
+            self.program.api_call("cudaDeviceSynchronize", made.end_ns, self.queued_ns, self.number)
+            made.end_ns = self.queued_ns
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_of_random_programs_with_a_gpu(seed: int, tmp_path: Path) -> None:
+    path = OnGpu(seed).made().recording(tmp_path).path
+    tables = Results(path).document(View())["tables"]
+    assert violations(tables) == []
+    assert tables["gpu_account"]

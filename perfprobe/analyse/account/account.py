@@ -8,25 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.account.cells import Cells
+from perfprobe.analyse.account.leaves import KINDS, merged, new_leaves, of_cells, rounded
 from perfprobe.analyse.account.looks import Looks
 from perfprobe.analyse.account.moved import Moved, moved
+from perfprobe.analyse.account.waits import measured, seen
 from perfprobe.analyse.account.watch import Watched
-from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.tables.account import Account, LeafKind, Leaves
-from perfprobe.tables.columns import Int8, Int32, Int64, Rows, among
+from perfprobe.tables.columns import Int64, Rows, among
 from perfprobe.tables.steps import StepPhase, StepTimes
 from perfprobe.tables.trace import Trace
 
 _PHASES = len(StepPhase)
-_KINDS = {
-    StepPhase.DATA: LeafKind.DATA,
-    StepPhase.COLLECTION: LeafKind.COLLECTION,
-    StepPhase.COMPILE: LeafKind.COMPILE,
-    StepPhase.IMPORT: LeafKind.IMPORT,
-}
 _MOST = 0.9  # steps with less of a wait than the rest do not count
 _SLEEPS = 0.05  # of the time that was not waiting; less than that may be an error
-_KEYS = ("kind", "phase", "frame", "module")
 
 
 class _Rest(NamedTuple):
@@ -40,18 +34,20 @@ def account(trace: Trace, times: StepTimes, watched: Watched, looks: Looks | Non
     """The account of the leading loop; None without steps."""
     if looks is None:
         return None
-    whole_ns = _phase_times(times, watched)
-    operators = _within(watched.cells, whole_ns)
-    found = [_of_cells(operators)]
-    for phase in np.flatnonzero(whole_ns).tolist():
-        of_phase = operators.take(operators.phase == phase)
-        rest = _Rest(phase, int(whole_ns[phase]) - int(of_phase.time_ns.sum()))
+    steps, whole_ns = times.steps.take(watched.steps), _phase_times(times, watched)
+    known = measured(trace, times, watched, looks, whole_ns)
+    found, waits = [of_cells(known.operators)], [known.waits]
+    for phase in np.flatnonzero(known.rest_ns > 0).tolist():
+        here = looks.take((looks.phase == phase) & ~looks.in_operator)
+        shown, here = seen(int(known.rest_ns[phase]), here)
+        rest = _Rest(phase, int(known.rest_ns[phase]) - int(shown.time_ns.sum()))
+        waits.append(shown)
         if rest.time_ns > 0:
-            found += _rest_of(rest, of_phase, looks, watched)
-    leaves = _with_steps(_merged(Leaves.concat(found)), times, watched)
-    steps = times.steps.take(watched.steps)
+            operators = known.operators
+            found += _rest_of(rest, operators.take(operators.phase == phase), here, watched, len(looks) > 0)
+    leaves = _with_steps(merged(Leaves.concat(found)), times, watched)
     taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks, watched.stood)
-    rows = _with_waiting(leaves, taken)
+    rows = Leaves.concat([_with_waiting(leaves, taken), merged(Leaves.concat(waits))])
     rows = rows.take(np.argsort(-rows.time_ns, kind="stable"))
     return Account(rows, len(watched.steps), int(whole_ns.sum()), None if taken is None else taken.waited_ns)
 
@@ -67,48 +63,17 @@ def _with_steps(leaves: Leaves, times: StepTimes, watched: Watched) -> Leaves:
     """The rows, with the number of steps that have most of the time of phases that are no line's."""
     rows = times.step_phases.take(among(times.step_phases.step, watched.steps))
     steps = leaves.steps.copy()
-    for phase in _KINDS:
+    for phase in KINDS:
         time_ns = np.sort(rows.time_ns[rows.phase == phase])[::-1]
         enough = _MOST * int(time_ns.sum())
         steps[leaves.phase == phase] = int(np.searchsorted(np.cumsum(time_ns), enough)) + 1
     return Leaves(**leaves.columns() | {"steps": steps})
 
 
-def _within(cells: Cells, whole_ns: Int64) -> Cells:
-    """The cells, made smaller where they are more than their phase: very short phases are joined there."""
-    sums_ns = np.zeros(_PHASES, np.int64)
-    np.add.at(sums_ns, cells.phase, cells.time_ns)
-    factor = np.minimum(whole_ns / np.maximum(sums_ns, 1), 1)[cells.phase]
-    return Cells(**cells.columns() | {"time_ns": (np.maximum(cells.time_ns, 0) * factor).astype(np.int64)})
-
-
-def _leaves(phase: Int8, *, kind: Int8 | None = None, **given: Int64 | Int32) -> Leaves:
-    """Rows with these columns; others are 0, and ids and numbers of steps -1."""
-    none = {
-        name: np.full(len(phase), -1 if name in ("frame", "module", "steps") else 0, dtype)
-        for name, dtype in Leaves.dtypes.items()
-    }
-    kinds = np.array([_KINDS.get(StepPhase(each), LeafKind.LINE) for each in phase.tolist()], np.int8)
-    known = {"phase": phase.astype(np.int8), "kind": kinds if kind is None else kind, **given}
-    return Leaves(**{name: np.asarray(value, Leaves.dtypes[name]) for name, value in (none | known).items()})
-
-
-def _of_cells(cells: Cells) -> Leaves:
-    return _leaves(
-        cells.phase,
-        frame=cells.frame,
-        module=cells.module,
-        time_ns=cells.time_ns,
-        operators_ns=cells.time_ns,
-        steps=cells.steps,
-    )
-
-
-def _rest_of(rest: _Rest, operators: Cells, looks: Looks, watched: Watched) -> list[Leaves]:
+def _rest_of(rest: _Rest, operators: Cells, here: Looks, watched: Watched, sampled: bool) -> list[Leaves]:
     """The rest of a phase by line: as samples show, or with none there, of the line whose range it is."""
-    here = looks.take((looks.phase == rest.phase) & ~looks.in_operator)
     ranges = watched.ranges.take((watched.ranges.phase == rest.phase) & (watched.ranges.frame >= 0))
-    if len(looks) == 0 or (len(here) == 0 and len(ranges) > 0):
+    if not sampled or (len(here) == 0 and len(ranges) > 0):
         return [_of_ranges(rest, ranges)]
     engine = watched.engine.take(watched.engine.phase == rest.phase)
     is_elsewhere = int(engine.time_ns.sum()) > int(operators.time_ns.sum())
@@ -119,9 +84,9 @@ def _of_ranges(rest: _Rest, ranges: Cells) -> Leaves:
     """The rest of a phase without samples: of the line whose range it is; not explained without a range."""
     phase, time_ns = np.array([rest.phase], np.int8), np.array([rest.time_ns])
     if len(ranges) == 0:
-        kind = np.array([_KINDS.get(StepPhase(rest.phase), LeafKind.UNEXPLAINED)], np.int8)
-        return _leaves(phase, kind=kind, time_ns=time_ns)
-    return _leaves(phase, frame=ranges.frame[[np.argmax(ranges.time_ns)]], time_ns=time_ns)
+        kind = np.array([KINDS.get(StepPhase(rest.phase), LeafKind.UNEXPLAINED)], np.int8)
+        return new_leaves(phase, kind=kind, time_ns=time_ns)
+    return new_leaves(phase, frame=ranges.frame[[np.argmax(ranges.time_ns)]], time_ns=time_ns)
 
 
 def _divided(rest: _Rest, operators: Cells, here: Looks) -> list[Leaves]:
@@ -149,7 +114,7 @@ def _of_lines(rest: _Rest, looks: Looks) -> Leaves:
     deviation = np.sqrt(share * np.maximum(1 - share, 0) * (weights**2).sum()) / weights.sum()
     waits = np.bincount(row, looks.wait_ns) / max(int(looks.wait_ns.sum()), 1)
     placed = frames >= 0
-    return _leaves(
+    return new_leaves(
         np.full(int(placed.sum()), rest.phase, np.int8),
         frame=frames[placed],
         time_ns=rounded(share * (rest.time_ns - wait_ns) + waits * wait_ns)[placed],
@@ -173,30 +138,11 @@ def _own(own_ns: int, looks: Looks, row: Rows) -> npt.NDArray[np.float64]:
 def _beside(phase: int, time_ns: int, operators: Cells) -> Leaves:
     """Time beside operators, in proportion to these; a row without a line if there are none."""
     if len(operators) == 0 or int(operators.time_ns.sum()) == 0:
-        return _leaves(np.array([phase], np.int8), time_ns=np.array([time_ns], np.int64))
+        return new_leaves(np.array([phase], np.int8), time_ns=np.array([time_ns], np.int64))
     share = operators.time_ns / int(operators.time_ns.sum())
     found = rounded(share * time_ns)
     found[int(np.argmax(found))] += time_ns - int(found.sum())
-    return _leaves(operators.phase, frame=operators.frame, module=operators.module, time_ns=found)
-
-
-def rounded(values: np.typing.NDArray[np.float64]) -> Int64:
-    """Whole numbers."""
-    return np.rint(values).astype(np.int64)
-
-
-def _merged(rows: Leaves) -> Leaves:
-    """Adds up rows of the same kind, phase, line and module."""
-    if len(rows) == 0:
-        return rows
-    order, first = sort_by_keys([getattr(rows, name) for name in _KEYS])
-    ordered = rows.take(order)
-    sums = {
-        name: np.add.reduceat(getattr(ordered, name), first)
-        for name in ("time_ns", "operators_ns", "waited_ns", "error_ns")
-    }
-    keys = {name: getattr(ordered, name)[first] for name in _KEYS}
-    return Leaves(**keys, **sums, steps=np.maximum.reduceat(ordered.steps, first))
+    return new_leaves(operators.phase, frame=operators.frame, module=operators.module, time_ns=found)
 
 
 def _with_waiting(leaves: Leaves, taken: Moved | None) -> Leaves:
@@ -214,7 +160,7 @@ def _with_waiting(leaves: Leaves, taken: Moved | None) -> Leaves:
             "error_ns": rounded(np.hypot(leaves.error_ns, taken.error_ns)),
         }
     )
-    own = _leaves(
+    own = new_leaves(
         np.array([StepPhase.OTHER], np.int8),
         kind=np.array([LeafKind.PROCESSOR], np.int8),
         time_ns=np.array([taken.waited_ns], np.int64),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.account.blocked import is_apart, waits_at_looks
 from perfprobe.analyse.account.positions import cpu_times
 from perfprobe.analyse.account.stood import Stretches
 from perfprobe.analyse.account.watch import Watched, events, same_line
@@ -13,28 +14,33 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among, col
 from perfprobe.tables.intervals import around, numbered
 from perfprobe.tables.python import Samples
 from perfprobe.tables.stacks import Frames, Modules, Stacks
-from perfprobe.tables.steps import EventKind, StepPhase, Steps, StepTimes
+from perfprobe.tables.steps import EventKind, StepLooks, StepPhase, Steps, StepTimes
 from perfprobe.tables.trace import Trace
 
-# Time that is not an operator's, although an operator may run in it.
-_APART = (StepPhase.DATA, StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.IMPORT)
 _RANGES = (EventKind.NEXT, EventKind.OPTIMIZER)
 
 
 class Looks(Table):
     """Samples in the steps that count."""
 
+    start_ns: Int64 = column("when it began")
+    end_ns: Int64 = column("when it ended")
     step: Int32 = column("the step", Steps)
     phase: Int8 = column("a `StepPhase`")
     frame: Int32 = column("the user's line, -1 none", Frames)
     stack: Int32 = column("the Python stack, -1 if none was read", Stacks)
     look: Int8 = column("a `Look`")
+    looks: Int32 = column("how many looks saw the same")
     module: Int32 = column("the module of the operator that ran", Modules)
     in_operator: Mask = column("whether an operator ran")
     time_ns: Int64 = column("the time it stands for")
     cpu_ns: Int64 = column("CPU time of the thread in that time, -1 if not known")
     wait_ns: Int64 = column("how long the thread waited at that line between operators")
     own_ns: Int64 = column("the time without waiting that it stands for")
+    ranks_ns: Int64 = column("the part of time_ns in which the thread waited for other ranks")
+    lock_ns: Int64 = column("the part in which it waited for Python's lock")
+    gpu_ns: Int64 = column("the part in which it waited for a GPU, between operators")
+    called: Int32 = column("the user's line, also where it only calls autograd's engine", Frames)
 
 
 def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks | None:
@@ -45,29 +51,46 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks | None:
     chosen = among(found.step, watched.steps)
     samples = in_program(trace.recording).take(found.sample)
     line = np.append(same_line(trace.recording[Frames]), np.int32(-1))
-    frame = line[np.append(trace.sites.frame, np.int32(-1))[samples.stack]]
-    frame = np.where(_calls_backward(trace, found.phase, frame, line), np.int32(-1), frame)
-    in_operator = (of_operators.phase >= 0) & ~np.isin(found.phase, _APART)
+    called = line[np.append(trace.sites.frame, np.int32(-1))[samples.stack]]
+    frame = np.where(_calls_backward(trace, found.phase, called, line), np.int32(-1), called)
+    in_operator = (of_operators.phase >= 0) & ~is_apart(found.phase)
+    blocked = _blocked(samples, found, in_operator, watched)
     in_range = np.any([around(*events(times, kind), samples.end_ns) >= 0 for kind in _RANGES], axis=0)
     length_ns = np.maximum(samples.end_ns - samples.start_ns, 1)
     cpu_ns = np.minimum(samples.cpu_ns / length_ns, 1) * found.time_ns
     rows = Looks(
+        start_ns=samples.start_ns,
+        end_ns=samples.end_ns,
         step=found.step,
         phase=np.where(in_operator, of_operators.phase, found.phase),
         frame=np.where(in_operator, of_operators.frame, frame).astype(np.int32),
         stack=samples.stack,
         look=samples.look,
+        looks=samples.looks,
         module=np.where(in_operator, of_operators.module, np.int32(-1)).astype(np.int32),
         in_operator=in_operator,
         time_ns=np.maximum(found.time_ns, 1),
         cpu_ns=np.where(samples.cpu_ns >= 0, cpu_ns, -1).astype(np.int64),
         wait_ns=_waits(_within(watched.stood.between, steps), samples, in_operator | in_range),
-        own_ns=np.maximum(found.time_ns - np.maximum(samples.wait_ns, 0), 1),
+        own_ns=np.maximum(found.time_ns - np.maximum(samples.wait_ns, 0) - sum(blocked), 1),
+        **dict(zip(("ranks_ns", "lock_ns", "gpu_ns"), blocked, strict=True)),
+        called=called,
     )
     rows, samples = rows.take(chosen), samples.take(chosen)
     thread = trace.recording.os_threads()[times.loops.thread[0]]
     own_ns = cpu_times(trace.recording, int(thread), steps, samples)
     return rows if own_ns is None else Looks(**rows.columns() | {"own_ns": own_ns})
+
+
+def _blocked(
+    samples: Samples, found: StepLooks, in_operator: Mask, watched: Watched
+) -> tuple[Int64, Int64, Int64]:
+    """Waiting for ranks, the lock and a GPU in the time that each sample stands for; not in other waits."""
+    counts = ~is_apart(found.phase)
+    waits = waits_at_looks(samples, counts & ~in_operator, watched.collectives, watched.waits)
+    part = found.time_ns / np.maximum(samples.end_ns - samples.start_ns, 1) * counts
+    ranks_ns, lock_ns, gpu_ns = ((part * each).astype(np.int64) for each in waits)
+    return ranks_ns, lock_ns, gpu_ns
 
 
 def _within(between: Stretches, steps: Steps) -> Stretches:

@@ -7,11 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from perfprobe.analyse.account.blocked import Collectives, gpu_waits, is_apart
 from perfprobe.analyse.account.cells import Cells, GatheredCells
 from perfprobe.analyse.account.stood import Stood, StoodStill
 from perfprobe.analyse.at_moments import AtMoments, Moments
 from perfprobe.analyse.between import outermost
 from perfprobe.analyse.grouping import group_of, sort_by_keys
+from perfprobe.analyse.idle.layers import HostSpans
+from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.labels import Labels
 from perfprobe.analyse.loop.regions import regions
 from perfprobe.analyse.loop.summed import reported
@@ -42,7 +45,8 @@ class Watched(NamedTuple):
 
     steps: their rows in `Steps`. ranges: torch's own ranges, such as that of an optimizer's step. engine:
     backward on autograd's threads, for which the loop's thread waits. of_looks: rows belong to the rows of
-    `StepTimes.looks`. stood: waiting for a processor.
+    `StepTimes.looks`. stood: waiting for a processor. gpu, ranks: waiting for these in operators, which
+    `cells` leave out. waits: for a GPU between operators. collectives: when any ran.
     """
 
     steps: Rows
@@ -51,6 +55,10 @@ class Watched(NamedTuple):
     engine: Cells
     of_looks: OfLooks
     stood: Stood
+    gpu: Cells
+    ranks: Cells
+    waits: HostSpans
+    collectives: Covered
 
 
 class AccountWatch(AtMoments):
@@ -69,6 +77,7 @@ class AccountWatch(AtMoments):
         self._next_ns = events(times, EventKind.NEXT)
         self._optimizer_ns = events(times, EventKind.OPTIMIZER)
         self._cells, self._ranges, self._engine = GatheredCells(), GatheredCells(), GatheredCells()
+        self._gpu, self._ranks, self._collectives = GatheredCells(), GatheredCells(), Collectives(trace)
         self._stood = StoodStill(trace.recording, self._thread)
         self._phase, self._frame = np.empty(0, np.int8), np.empty(0, np.int32)
         self._set_moments()
@@ -82,14 +91,19 @@ class AccountWatch(AtMoments):
         collections = self._trace.recording[Ranges]
         is_own = self._os_threads[collections.thread] == self._thread
         is_own &= (collections.source == RangeSource.PYTHON) & (collections.end_ns >= collections.start_ns)
-        self._collections = collections.take(is_own)
-        moments_ns = np.append(time_ns, self._collections.start_ns)
+        self._collected = collections.take(is_own)
+        spans = self._collected.start_ns, self._collected.end_ns
+        self._waits = gpu_waits(self._trace, self._thread, *spans)
+        self._is_between = np.ones(len(self._waits), np.bool_)
+        middle_ns = (self._waits.start_ns + self._waits.end_ns) // 2
+        moments_ns = np.concatenate([time_ns, self._collected.start_ns, middle_ns])
         order = np.argsort(moments_ns, kind="stable")
         self._moments = Moments(order, moments_ns[order])
         self._found = [np.full(len(looks), -1, OfLooks.dtypes[name]) for name in OfLooks.dtypes]
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
+        self._collectives.add(batch)
         is_own = self._os_threads[batch.thread] == self._thread
         if not bool(is_own.all()):
             self._add_engine(batch.take(~is_own & (batch.phase == Phase.BACKWARD)))
@@ -102,8 +116,13 @@ class AccountWatch(AtMoments):
         step = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
         self._stood.add(rows, self._phase, self._frame, step >= 0)
         counts = (step >= 0) & (rows.self_ns > 0)
-        is_range = rows.scope == USER_SCOPE
-        for cells, chosen in ((self._cells, counts & ~is_range), (self._ranges, counts & is_range)):
+        is_range, calls = rows.scope == USER_SCOPE, self._collectives.called(rows)
+        is_operator = counts & ~is_range
+        for cells, chosen in (
+            (self._cells, is_operator & ~calls),
+            (self._ranks, is_operator & calls),
+            (self._ranges, counts & is_range),
+        ):
             own_ns, number = rows.self_ns[chosen], step[chosen].astype(np.int64)
             cells.add(self._phase[chosen], self._frame[chosen], rows.module[chosen], own_ns, number)
 
@@ -137,22 +156,48 @@ class AccountWatch(AtMoments):
         columns: tuple[npt.NDArray[Any], ...] = (self._phase, self._frame, batch.module)
         for found, values in zip(self._found, columns, strict=True):
             found[look[runs]] = values[at[runs]]
-        collected, at = rows[~of_looks] - len(self._stack), place[~of_looks]
-        self._take_out(batch, at, collected)
+        other, at = rows[~of_looks] - len(self._stack), place[~of_looks]
+        is_wait = other >= len(self._collected)
+        if not bool(is_wait.all()):
+            self._take_out(batch, at[~is_wait], self._collected.take(other[~is_wait]))
+        if bool(is_wait.any()):
+            self._take_waits(batch, at[is_wait], other[is_wait] - len(self._collected))
 
-    def _take_out(self, batch: LinkedOperators, at: Rows, collected: Rows) -> None:
-        start_ns, end_ns = self._collections.start_ns[collected], self._collections.end_ns[collected]
-        step = around(self._steps.start_ns, self._steps.end_ns, start_ns)
+    def _take_out(self, batch: LinkedOperators, at: Rows, collected: Ranges) -> None:
+        step = around(self._steps.start_ns, self._steps.end_ns, collected.start_ns)
         inside = step >= 0
         at, step = at[inside], step[inside].astype(np.int64)
-        time_ns = (start_ns - end_ns)[inside]
+        time_ns = (collected.start_ns - collected.end_ns)[inside]
+        called = self._collectives.called(batch.take(at))
+        for cells, own in ((self._cells, ~called), (self._ranks, called)):
+            self._add_at(cells, batch, at[own], time_ns[own], step[own])
+
+    def _take_waits(self, batch: LinkedOperators, at: Rows, waits: Rows) -> None:
+        """Takes waits for a GPU out of the operators that contain them; not out of waits for ranks."""
+        self._is_between[waits] = False
+        chosen = ~is_apart(self._phase[at]) & ~self._collectives.called(batch.take(at))
+        at, own = at[chosen], self._waits.take(waits[chosen])
+        step = around(self._steps.start_ns, self._steps.end_ns, own.start_ns)
+        at, own, step = at[step >= 0], own.take(step >= 0), step[step >= 0].astype(np.int64)
+        until_ns = np.minimum(np.minimum(own.end_ns, batch.end_ns[at]), self._steps.end_ns[step])
+        time_ns = np.maximum(until_ns - np.maximum(own.start_ns, batch.start_ns[at]), 0)
+        self._add_at(self._cells, batch, at, -time_ns, step)
+        self._add_at(self._gpu, batch, at, time_ns, step)
+
+    def _add_at(
+        self, cells: GatheredCells, batch: LinkedOperators, at: Rows, time_ns: Int64, step: Int64
+    ) -> None:
+        """Adds time of the operators at these places of the batch."""
         if len(at):
-            self._cells.add(self._phase[at], self._frame[at], batch.module[at], time_ns, step)
+            cells.add(self._phase[at], self._frame[at], batch.module[at], time_ns, step)
 
     def result(self) -> Watched:
         """What was seen."""
-        cells, ranges, engine = (one.result() for one in (self._cells, self._ranges, self._engine))
-        return Watched(self._rows, cells, ranges, engine, OfLooks(*self._found), self._stood.result())
+        gathered = (self._cells, self._ranges, self._engine, self._gpu, self._ranks)
+        cells, ranges, engine, gpu, ranks = (each.result() for each in gathered)
+        waits = self._waits.take(self._is_between)
+        found = OfLooks(*self._found), self._stood.result(), gpu, ranks, waits, self._collectives.result()
+        return Watched(self._rows, cells, ranges, engine, *found)
 
 
 def same_line(frames: Frames) -> Int32:

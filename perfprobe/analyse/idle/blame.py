@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.grouping import first_of_each, sort_by_keys
-from perfprobe.analyse.idle.gaps import Gaps, Work, each_device, gaps, work_of
+from perfprobe.analyse.idle.gaps import Gaps, Work, each_device, edges, gaps, work_of
 from perfprobe.analyse.idle.layers import (
     HostSpans,
     ThreadLayers,
@@ -40,6 +40,7 @@ from perfprobe.tables.gpu import ApiCalls, GpuLinks
 from perfprobe.tables.idle import IdleCause, IdleKind
 from perfprobe.tables.intervals import around
 from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Gap, Trace
 
 _WEAK = (IdleCause.UNKNOWN, IdleCause.OPERATORS, IdleCause.PYTHON, IdleCause.LAUNCH)
@@ -59,20 +60,25 @@ class Blamed(HostSpans):
 class BlamedIdle:
     """The pass: collects the operators of a trace that run in gaps, batch by batch."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, times: StepTimes) -> None:
         self._trace = trace
         self._spans = NamedSpans(trace)
         self._os_threads = trace.recording.os_threads()
         self._kept: list[tuple[int, LinkedOperators]] = []
+        self._host: _Host | None = None
+        self._pieces: Blamed | None = None
         links = trace.gpu
         self.work = None if links is None else work_of(trace.recording, links)
         self.outside = outside_windows(trace.recording)
         self._found: list[tuple[int, Gaps]] = []
+        self._edges: list[tuple[int, Gaps]] = []
         if self.work is not None:
             devices = each_device(self.work)
             self._found = [(device, gaps(self.work, own, self.outside)) for device, own in devices]
-        times = [(each.start_ns, each.end_ns) for _, each in self._found] or [(np.empty(0, np.int64),) * 2]
-        starts_ns, ends_ns = zip(*times, strict=True)
+            steps = times.steps.take(times.leading())
+            self._edges = [(device, edges(self.work, own, steps, self.outside)) for device, own in devices]
+        spans = [(each.start_ns, each.end_ns) for _, each in (*self._found, *self._edges)]
+        starts_ns, ends_ns = zip(*(spans or [(np.empty(0, np.int64),) * 2]), strict=True)
         self._idle = Covered(np.concatenate(starts_ns), np.concatenate(ends_ns))
 
     def add(self, batch: LinkedOperators) -> None:
@@ -97,14 +103,23 @@ class BlamedIdle:
         return None if self.work is None else self
 
     def pieces(self) -> Blamed:
-        """Returns all parts of all gaps."""
-        links = self._trace.gpu
-        if links is None or self.work is None:
+        """All parts of all gaps between work."""
+        if self._pieces is None:
+            self._pieces = self._parts(self._found)
+        return self._pieces
+
+    def edges(self) -> Blamed:
+        """The parts of the time in steps before the first work, and after the last."""
+        return self._parts(self._edges)
+
+    def _parts(self, gaps: list[tuple[int, Gaps]]) -> Blamed:
+        if self._trace.gpu is None or self.work is None:
             return Blamed.empty()
-        host = _Host(self._trace, links, self._spans, self._kept, self._idle)
+        if self._host is None:
+            self._host = _Host(self._trace, self._trace.gpu, self._spans, self._kept, self._idle)
         found, number = [], 0
-        for device, each in self._found:
-            found.append(_device(self.work, each, host, device, number))
+        for device, each in gaps:
+            found.append(_device(self.work, each, self._host, device, number))
             number += len(each.start_ns)
         return Blamed.concat(found)
 
@@ -154,8 +169,9 @@ class _Host:
 
 def _device(work: Work, found: Gaps, host: _Host, device: int, number: int) -> Blamed:
     """Returns the parts of the gaps of one device. number: of its first gap."""
-    call, before = work.call[found.after], work.call[found.before]
-    launched_ns = np.where(call >= 0, work.launch_ns[found.after], found.end_ns)
+    calls = np.append(work.call, np.int32(-1))
+    call, before = calls[found.after], calls[found.before]
+    launched_ns = np.where(call >= 0, np.append(work.launch_ns, np.int64(-1))[found.after], found.end_ns)
     split_ns = np.clip(launched_ns, found.start_ns, found.end_ns)
     parts = [_launching(found, call, split_ns, host)]
     threads, others = host.thread[call], host.thread[before]

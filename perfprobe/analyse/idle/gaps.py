@@ -19,6 +19,7 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, Kernels
 from perfprobe.tables.idle import SHORT_GAP_NS, IdleKind, StreamIdle
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
 
 COMPUTE, COMMUNICATION, COPY = range(3)
@@ -49,7 +50,7 @@ class Work(NamedTuple):
 
 
 class Gaps(NamedTuple):
-    """Intervals without work. before, after: rows of `Work` on either side. kind: an `IdleKind`."""
+    """Intervals without work. before, after: rows of `Work` on either side, -1 none. kind: an `IdleKind`."""
 
     start_ns: Int64
     end_ns: Int64
@@ -104,6 +105,22 @@ def gaps(work: Work, own: Rows, outside: Covered) -> Gaps:
     short = np.where(end_ns - begin_ns < SHORT_GAP_NS, np.int8(IdleKind.KERNEL_WAIT), np.int8(IdleKind.OTHER))
     kind = np.where(is_host, np.int8(IdleKind.HOST_WAIT), short)
     return Gaps(begin_ns, end_ns, own[last[after - 1]], own[after], kind)
+
+
+def edges(work: Work, own: Rows, steps: Steps, outside: Covered) -> Gaps:
+    """The time in steps before the first of these rows, and after the last.
+
+    own: sorted by start. Stretches in which GPUs were not recorded are left out.
+    """
+    if len(steps) == 0:
+        return Gaps(*(np.empty(0, np.int64),) * 4, np.empty(0, np.int8))
+    last = own[work.end_ns[own].argmax()]
+    start_ns = np.array([steps.start_ns.min(), work.end_ns[last]])
+    end_ns = np.array([work.start_ns[own[0]], steps.end_ns.max()])
+    kept = (end_ns > start_ns) & (outside.within(start_ns, np.maximum(end_ns, start_ns)) == 0)
+    kind = np.array([IdleKind.HOST_WAIT, IdleKind.OTHER], np.int8)
+    found = (start_ns, end_ns, np.array([-1, last]), np.array([own[0], -1]), kind)
+    return Gaps(*(column[kept] for column in found))
 
 
 def stream_idle(work: Work, outside: Covered) -> StreamIdle:

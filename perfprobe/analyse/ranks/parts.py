@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.ranks.messages import Messages
-from perfprobe.models.message import OPERATOR
+from perfprobe.models.message import OPERATOR, is_collective
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls, Kernels
@@ -20,7 +20,6 @@ from perfprobe.tables.steps import StepKind, StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Trace
 
-_COLLECTIVE = re.compile(r"(nccl|gloo|mpi|ucc|xccl|hccl):\w+")
 _OF_NCCL = re.compile(r"nccl(Dev)?Kernel")
 MOST = 1 << 22  # collectives that are kept
 
@@ -31,7 +30,7 @@ class RankWatch:
     def __init__(self, trace: Trace, times: StepTimes) -> None:
         strings = trace.recording[Strings]
         self._trace, self._times = trace, times
-        self._is_collective = strings.marks(lambda name: _COLLECTIVE.fullmatch(name) is not None)
+        self._is_collective = strings.marks(is_collective)
         self._is_nccl = strings.marks(lambda name: _OF_NCCL.match(name) is not None)
         self._ranges: list[tuple[Int64, ...]] = []
         self._computing = np.empty((2, 0), np.int64)

@@ -6,6 +6,7 @@ JSON_TABLES: dict[str, str] = {
     "first_screen": "The lines of the first screen, with their label.",
     "diagnoses": "What is slow, the bottleneck first: in the steps of the leading loop, or beside them.",
     "account": "The time of the steps of the leading loop in parts that sum to it.",
+    "gpu_account": "The time of a GPU in these steps in parts that sum to it, where they are judged by it.",
     "totals": "One row: wall time, CPU time, time in operators, and how complete the recording is.",
     "hotspots": "The section *operators*.",
     "measurements": "The section *efficiency*: what `perfprobe bench` measured for each call.",

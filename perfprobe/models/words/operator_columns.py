@@ -19,6 +19,7 @@ _PHASES = {
 OPERATORS: dict[str, str] = {
     "share": _SHARE,
     "of step": "The row's share of the time of a steady step (first screen).",
+    "of GPU": "The row's share of GPU time: that of steps, or from first to last work (first screen).",
     "of call": "The row's share of the time of a steady call of the model (first screen).",
     "of gpu": "The row's share of all operators' time on GPUs. It replaces *share* with `--sort gpu`.",
     "self": _SELF,

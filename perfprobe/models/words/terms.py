@@ -57,8 +57,13 @@ TERMS: dict[str, str] = {
     "leading loop": "The loop with most time in its steps. The first screen and shares of the step refer to "
     "its steady steps.",
     "account": "The time of the leading loop's steps as parts that sum to it: lines (operators and Python, "
-    "forward and backward together), waiting for data, garbage collection, compiling, waiting for a "
-    "processor, and what is not explained. The first screen is made from it.",
+    "forward and backward together), waiting for data, other ranks, Python's lock, a GPU or a processor, "
+    "garbage collection, compiling, and what is not explained. The first screen is made from it.",
+    "GPU time": "On the first screen the time of the steps on the busiest GPU, as parts that sum to it: "
+    "computing, communication that no kernel hides, copies that neither hides, and idle time by what the "
+    "program did. If a GPU takes part in the steps, SLOW, THEN, PARTS and GAIN are shares of it. In PARTS "
+    "the GPU waits in `data` for loading, in `launches` for the program to launch more, in `synchronising` "
+    "for the same after the program had waited for the GPU; `gaps` are between queued kernels.",
     "own time": "The time of steps without waiting for a processor. Shares of a step are shares of it.",
     "steady": "A step that counts in averages: not warm-up, compiling, an outlier or cut off.",
     "warm-up": "The first steps, if they take longer than the others.",

@@ -32,6 +32,10 @@ VALUES: dict[str, dict[str, str]] = {
     "box (graph)": {
         "work of no line": "Work in the steps for which no line of the program is known.",
         "not explained": "Time in the steps between operators, where no sample shows what the thread did.",
+        "waiting for other ranks": "The thread called a collective, or stood still while one ran.",
+        "waiting for Python's lock": "Samples found the thread in the wait for Python's global lock.",
+        "waiting for the GPU": "In calls that synchronise, such as `.item()` makes, and in copies "
+        "that block.",
         "operators of other threads, at the same time": "Operators that other threads ran during the steps. "
         "They come on top of the loop's time.",
         "step left out": "Warm-up and other steps that do not count.",
@@ -90,23 +94,26 @@ VALUES: dict[str, dict[str, str]] = {
         "neighbours": "Other processes used the processors. This is not a fault of the program.",
     },
     "while the host (idle)": {
-        "data loading | data": "The host waited for data, or made a batch.",
-        "compile": "torch.compile was active.",
-        "garbage collection | collection": "Python's garbage collector ran.",
+        "data loading | data | the GPU waits for data loading": "The host waited for data, or made a batch.",
+        "compile | the GPU waits for torch.compile": "torch.compile was active.",
+        "garbage collection | collection | the GPU waits for Python's garbage collection": "Python's "
+        "garbage collector ran.",
+        "the GPU waits for the CPU": "Operators on the host, Python between launches, calls of CUDA.",
         "allocator": "`cudaMalloc`, `cudaFree`, `cudaHostAlloc` and the like.",
-        "synchronising call | sync": "The host waited for the GPU, so nothing was queued when the GPU "
-        "finished.",
+        "synchronising call | sync | synchronising | the GPU is idle after waits for it": "The host "
+        "waited for the GPU, so nothing was queued when the GPU finished.",
         "pageable copy": "The same, in a copy from or to pageable memory.",
         "operators on the host | operators": "The host's part of operators.",
         "Python between launches | python": "Python code between operators.",
         "launch": "From the call until the kernel began, and other calls of CUDA.",
-        "between kernels": "A short gap before work that was queued.",
-        "not known | unknown": "The recording does not show what the host did.",
+        "between kernels | gaps between short kernels": "A short gap before work that was queued.",
+        "not known | unknown | the GPU is idle, not known why": "The recording does not show what the host "
+        "did.",
     },
     "bound by (critical-path)": {
         "operators on the host | cpu": "Operators, and calls of CUDA's API.",
         "computing kernels | compute": "Kernels other than those of NCCL.",
-        "communication": "Kernels of NCCL.",
+        "communication | communication between GPUs": "Kernels of NCCL.",
         "copies | copy": "Copies and fills on a GPU.",
         "between kernels | kernel_gap": "The time between two kernels of one stream.",
         "launches | launch": "From the start of the call to the start of its kernel.",

@@ -28,7 +28,7 @@ class DiagnosisRow:
     """A judgement about the program, the bottleneck first.
 
     cause: its stable id. base: what `share` is of. time_ns: in a step; of the whole run for other bases than
-    steps and GPU. error: two standard deviations of the share. stands_out: whether it may be the bottleneck.
+    steps and gpu. error: two standard deviations of the share. stands_out: whether it may be the bottleneck.
     gain: how much faster the base would be without it, None where another change would do more. phases: the
     time of each, in a step. steps: in how many it was seen, None if not known.
     """
@@ -74,7 +74,7 @@ def diagnosis_rows(findings: Findings) -> list[DiagnosisRow]:
 
 def _row(findings: Findings, each: Diagnosis, steps: int) -> DiagnosisRow:
     strings, imported = findings.trace.recording[Strings], each.imported
-    parts = steps if each.base is Base.STEPS else 1
+    parts = steps if each.base in (Base.STEPS, Base.GPU) else 1
     return DiagnosisRow(
         cause=each.cause.value,
         base=each.base.value,

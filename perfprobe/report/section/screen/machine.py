@@ -18,6 +18,7 @@ from perfprobe.report.rows.teams import problem_rows
 from perfprobe.report.section.gpu.headline import verdict_text
 from perfprobe.report.section.gpu.idle import cause_text
 from perfprobe.report.section.gpu.states import throttled_rows, throttled_text
+from perfprobe.report.section.screen.device import judged_by_gpu
 from perfprobe.report.section.screen.places import first_line, whole_percent
 from perfprobe.report.section.teams import problem_text
 from perfprobe.report.shorten import place
@@ -100,6 +101,8 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     busy = f"busy {whole_percent(found.busy)} from first to last work{several}"
     yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=found.busy_ns, share=found.busy)
     yield from _throttled_line(findings)
+    if judged_by_gpu(findings):
+        return  # SLOW and PARTS say what it did, and what it waited for
     yield said("", _gpu_limit(found, wall_ns))
     if is_named(1 - found.busy) and found.device is not None and IdleTimes in findings:
         yield from _idle_line(findings, found.device)

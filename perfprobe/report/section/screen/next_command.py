@@ -19,7 +19,11 @@ from perfprobe.tables.steps import StartUpPart, StepPhase, StepTimes
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 _OUTSIDE = (Cause.PYTHON, Cause.WAITING, Cause.COMPILE, Cause.IMPORTS)
 _VIEWS = {Cause.THREADS: "threads", Cause.MODULE: "modules", Cause.UNEXPLAINED: "phases"}
-_VIEWS |= {Cause.EVALUATION: "phases", Cause.GPU_OPERATOR: "kernels", Cause.IMPORT: "phases"}
+_VIEWS |= {Cause.LOCK: "threads", Cause.RANKS: "ranks", Cause.GPU: "gpus"}
+_VIEWS |= {Cause.EVALUATION: "phases", Cause.IMPORT: "phases", Cause.START_UP: "start-up"}
+# By a GPU's time; what it waits for is in `idle`.
+_GPU_VIEWS = {Cause.GPU_OPERATOR: "kernels", Cause.LINE: "kernels", Cause.BETWEEN_KERNELS: "sequences"}
+_GPU_VIEWS |= {Cause.COPIES: "copies", Cause.RANKS: "overlap"}
 
 
 def script_command(findings: Findings) -> str:
@@ -27,6 +31,8 @@ def script_command(findings: Findings) -> str:
     is_trace = findings.trace.recording.is_trace
     hotspots, children = findings.get(Hotspots), findings.get(Children)
     slow = findings[Diagnoses].slow
+    if slow is not None and slow.group is not None:
+        return command(_view(findings, slow))
     if slow is not None and slow.cause is Cause.DATA:
         return command("workers")
     if children is not None and children.did_most(findings.trace.cpu_ns):
@@ -65,17 +71,20 @@ def steps_command(findings: Findings) -> str:
 
 def _is_of_operators(findings: Findings, first: Diagnosis) -> bool:
     """Whether it is one operator, or many short ones."""
+    if first.group is not None:
+        return False
     return first.cause is Cause.SHORT_OPERATORS or main_of(findings, first) is not None
 
 
 def _view(findings: Findings, first: Diagnosis) -> str:
     """The command for a judgement that is not about an operator."""
-    if first.cause is Cause.START_UP:
-        return "children" if first.part is StartUpPart.CHILDREN else "start-up"
-    if first.cause in _VIEWS:
-        return _VIEWS[first.cause]
     if first.cause is Cause.DATA and awaited_loader(findings) is not None:
         return "workers"
+    if first.cause is Cause.START_UP and first.part is StartUpPart.CHILDREN:
+        return "children"
+    views = _VIEWS if first.group is None else _GPU_VIEWS
+    if first.cause in views or first.group is not None:
+        return views.get(first.cause, "idle")
     if first.phase not in _COMPUTING:
         return "functions"
     if GpuFindings in findings:

@@ -12,6 +12,7 @@ from perfprobe.models.waiting import waited_ns
 from perfprobe.report import shorten
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.section.screen.device import judged_by_gpu, largest_work
 from perfprobe.report.section.screen.places import operator, whole_percent
 from perfprobe.report.shorten import place
 from perfprobe.tables.findings import Findings
@@ -25,6 +26,9 @@ _LONGEST = 24  # cells of an operator's name
 
 def nothing(findings: Findings) -> ScreenRow:
     """SLOW if nothing stands out: the largest row."""
+    if judged_by_gpu(findings):
+        text, known = largest_work(findings)
+        return said("SLOW", "nothing stands out", text, style="bold", **known)
     rows = step_operators(findings, 0) if findings.get(StepHotspots) is not None else []
     rows = [row for row in rows if not (row.operator or "").startswith(ENGINE)]
     largest, facts = "", dict[str, Any]()

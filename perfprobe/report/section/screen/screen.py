@@ -8,11 +8,11 @@ from typing import Any
 
 from perfprobe.models.left_out import is_untriggered
 from perfprobe.report.rows.choice import Choice
+from perfprobe.report.rows.device import device_rows
 from perfprobe.report.rows.diagnosed import account_rows, diagnosis_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
 from perfprobe.report.section.screen.evaluations import evaluation_lines
-from perfprobe.report.section.screen.gpu_bound import is_gpu_bound
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.memory import memory_line
 from perfprobe.report.section.screen.next_command import (
@@ -30,9 +30,9 @@ from perfprobe.report.section.screen.steps import steps_lines
 from perfprobe.report.section.screen.tail import graph_lines, tail_lines
 from perfprobe.report.section.screen.untriggered import untriggered_lines
 from perfprobe.support.text import printable
-from perfprobe.support.views import command as view_command
 from perfprobe.tables.account import Account
 from perfprobe.tables.children import Children
+from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.diagnoses import Cause, Diagnoses
 from perfprobe.tables.findings import Findings, Hotspots
@@ -53,7 +53,7 @@ from perfprobe.tables.workers import Feeding
 LINES = 12
 ALL = 24
 ROWS = 10
-_OF_MACHINE = (GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
+_OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
 _OF_STEPS = (StepTimes, Baseline, Hotspots, Calling)
 KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.
@@ -92,7 +92,6 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from memory_line(findings)
     yield from incomplete_lines(findings)
     yield trust_line(findings)
-    command = view_command("kernels") if is_gpu_bound(findings) else command
     elsewhere = to_straggler(findings)
     yield said(_NEXT, whole or f"perfprobe {elsewhere or f'{command}{_path(findings)}'}")
 
@@ -156,7 +155,9 @@ def screen(findings: Findings) -> Iterator[Block]:
 
 
 def screen_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`first_screen`, `diagnoses`, and for steps `account`."""
+    """`first_screen`, `diagnoses`, for steps `account`, and where a GPU is judged `gpu_account`."""
     found: dict[str, Sequence[Any]] = {"first_screen": screen_rows(findings)}
     found["diagnoses"] = diagnosis_rows(findings)
+    of_gpu = device_rows(findings)
+    found |= {"gpu_account": of_gpu} if of_gpu else {}
     return found | ({"account": account_rows(findings)} if has_steps(findings) else {})

@@ -17,7 +17,7 @@ from perfprobe.report.section.hot_operators import why_none
 from perfprobe.report.section.hottest import HottestRow, hottest_row, outside_text
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
-from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines, is_gpu_bound
+from perfprobe.report.section.screen.device import device_lines, device_parts, judged_by_gpu
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
@@ -36,7 +36,7 @@ def script_lines(findings: Findings) -> Iterator[ScreenRow]:
     """Yields what ran, how long, and what was hottest."""
     yield head(findings)
     yield said("STEPS", "none found: no optimizer step, no repeated call of a module")
-    yield from _operators(findings)
+    yield from [device_parts(findings)] if judged_by_gpu(findings) else _operators(findings)
     yield from _imports(findings)
     yield from _slow(findings)
     yield from _unknown(findings)
@@ -103,8 +103,9 @@ def _imports(findings: Findings) -> Iterator[ScreenRow]:
 def _slow(findings: Findings) -> Iterator[ScreenRow]:
     """What takes the time: waiting for data, Python, operators. Imports have a line of their own."""
     judged = findings[Diagnoses]
-    if is_gpu_bound(findings):
-        yield from gpu_bound_lines(findings)
+    if judged_by_gpu(findings):
+        for label, each in zip(("SLOW", "THEN"), judged.found, strict=False):
+            yield from device_lines(findings, each, label)
         return
     found = [each for each in judged.found if each.cause is not Cause.IMPORTS or each is judged.slow]
     parts = [_lines_of(findings, each) for each in found]

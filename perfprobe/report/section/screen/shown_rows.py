@@ -10,6 +10,7 @@ import numpy as np
 from perfprobe.models.seen import knows_python
 from perfprobe.models.waiting import misleads
 from perfprobe.report import shorten
+from perfprobe.report.rows.device import DevicePart, DeviceRow, work_rows
 from perfprobe.report.rows.named import OF_SCREEN, is_named
 from perfprobe.report.rows.operators import OperatorRow, operator_rows, rows_of
 from perfprobe.report.rows.step_rows import step_operators
@@ -18,10 +19,11 @@ from perfprobe.report.section.figures import figures
 from perfprobe.report.section.lines import Lines, cut_function
 from perfprobe.report.section.operator_columns import operator_text, signature_text
 from perfprobe.report.section.phases import phase_column
-from perfprobe.report.section.screen.gpu_bound import gpu_operators, is_gpu_bound
+from perfprobe.report.section.screen.device import judged_by_gpu, part_text
 from perfprobe.report.section.screen.places import has_lines
 from perfprobe.report.section.screen.steps import is_inference
 from perfprobe.support import units
+from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import HottestOperator
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.step_rows import StepHotspots
@@ -33,9 +35,7 @@ _NO_PYTHON = f"({GAP_TEXTS[Gap.NO_PYTHON]})"
 
 def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
     """Returns what shares are relative to, in words; and the rows, of the steps if there are any."""
-    if is_gpu_bound(findings):
-        title, rows = "of GPU", gpu_operators(findings, most)
-    elif findings.get(StepHotspots) is not None:
+    if findings.get(StepHotspots) is not None:
         title = "of call" if is_inference(findings[StepTimes]) else "of step"
         rows = step_operators(findings, most)
     elif _long_calls_lead(findings):
@@ -65,11 +65,40 @@ def _by_typical_time(findings: Findings, most: int) -> list[OperatorRow]:
 
 def rows_table(findings: Findings, most: int) -> Table | None:
     """Operator, signature, line, share, and the verdict if anything was measured; None without rows."""
+    if judged_by_gpu(findings):
+        return _gpu_table(findings, most)
     title, rows = shown_rows(findings, most) if most > 0 else ("", [])
     if not rows:
         return None
     names = _names(rows, with_lines=has_lines(findings), with_python=knows_python(findings.trace.recording))
     return Table([figures(title, (units.percent(row.share) for row in rows), style="bold"), *names])
+
+
+def _gpu_table(findings: Findings, most: int) -> Table | None:
+    """Operators and kernels by their time on the GPU."""
+    rows = (
+        [row for row in work_rows(findings, most) if is_named(row.share, least=OF_SCREEN)] if most > 0 else []
+    )
+    if not rows:
+        return None
+    lines, names = Lines(rows), [part_text(DevicePart.of(row)) for row in rows]
+    signatures = [_inputs(row) for row in rows]
+    found = [figures("of GPU", (units.percent(row.share) for row in rows), style="bold")]
+    found.append(Column("operator", names, least=8, wish=16))
+    if any(text != units.ABSENT for text in signatures):
+        found.append(Column("signature", signatures, 2, least=10, wish=20))
+    if any(row.line is not None for row in rows):
+        least = max(lines.least, 8)
+        found.append(
+            Column("line", lines.cells, least=least, wish=lines.least, shorten=cut_function, style="cyan")
+        )
+    return Table([*found, phase_column([row.phase for row in rows])])
+
+
+def _inputs(row: DeviceRow) -> str:
+    if row.inputs > 1:
+        return f"in {row.inputs:,} shapes"
+    return shorten.signature(printable(row.signature)) if row.signature else units.ABSENT
 
 
 def _names(rows: Sequence[OperatorRow], *, with_lines: bool, with_python: bool) -> list[Column]:

@@ -9,8 +9,8 @@ from perfprobe.models.seen import has_shapes
 from perfprobe.report.rows.diagnosed import module_of
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.device import device_lines, judged_by_gpu
 from perfprobe.report.section.screen.evaluations import evaluation_lines
-from perfprobe.report.section.screen.gpu_bound import gpu_bound_lines
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.nothing import nothing, option_for_lines
@@ -39,8 +39,6 @@ def slow_lines(findings: Findings) -> Iterator[ScreenRow]:
     first = judged.slow
     if first is None:
         yield nothing(findings)
-    elif first.cause is Cause.GPU_OPERATOR:
-        yield from gpu_bound_lines(findings)
     else:
         yield from _slow(findings, first)
         yield from _then(findings, judged.second, is_close=judged.is_close)
@@ -49,6 +47,8 @@ def slow_lines(findings: Findings) -> Iterator[ScreenRow]:
 def short_lines(findings: Findings) -> Iterator[ScreenRow]:
     """ALSO: short operators, where something else takes more time than their fixed costs."""
     judged = findings[Diagnoses]
+    if judged_by_gpu(findings):
+        return  # a share of another time
     if judged.in_steps is None or judged.in_steps.cause is Cause.SHORT_OPERATORS:
         return
     for each in judged.of(Cause.SHORT_OPERATORS):
@@ -60,6 +60,9 @@ def _slow(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
         yield from slow_start_lines(findings, first)
     elif first.cause is Cause.EVALUATION:
         yield from evaluation_lines(findings, first, "SLOW")
+    elif first.group is not None:
+        yield from device_lines(findings, first, "SLOW")
+        yield from _gain(first)
     else:
         yield from _in_steps(findings, first)
         yield from _limit(findings, first)
@@ -142,6 +145,9 @@ def _gain(first: Diagnosis) -> Iterator[ScreenRow]:
 def _then(findings: Findings, each: Diagnosis | None, *, is_close: bool = False) -> Iterator[ScreenRow]:
     """The next judgement. is_close: whether it may be as large as the first."""
     if each is None or not is_named(each.share):
+        return
+    if each.group is not None:
+        yield from device_lines(findings, each, "THEN", "perhaps as much: " if is_close else "")
         return
     line = findings.trace.line(each.frame)
     facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
-
-import numpy as np
-from rich.cells import cell_len
 
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.steps import LoopLines
 from perfprobe.report.section.program import program
+from perfprobe.report.section.screen.device import device_parts, judged_by_gpu
+from perfprobe.report.section.screen.parts import parts_text, whole_percents
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.account import Account
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import Idle, Starved
 from perfprobe.tables.stacks import Modules
@@ -46,7 +45,6 @@ ORDER = (
 )
 _FAR_APART = 1.2
 _WHO = {None: "", True: ": other processes", False: ": its own threads"}
-_ROOM = 72  # cells beside the label on a line of 80
 
 
 def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -149,10 +147,21 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
     if account is not None and is_named(account.waited_ns or 0, account.time_ns):
         pieces.append(f"; own time {units.duration(account.own_ns // account.steps)}")
     samples = int(loops.samples[0])
-    if samples > 0 and median_ns > 0:
+    lasted_ns = _outlasted(findings, times)
+    if lasted_ns is not None:  # then the rate of launches says nothing
+        pieces.append(f"; the GPU's work ends after {units.duration(lasted_ns)}")
+    elif samples > 0 and median_ns > 0:
         of = f"batch {samples:,}, this thread" if _elsewhere(times)[1] else f"batch {samples:,}"
         pieces.append(f"; {_rate(samples * 1e9 / median_ns)} samples/s ({of})")
     return said(label, *pieces, time_ns=median_ns)
+
+
+def _outlasted(findings: Findings, times: StepTimes) -> int | None:
+    """How long the GPU's part of a step takes, if it ends long after the step has launched all."""
+    gpu = findings.get(DeviceAccount)
+    if gpu is None or not gpu.of_steps or not judged_by_gpu(findings):
+        return None
+    return gpu.time_ns // gpu.steps if gpu.time_ns > _FAR_APART * int(times.loops.total_ns[0]) else None
 
 
 def _idle(findings: Findings) -> Iterator[ScreenRow]:
@@ -185,44 +194,18 @@ def _starved(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _parts(findings: Findings, times: StepTimes) -> Iterator[ScreenRow]:
-    account = findings.get(Account)
-    if account is None or account.own_ns <= 0:
-        return
-    texts = INFERENCE_TEXTS if is_inference(times) else PHASE_TEXTS
-    times_ns = account.phases()
-    shown = _whole_percents(np.array([*times_ns.values()], np.int64), sum(times_ns.values()))
-    parts = dict(zip(times_ns, shown, strict=True))
-    kept = sorted(
-        (each for each in parts if parts[each] and each is not StepPhase.OTHER), key=parts.__getitem__
-    )
-    text = _parts_text(parts, kept, texts)
-    is_brief = cell_len(text) > _ROOM  # one unit for all
-    while cell_len(text := _parts_text(parts, kept, texts, brief=is_brief)) > _ROOM and kept:
-        kept = kept[1:]  # the smallest part is added to "other"
-    yield said("PARTS", text, time_ns=account.own_ns // account.steps)
-
-
-def _parts_text(
-    parts: Mapping[StepPhase, int],
-    kept: Sequence[StepPhase],
-    texts: Mapping[StepPhase, str],
-    *,
-    brief: bool = False,
-) -> str:
-    other = 100 - sum(parts[each] for each in kept)
-    pieces = [f"{texts[each]} {parts[each]}" for each in ORDER if each in kept]
-    pieces += [f"{texts[StepPhase.OTHER]} {other}"] if other else []
-    return f"{', '.join(pieces)} %" if brief else ", ".join(f"{piece} %" for piece in pieces)
-
-
-def _whole_percents(time_ns: Int64, whole_ns: int) -> Sequence[int]:
-    """Shares as whole percent that sum to 100: the largest remainders are rounded up."""
-    exact = [int(each) * 100 / whole_ns for each in time_ns.tolist()]
-    found = [int(each) for each in exact]
-    by_rest = sorted(range(len(exact)), key=lambda at: found[at] - exact[at])
-    for at in by_rest[: 100 - sum(found)]:
-        found[at] += 1
-    return found
+    """What steps are judged by; where that is a GPU's time, also what the loop's thread did, of its own."""
+    account, by_gpu = findings.get(Account), judged_by_gpu(findings)
+    if by_gpu:
+        yield device_parts(findings)
+    if account is not None and account.own_ns > 0:
+        texts = INFERENCE_TEXTS if is_inference(times) else PHASE_TEXTS
+        times_ns = account.phases()
+        percents = dict(zip(times_ns, whole_percents([*times_ns.values()]), strict=True))
+        order = [each for each in ORDER if percents.get(each) and each is not StepPhase.OTHER]
+        whose = " of the CPU thread's time" if by_gpu else ""
+        text = parts_text(percents, order, texts, texts[StepPhase.OTHER], whose)
+        yield said("" if by_gpu else "PARTS", text, time_ns=account.own_ns // account.steps)
 
 
 def _number(count: int, what: str) -> str:

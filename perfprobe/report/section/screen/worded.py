@@ -14,12 +14,14 @@ from perfprobe.report.section.screen.places import inputs, operator, whole_perce
 from perfprobe.report.section.screen.steps import ORDER, step_word
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.account import LEAF_TEXTS, LeafKind
 from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
 
 _MOST_PARTS = 3
+_WAITS = {Cause.RANKS: LeafKind.RANKS, Cause.LOCK: LeafKind.LOCK, Cause.GPU: LeafKind.GPU}
 _OF_OPERATORS = (Cause.LINE, Cause.OPERATOR)
 
 
@@ -73,6 +75,8 @@ def what(findings: Findings, each: Diagnosis) -> str:
         return printable(each.module)
     if each.cause is Cause.UNEXPLAINED:
         return "time between operators"
+    if each.cause in _WAITS:
+        return LEAF_TEXTS[_WAITS[each.cause]]
     if each.cause is Cause.OPERATOR:
         return printable(findings.trace.recording[Strings][each.name])
     main = main_of(findings, each)
@@ -84,7 +88,7 @@ def made_of(findings: Findings, each: Diagnosis) -> list[str]:
     steps = findings[Diagnoses].steps
     is_whole = is_nearly_all(each.line_ns, each.time_ns) or not each.line_ns
     line = [] if is_whole else [f"{units.duration(each.line_ns)} at that line"]
-    if main_of(findings, each) is not None:
+    if main_of(findings, each) is not None or each.cause in _WAITS:
         return line
     named = by_name((row, row.ran.typical_ns) for row in operators_of(findings, each))
     named = [part for part in named if is_named(part.time_ns, each.time_ns * steps)]
