@@ -104,12 +104,11 @@ class Account:
     def error(self, part: Group) -> float:
         """Returns two standard deviations of the share of a part.
 
-        What is taken from a part is given to the rest: a part that is nearly everything has nearly no error.
+        What a part has too much is what the rest has too little: so it is at most the rest, or its error.
         """
         errors_ns = self.leaves.error_ns.astype(np.float64)
         rest_ns = float(np.sqrt(max((errors_ns**2).sum() - float(part.error_ns) ** 2, 0)))
-        share = self.share(part.time_ns)
-        return ((1 - share) * part.error_ns + share * rest_ns) / max(self.own_ns, 1)
+        return min(part.error_ns, max(rest_ns, self.own_ns - part.time_ns)) / max(self.own_ns, 1)
 
     def of(self, kind: LeafKind) -> Group | None:
         """All rows of one kind; its frame is the one with most of the time. None without rows."""

@@ -122,12 +122,17 @@ def test_the_error_of_a_share_is_that_of_samples() -> None:
     deviation = np.random.default_rng(1).multinomial(samples, shares, 20_000).std(axis=0) / samples
     for part, seen in zip(account(shares, deviation).lines(), deviation, strict=True):
         error = account(shares, deviation).error(part)
-        assert 2 * seen <= error <= 2.4 * seen
+        assert error == pytest.approx(2 * seen, rel=1e-6)
 
 
 def test_a_part_that_is_all_of_the_time_has_no_error() -> None:
     whole = account(np.array([1.0]), np.array([0.5]))
     assert whole.error(whole.lines()[0]) == 0
+
+
+def test_a_part_that_was_measured_has_no_error() -> None:
+    measured, *_ = account(np.array([0.5, 0.3, 0.2]), np.array([0, 0.1, 0.1])).lines()
+    assert account(np.array([0.5, 0.3, 0.2]), np.array([0, 0.1, 0.1])).error(measured) == 0
 
 
 def account(shares: npt.NDArray[np.float64], deviation: npt.NDArray[np.float64]) -> Account:

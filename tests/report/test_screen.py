@@ -207,7 +207,7 @@ def test_waiting_for_a_processor_is_no_part_of_the_steps(tmp_path: Path) -> None
     assert "; own time 87." in said[1]["STEP"]  # 700 / 8
     # Without samples it is not known whose the waiting was. All parts get the same share; the error says so.
     assert "= 84 %, forward" in said[0]["SLOW"]
-    assert "= 84 % +- 45, forward" in said[1]["SLOW"]
+    assert "= 84 % +- 42, forward" in said[1]["SLOW"]
 
 
 @pytest.mark.parametrize(("error", "is_number"), [(0.05, True), (1.37, False)])
