@@ -23,7 +23,6 @@ from perfprobe.cli.options import PROGRAM_OPTIONS
 from perfprobe.models import words
 from perfprobe.support.views import VIEWS
 from tests.bench.machines import machine
-from tests.eager import WITHOUT_DYNAMO
 from tests.once import Once
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -66,11 +65,12 @@ _OF_ITS_OWN = ("run", "bench")  # commands that need their own process; `run` if
 # What other tests run, on programs made for it. Here, these commands are only read.
 _RUN_ELSEWHERE = {"--sweep", "--steps", "--benchmark", "--wait", "trigger", "doctor"}
 _SHORT = {"bench": ["--quick", "--time", "1s"]}
-# Recorded for the commands that read. Those that record run one without torch, which would be most of their time: that
-# torch's programs are recorded with these options is shown in tests/collect/.
+# Commands that record run it: torch would take most of their time. What its programs give with these
+# options is tested in tests/collect/.
 _WITHOUT_TORCH = "print(sum(range(9)))\n"
-_PROGRAM = f"""\
-{WITHOUT_DYNAMO}import torch
+# Recorded for the commands that read.
+_PROGRAM = """\
+import torch
 
 
 class Attention(torch.nn.Linear):

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from perfprobe.results import Results
+from perfprobe.support.view import View
 from tests.analyse.loop.programs import LOOPS, TIMED
 from tests.collect.runs import perfprobe
 
@@ -19,9 +21,9 @@ pytest.importorskip("torch")
 def tables(folder: Path, program: str, *words: str) -> tuple[dict[str, Any], str]:
     """The tables of the report on a program, and what the program printed."""
     (folder / "program.py").write_text(program)
-    outcome = perfprobe(["-q", "-o", "run.perfprobe", "--json", "run.json", "program.py", *words], folder)
+    outcome = perfprobe(["-q", "-o", "run.perfprobe", "program.py", *words], folder)
     assert outcome.status == 0, outcome.err.decode()
-    return json.loads((folder / "run.json").read_text())["tables"], outcome.out.decode()
+    return Results(str(folder / "run.perfprobe")).document(View())["tables"], outcome.out.decode()
 
 
 @pytest.fixture(scope="module")
