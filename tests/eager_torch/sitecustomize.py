@@ -1,7 +1,5 @@
 """Python runs this before each program that a test starts, see `tests/eager.py`."""
 
-from __future__ import annotations
-
 import sys
 
 TYPE_CHECKING = False
@@ -14,29 +12,29 @@ class Instead:
     """Finds parts of torch, and makes smaller ones in their place."""
 
     @classmethod
-    def find_spec(cls, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+    def find_spec(cls, name: str, path: object = None, target: object = None) -> "ModuleSpec | None":
         """Returns the specification of a part that is made smaller."""
         if name == "torch._inductor":  # torch.profiler asks whether there is one
             raise AttributeError("this program has no compiler: tests/eager.py")
-        return type(sys.__spec__)(name, cls) if name in _MADE else None
+        return type(sys.__spec__)(name, cls) if name in _MADE else None  # type: ignore[arg-type]
 
     @staticmethod
-    def create_module(spec: ModuleSpec) -> None:
+    def create_module(spec: "ModuleSpec") -> None:
         """Lets Python make a module as usual."""
 
     @staticmethod
-    def exec_module(module: ModuleType) -> None:
+    def exec_module(module: "ModuleType") -> None:
         """Fills the module."""
         _MADE[module.__name__](module)
 
 
-def _dynamo(module: ModuleType) -> None:
+def _dynamo(module: "ModuleType") -> None:
     """All that an optimizer calls. It does nothing in a program that does not compile."""
     module.disable = lambda function, *_, **__: function  # type: ignore[attr-defined]
     module.graph_break = lambda: None  # type: ignore[attr-defined]
 
 
-def _meta(module: ModuleType) -> None:
+def _meta(module: "ModuleType") -> None:
     """What the real one does beside: without it no torch.Generator can be made."""
     import torch
 
@@ -47,4 +45,4 @@ def _meta(module: ModuleType) -> None:
 
 
 _MADE = {"torch._dynamo": _dynamo, "torch._meta_registrations": _meta}
-sys.meta_path.insert(0, Instead)  # type: ignore[arg-type]
+sys.meta_path.insert(0, Instead)

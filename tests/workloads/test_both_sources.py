@@ -8,7 +8,6 @@ import pytest
 from benchmarks.attribution import WORKLOADS
 from perfprobe.merge.sources import BETWEEN
 from tests.collect.runs import BUSY_SOURCES, perfprobe
-from tests.eager import WHOLE_TORCH
 from tests.workloads.recorded import ARGUMENTS, words_of
 
 pytestmark = pytest.mark.slow
@@ -17,7 +16,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_every_call_is_in_both_sources(name: str, tmp_path: Path) -> None:
     words = ["-q", "--operators", "both", "--json", "report.json", str(WORKLOADS / f"{name}.py")]
-    outcome = perfprobe([*words, *words_of(name)], tmp_path, WHOLE_TORCH)
+    outcome = perfprobe([*words, *words_of(name)], tmp_path)
     assert outcome.status == 0, outcome.err.decode()
     report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
     (sources,) = report["tables"]["sources"]
