@@ -10,7 +10,7 @@ import pytest
 from perfprobe.collect.imports import ImportWatch
 from perfprobe.results import Results
 from perfprobe.session import Session
-from tests import snapshots
+from tests import eager, snapshots
 from tests.collect import nvtx_client
 from tests.collect import standin as standins
 from tests.native import listener as listeners
@@ -41,6 +41,15 @@ def no_screen_contradicts_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         return found
 
     monkeypatch.setattr(Results, "document", checked)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def programs_start_sooner() -> Iterator[None]:
+    """Only those that tests start. In a process of tests, torch is whole."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in eager.VARIABLES.items():
+            patch.setenv(name, value)
+        yield
 
 
 def check() -> None:

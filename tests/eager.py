@@ -1,9 +1,15 @@
-"""What test programs that make an optimizer, but do not compile, begin with."""
+"""Variables that make the programs of tests start sooner: those that import torch, but do not compile."""
 
-# The first step of an optimizer imports torch._dynamo, 1 to 2 s of CPU time in each process, and then only
-# calls these two functions, which do nothing in a program that does not compile. The programs of
-# benchmarks/workloads and of `--keep` import the real one.
-WITHOUT_DYNAMO = (
-    "import sys, types; sys.modules['torch._dynamo'] = types.SimpleNamespace("
-    "disable=lambda function, *_, **__: function, graph_break=lambda: None)\n"
-)
+from __future__ import annotations
+
+from pathlib import Path
+
+# A sitecustomize.py leaves out of torch what only compilers and the device `meta` use. Operators for tensors
+# without data, with their decompositions, are a quarter of the time to import torch, 0.4 s of CPU time. The
+# first step of an optimizer imports torch._dynamo, and torch.profiler torch._inductor, 1 to 2 s.
+WHOLE_TORCH = {"PYTHONPATH": ""}
+VARIABLES = {
+    "PYTHONPATH": str(Path(__file__).with_name("eager_torch")),
+    # A thread of OpenBLAS that waits for work spins: 50 ms of CPU time in each process that imports numpy.
+    "OPENBLAS_NUM_THREADS": "1",
+}

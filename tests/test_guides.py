@@ -23,7 +23,6 @@ from perfprobe.cli.options import PROGRAM_OPTIONS
 from perfprobe.models import words
 from perfprobe.support.views import VIEWS
 from tests.bench.machines import machine
-from tests.eager import WITHOUT_DYNAMO
 from tests.once import Once
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -62,12 +61,16 @@ _OF_OTHERS |= {
     "--workers",
     "--epochs",
 }
-_OF_ITS_OWN = ("run", "bench", "doctor")  # commands that need their own process; `run` if no command is named
-# Options that tests/cli/ runs on programs made for them. Here, their commands are only read.
-_RUN_ELSEWHERE = {"--sweep", "--steps", "--benchmark", "--wait"}
+_OF_ITS_OWN = ("run", "bench")  # commands that need their own process; `run` if no command is named
+# What other tests run, on programs made for it. Here, these commands are only read.
+_RUN_ELSEWHERE = {"--sweep", "--steps", "--benchmark", "--wait", "trigger", "doctor"}
 _SHORT = {"bench": ["--quick", "--time", "1s"]}
-_PROGRAM = f"""\
-{WITHOUT_DYNAMO}import torch
+# Commands that record run it: torch would take most of their time. What its programs give with these
+# options is tested in tests/collect/.
+_WITHOUT_TORCH = "print(sum(range(9)))\n"
+# Recorded for the commands that read.
+_PROGRAM = """\
+import torch
 
 
 class Attention(torch.nn.Linear):
@@ -114,6 +117,7 @@ def folder(at: Path) -> Path:
         (at / f"log/resnet18/{rank}.pt.trace.json").write_text(json.dumps(of_rank))
         record(at, f"train-{rank}.perfprobe", {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"})
     record(at, "made.perfprobe", {})
+    (at / "train.py").write_text(_WITHOUT_TORCH)
     return at
 
 
@@ -154,7 +158,7 @@ def test_commands_of_a_page_work(
     monkeypatch.chdir(at)
     monkeypatch.setenv("XDG_CACHE_HOME", str(at / "cache"))
     cache.write(machine(key=cache.key("cpu")), cache.path_of(cache.key("cpu")))  # measuring takes a minute
-    if name == "trigger" or _RUN_ELSEWHERE & set(given):
+    if _RUN_ELSEWHERE & set(given):
         parser = module(name).parser()
         end = parser.split(given[1:], PROGRAM_OPTIONS) if name == "run" else (*given[1:], "--").index("--")
         parser.parse_args(given[1 : end + 1])

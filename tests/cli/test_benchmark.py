@@ -16,14 +16,11 @@ from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.recording import Recording
-from tests.eager import WITHOUT_DYNAMO
 from tests.snapshots import Snapshot, timeless
 
 # Two epochs of 12 training batches, the last of 4 samples, each followed by an evaluation. It notes when
 # it asked for a batch, had it, and was done with the step, and the size of the batch.
-TRAIN = (
-    WITHOUT_DYNAMO
-    + """
+TRAIN = """
 import json, sys, time
 import torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -52,7 +49,6 @@ def main():
 if __name__ == "__main__":
     main()
 """
-)
 
 
 def run(folder: Path, source: str, *options: str) -> tuple[str, str, Recording]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -22,6 +23,7 @@ from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect import recorded as recorded_rows
+from tests.eager import WHOLE_TORCH
 
 SLEEPY, HEAVY, READING = 80, 110, 140  # steps
 ADDITIONS = 100_000  # in one step, more than a buffer of 4 MiB holds
@@ -81,7 +83,8 @@ if __name__ == "__main__":
 def record(folder: Path, source: str, *options: str) -> Recording:
     (folder / "train.py").write_text(source)
     words = ["-m", "perfprobe", "run", "-q", "-o", "run.perfprobe", *options, "train.py"]
-    subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=False)
+    variables = {**os.environ, **WHOLE_TORCH}  # its optimizer imports torch._dynamo, as a user's does
+    subprocess.run([sys.executable, *words], cwd=folder, env=variables, capture_output=True, check=False)
     return storage.read(folder / "run.perfprobe")
 
 

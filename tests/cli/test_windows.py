@@ -19,7 +19,6 @@ from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect import recorded
-from tests.eager import WITHOUT_DYNAMO
 
 # Step n multiplies by a matrix of n + 1 columns: which step an operator is of can be read from its inputs.
 PROGRAM = """
@@ -55,7 +54,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> list[Rows]:
 
 
 def record(folder: Path, *options: str, source: str = PROGRAM) -> tuple[str, Recording]:
-    (folder / "train.py").write_text(WITHOUT_DYNAMO + source)
+    (folder / "train.py").write_text(source)
     words = ["-m", "perfprobe", "run", "-q", "-o", "run.perfprobe", *options, "train.py"]
     ran = subprocess.run([sys.executable, *words], cwd=folder, capture_output=True, text=True, check=True)
     return ran.stdout, storage.read(folder / "run.perfprobe")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.collect.runs import Pair, both
+from tests.eager import WHOLE_TORCH
 
 _HEAD = """
 import sys, torch
@@ -152,7 +153,7 @@ def run(names: Sequence[str], folder: Path) -> Pair:
     """Runs these, joined to one program that ends with exit code 3, both ways."""
     source = "".join(PROGRAMS[name].source for name in names)
     (folder / "main.py").write_text(f"{source}\nsys.exit(3)\n")
-    return both([*PROGRAMS[names[0]].words, "main.py"], folder)
+    return both([*PROGRAMS[names[0]].words, "main.py"], folder, environment=WHOLE_TORCH)
 
 
 def main(names: list[str]) -> int:

@@ -11,16 +11,22 @@ import pytest
 
 SOURCES = Path(__file__).parent.parent / "native" / "standin"
 
-# Operators that call the stand-in, as CUDA's operators call the runtime.
-OPERATORS = """
+_HEAD = """
 import ctypes, os, sys, threading, time
 import torch
-from torch import library
 gpu = ctypes.CDLL(os.environ["STANDIN"])
 for name, kinds in {"launch": "su4", "launch_by_driver": "su4", "launch_graph": "s4u4", "copy": "4444uu4",
                     "fill": "uu4", "synchronize": "4"}.items():
     types = {"s": ctypes.c_char_p, "u": ctypes.c_uint64, "4": ctypes.c_uint32}
     getattr(gpu, "standin_" + name).argtypes = [types[kind] for kind in kinds]
+
+def wait():
+    gpu.standin_synchronize(7)
+"""
+
+# Operators that call the stand-in, as CUDA's operators call the runtime.
+OPERATORS = f"""{_HEAD}
+from torch import library
 
 # Not by custom_op: its first call imports torch._dynamo, which takes as long as torch itself. Not of tensors
 # only: torch 2.15 calls such an operator past its dispatcher, and nothing records it.
@@ -39,9 +45,25 @@ def copy(x, kind=1):
     return x.clone()
 
 work, send = torch.ops.standin.work, torch.ops.standin.send
+"""
 
-def wait():
-    gpu.standin_synchronize(7)
+# The same calls of the stand-in by no operator. For programs with `STUB` as torch.
+LAUNCHES = f"""{_HEAD}
+def work(x, kernel, ns):
+    gpu.standin_launch(kernel.encode(), ns, 7)
+    return x
+def send(x):
+    gpu.standin_copy(1, 1, 3, 0, 4 * x, 2_000_000, 7)
+    return x
+"""
+# What perfprobe reads of torch where only the GPU is recorded. It takes no time to import. `ones(n)` is n.
+STUB = """
+__version__ = "1.0"
+class version: cuda = None
+class autograd: profiler = ProfilerActivity = None
+def get_num_threads(): return 1
+def get_num_interop_threads(): return 1
+def ones(size): return size
 """
 
 

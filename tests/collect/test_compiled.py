@@ -6,6 +6,7 @@ import os
 import shutil
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from tests.collect.runs import BUSY_SOURCES, Outcome, Pair, both, finish, perfprobe, start
+from tests.eager import WHOLE_TORCH
 
 pytestmark = [
     pytest.mark.slow,
@@ -146,7 +148,8 @@ class Runs:
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     folder = tmp_path_factory.mktemp("compiled")
-    environment = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    cached = {"TORCHINDUCTOR_CACHE_DIR": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    environment = {**WHOLE_TORCH, **cached}
     (folder / "program.py").write_text(PROGRAM)
     cold = perfprobe(["-o", "cold.perfprobe", "program.py"], folder, environment)
     # Without compile workers: they are another way.
@@ -154,7 +157,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     return Runs(folder, environment, cold, warm)
 
 
+@cache
 def hotspots(recording: Path) -> list[dict[str, Any]]:
+    """For reading only: several tests read the same recording."""
     rows: list[dict[str, Any]] = Results(str(recording)).document(View())["tables"]["hotspots"]
     return rows
 

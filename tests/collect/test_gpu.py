@@ -32,7 +32,7 @@ from perfprobe.tables.gpu import (
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect.runs import LIMIT_S, Outcome, both, perfprobe
-from tests.collect.standin import OPERATORS, environment
+from tests.collect.standin import LAUNCHES, OPERATORS, STUB, environment
 from tests.snapshots import Snapshot
 
 pytest.importorskip("torch", reason="the programs are torch's")
@@ -54,8 +54,16 @@ class Run:
         return [self.recording[Strings][name] for name in table.name]
 
 
-def run(program: str, folder: Path, standin: Path, *words: str, **settings: str) -> Run:
-    (folder / "main.py").write_text(OPERATORS + program)
+def launches(program: str, folder: Path, standin: Path, *words: str, **settings: str) -> Run:
+    """The same as `run`, without operators and much sooner."""
+    (folder / "torch.py").write_text(STUB)
+    return run(program, folder, standin, "--operators", "off", *words, head=LAUNCHES, **settings)
+
+
+def run(
+    program: str, folder: Path, standin: Path, *words: str, head: str = OPERATORS, **settings: str
+) -> Run:
+    (folder / "main.py").write_text(head + program)
     path = folder / "run.perfprobe"
     given = ["-q", "--gpu", "cupti", "-o", str(path), *words, "main.py"]
     outcome = perfprobe(given, folder, environment(standin, **settings))
@@ -201,7 +209,7 @@ while (counters := perfprobe.gpu_counters())["fills"]["calls"] < 1:
     time.sleep(0.01)
 print(json.dumps(counters))
 """
-    seen = run(program, tmp_path, standin)
+    seen = launches(program, tmp_path, standin)
     gpu = seen.recording
     counters = json.loads(seen.outcome.out)
     assert counters == seen.recording.fact("gpu", "counters")
@@ -228,7 +236,7 @@ def test_names_of_copies_agree_with_the_table() -> None:
 
 def test_simulated_losses_are_reported(tmp_path: Path, standin: Path, snapshot: Snapshot) -> None:
     program = "for _ in range(20):\n    work(torch.ones(2), 'k', 1000)\nwait()\n"
-    seen = run(program, tmp_path, standin, drop="5", untimed="4", buffer="600")
+    seen = launches(program, tmp_path, standin, drop="5", untimed="4", buffer="600")
     untimed = np.count_nonzero(seen.recording[Kernels].start_ns < 0)
     assert untimed == 4
     assert sorted(seen.losses.values()) == [4, untimed]
@@ -239,7 +247,7 @@ def test_simulated_losses_are_reported(tmp_path: Path, standin: Path, snapshot: 
 def test_another_client_that_takes_over_is_reported(
     tmp_path: Path, standin: Path, snapshot: Snapshot
 ) -> None:
-    seen = run("work(torch.ones(2), 'k', 1000)\nwait()\ngpu.standin_take_over()\n", tmp_path, standin)
+    seen = launches("work(torch.ones(2), 'k', 1000)\nwait()\ngpu.standin_take_over()\n", tmp_path, standin)
     (reason,) = seen.losses
     said = [line for line in seen.outcome.said if "client of" in line]
     snapshot("\n".join([reason, *said]))
@@ -256,7 +264,7 @@ def test_another_client_that_takes_over_is_reported(
 def test_a_refusal_is_reported_in_one_line_and_as_a_loss(
     settings: dict[str, str], expected: str, tmp_path: Path, standin: Path
 ) -> None:
-    seen = run("work(torch.ones(2), 'k', 1000)\nprint(7)\n", tmp_path, standin, **settings)
+    seen = launches("work(torch.ones(2), 'k', 1000)\nprint(7)\n", tmp_path, standin, **settings)
     assert seen.outcome.out == b"7\n"
     (line,) = [line for line in seen.outcome.said if "no GPU is recorded" in line]
     assert expected in line
@@ -269,7 +277,7 @@ def test_a_tool_that_holds_cupti_is_not_disturbed(
     tmp_path: Path, standin: Path, snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
-    seen = run("work(torch.ones(2), 'k', 1000)\n", tmp_path, standin)
+    seen = launches("work(torch.ones(2), 'k', 1000)\n", tmp_path, standin)
     assert seen.recording.fact("gpu", "library") is None
     snapshot("\n".join(reason for reason in seen.losses if "CUPTI" in reason))
 
@@ -293,7 +301,7 @@ def perfprobe_counters_fail():
     import perfprobe
     return perfprobe.gpu_counters() is None
 """
-    seen = run(helper + program, tmp_path, standin)
+    seen = launches(helper + program, tmp_path, standin)
     assert seen.outcome.out == b"0\n0\n0\n"
     assert Counter(seen.names(seen.recording[Kernels])) == {"parent": 3}
     assert seen.losses == {}

@@ -18,10 +18,15 @@ from perfprobe.tables.gpu import ApiCalls, Kernels
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect.runs import LIMIT_S
-from tests.collect.standin import OPERATORS, environment
+from tests.collect.standin import LAUNCHES as CALLS
+from tests.collect.standin import STUB, environment
 from tests.snapshots import Snapshot
 
-pytest.importorskip("torch", reason="the programs are torch's")
+
+def write(folder: Path, program: str) -> None:
+    """Writes a program that needs no torch, because operators are not recorded."""
+    (folder / "torch.py").write_text(STUB)
+    (folder / "main.py").write_text(CALLS + program)
 
 
 def blocks(program: str, folder: Path, standin: Path, count: int, **settings: str) -> list[Recording]:
@@ -31,10 +36,10 @@ import perfprobe
 def block(i):
 {textwrap.indent(textwrap.dedent(program), "    ")}
 for i in range({count}):
-    with perfprobe.profile(f"block{{i}}.perfprobe", gpu="cupti"):
+    with perfprobe.profile(f"block{{i}}.perfprobe", operators="off", gpu="cupti"):
         block(i)
 """
-    (folder / "main.py").write_text(OPERATORS + text)
+    write(folder, text)
     environ = {**os.environ, **environment(standin, **settings)}
     subprocess.run([sys.executable, "main.py"], cwd=folder, env=environ, timeout=LIMIT_S, check=True)
     return [storage.read(folder / f"block{i}.perfprobe") for i in range(count)]
@@ -121,19 +126,9 @@ def test_graphs_of_a_second_block_have_no_line_instead_of_a_wrong_one(
 
 def alone(program: str, folder: Path, standin: Path, *words: str) -> tuple[int, Recording]:
     """Exit status and recording of a program."""
-    (folder / "main.py").write_text(OPERATORS + textwrap.dedent(program))
-    given = [
-        sys.executable,
-        "-m",
-        "perfprobe",
-        "-q",
-        "--gpu",
-        "cupti",
-        "-o",
-        "run.perfprobe",
-        *words,
-        "main.py",
-    ]
+    write(folder, textwrap.dedent(program))
+    options = ["-q", "--operators", "off", "--gpu", "cupti", "-o", "run.perfprobe", *words]
+    given = [sys.executable, "-m", "perfprobe", *options, "main.py"]
     environ = {**os.environ, **environment(standin)}
     done = subprocess.run(given, cwd=folder, env=environ, timeout=LIMIT_S, check=False)
     return done.returncode, storage.read(folder / "run.perfprobe")

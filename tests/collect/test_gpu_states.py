@@ -14,10 +14,8 @@ from perfprobe.support.view import View
 from perfprobe.tables import storage
 from perfprobe.tables.gpu_states import GpuStates
 from perfprobe.tables.recording import Recording
-from tests.collect.test_gpu import Run, run
+from tests.collect.test_gpu import Run, launches
 from tests.snapshots import Snapshot
-
-pytest.importorskip("torch", reason="the programs are torch's")
 
 NATIVE = Path(__file__).parent.parent / "native"
 # Works until the device there on the bus has been read so often.
@@ -47,7 +45,7 @@ def throttled(standin: Path, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Two devices in reverse order of the bus, of which the first is throttled, and an unused one."""
     program = f"{WORK}work_until_read(9, 6)\nprint('done')\n"
     settings = {"devices": "3", "buses": "9,3,4", "contexts": "3", "throttle_9": "4"}
-    return run(program, tmp_path_factory.mktemp("throttled"), standin, **settings)
+    return launches(program, tmp_path_factory.mktemp("throttled"), standin, **settings)
 
 
 def test_each_device_in_use_is_read_once_a_second(throttled: Run) -> None:
@@ -84,7 +82,7 @@ def test_the_first_screen_names_the_throttled_device(throttled: Run, snapshot: S
 def test_without_nvml_the_rest_is_recorded_and_the_reason_is_told(
     settings: dict[str, str], expected: str, tmp_path: Path, standin: Path
 ) -> None:
-    seen = run(BRIEF, tmp_path, standin, **settings)
+    seen = launches(BRIEF, tmp_path, standin, **settings)
     assert [line for line in seen.outcome.said if "NVML" in line or "clocks" in line] == []
     ((reason, count),) = seen.losses.items()
     assert (reason.partition(": ")[2], count) == (expected, 1)
@@ -99,7 +97,7 @@ def test_what_an_old_nvml_lacks_is_not_measured(tmp_path: Path, standin: Path) -
         pytest.skip("no C compiler here: the stand-in for an old NVML cannot be built")
     library = tmp_path / "libnvidia-ml.so.1"
     subprocess.run([compiler, "-shared", "-fPIC", "-o", library, NATIVE / "old_nvml.c"], check=True)
-    seen = run(BRIEF, tmp_path, standin, nvml=str(library))
+    seen = launches(BRIEF, tmp_path, standin, nvml=str(library))
     assert set(states(seen.recording, 0)) == {(-1, -1, 250_000, -1, 4, -1, -1)}
     assert seen.losses == {}
 
@@ -109,27 +107,27 @@ def test_refused_values_are_not_measured_and_refused_readings_are_a_loss(
 ) -> None:
     program = f"{WORK}work_until_read(1, 1)\n"
     fail = "nvmlDeviceGetTemperature=3,nvmlDeviceGetPowerUsage=4,nvmlDeviceGetCurrentClocksEventReasons=3"
-    seen = run(program, tmp_path, standin, fail=fail)
+    seen = launches(program, tmp_path, standin, fail=fail)
     assert set(states(seen.recording, 0)) == {(1001, 2001, -1, -1, -1, 90, 1 << 20)}
     assert seen.losses == {}
 
 
 def test_memory_of_drivers_before_510_includes_their_reserve(tmp_path: Path, standin: Path) -> None:
     fail = "nvmlDeviceGetMemoryInfo_v2=3"
-    seen = run(f"{WORK}work_until_read(1, 1)\n", tmp_path, standin, fail=fail)
+    seen = launches(f"{WORK}work_until_read(1, 1)\n", tmp_path, standin, fail=fail)
     assert {state[-1] for state in states(seen.recording, 0)} == {481 << 20}
 
 
 def test_a_reading_without_any_value_is_a_loss(tmp_path: Path, standin: Path, snapshot: Snapshot) -> None:
     names = ("ClockInfo", "Temperature", "PowerUsage", "CurrentClocksEventReasons", "UtilizationRates")
     fail = ",".join(f"nvmlDeviceGet{name}=15" for name in (*names, "MemoryInfo_v2", "MemoryInfo"))
-    seen = run(f"{WORK}work_until_read(1, 1)\n", tmp_path, standin, fail=fail)
+    seen = launches(f"{WORK}work_until_read(1, 1)\n", tmp_path, standin, fail=fail)
     assert len(seen.recording[GpuStates]) == 0
     (reason,) = seen.losses
     snapshot(reason)
 
 
 def test_the_recording_of_a_program_that_uses_no_gpu_has_no_loss(tmp_path: Path, standin: Path) -> None:
-    seen = run("time.sleep(1.2)\n", tmp_path, standin, contexts="0", fail="nvmlInit_v2=9")
+    seen = launches("time.sleep(1.2)\n", tmp_path, standin, contexts="0", fail="nvmlInit_v2=9")
     assert seen.losses == {}
     assert len(storage.read(seen.recording.path)[GpuStates]) == 0

@@ -17,6 +17,7 @@ from perfprobe.support.view import View
 from tests.collect import launched
 from tests.collect.runs import LIMIT_S
 from tests.collect.standin import OPERATORS, environment
+from tests.eager import WHOLE_TORCH
 
 PROGRAM = """
 import copy, inspect, pickle, traceback
@@ -125,7 +126,7 @@ def run(request: pytest.FixtureRequest, standin: Path, tmp_path_factory: pytest.
     done = subprocess.run(
         [sys.executable, "main.py"],
         cwd=folder,
-        env={**os.environ, **environment(standin)},
+        env={**os.environ, **environment(standin), **WHOLE_TORCH},
         capture_output=True,
         text=True,
         timeout=LIMIT_S,

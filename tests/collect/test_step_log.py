@@ -12,7 +12,6 @@ import pytest
 
 from perfprobe.tables import storage
 from perfprobe.tables.live_steps import LiveSteps
-from tests.eager import WITHOUT_DYNAMO
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/schedstat").exists(), reason="this kernel does not tell how long threads wait"
@@ -59,7 +58,7 @@ class Own(NamedTuple):
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Own:
     folder = tmp_path_factory.mktemp("steps")
-    (folder / "train.py").write_text(WITHOUT_DYNAMO + PROGRAM)
+    (folder / "train.py").write_text(PROGRAM)
     words = ["-m", "perfprobe", "run", "-q", "-o", "run.perfprobe", "train.py", "read.json"]
     subprocess.run([sys.executable, *words], cwd=folder, check=True)
     recording = storage.read(folder / "run.perfprobe")
@@ -100,7 +99,7 @@ def test_memory_is_that_of_the_process_at_the_end(own: Own) -> None:
 
 
 def test_steps_shorter_than_a_reading_of_memory_have_none(tmp_path: Path) -> None:
-    source = WITHOUT_DYNAMO + PROGRAM.replace("+ 0.02", "+ 0.001").replace("0.05", "0.0")
+    source = PROGRAM.replace("+ 0.02", "+ 0.001").replace("0.05", "0.0")
     (tmp_path / "train.py").write_text(source.replace("range(12)", "range(60)").replace("8 << 20", "8"))
     words = ["-m", "perfprobe", "run", "-q", "-o", "run.perfprobe", "train.py", "read.json"]
     subprocess.run([sys.executable, *words], cwd=tmp_path, check=True)

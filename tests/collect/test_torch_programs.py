@@ -15,6 +15,7 @@ from perfprobe.tables.events import Losses
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect.runs import BUSY_SOURCES, Pair, both, finish, start, where
+from tests.eager import WHOLE_TORCH
 from tests.snapshots import Snapshot
 
 PROGRAMS = {
@@ -107,7 +108,7 @@ def program(request: pytest.FixtureRequest) -> str:
 def pair(program: str, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     folder = tmp_path_factory.mktemp(program)
     (folder / "main.py").write_text(dedent(PROGRAMS[program]))
-    return both(["main.py"], folder)
+    return both(["main.py"], folder, environment=WHOLE_TORCH if program == "dynamo" else None)
 
 
 def operator_names(recording: Recording) -> dict[str, int]:

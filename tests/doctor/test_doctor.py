@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,8 @@ def test_a_file_that_hides_torch_is_reported(tmp_path: Path, snapshot: Snapshot)
 
 def test_missing_packages_of_reports_are_reported(tmp_path: Path, snapshot: Snapshot) -> None:
     path = fake(tmp_path, "rich", "raise ImportError('broken')")
-    snapshot(steady(told(examined(tmp_path, 4, PYTHONPATH=path)["reading"])))
+    part = installation.reading(asked("reading", str(tmp_path), PYTHONPATH=path))
+    snapshot(steady(told(asdict(part))))
 
 
 def test_a_broken_numpy_is_reported(tmp_path: Path, snapshot: Snapshot) -> None:

@@ -9,12 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.eager import WITHOUT_DYNAMO
-
 STEPS = 8
 WAIT_S = 0.12
 HEAD = f"""
-{WITHOUT_DYNAMO}import gc, sys, time
+import gc, sys, time
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, Dataset

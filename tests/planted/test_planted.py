@@ -1,10 +1,11 @@
 """SLOW names the bottleneck planted in a program."""
 
-import json
 from pathlib import Path
 
 import pytest
 
+from perfprobe.results import Results
+from perfprobe.support.view import View
 from tests.collect.runs import perfprobe
 from tests.planted.programs import PLANTED, Planted
 
@@ -15,13 +16,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("planted", PLANTED.values(), ids=PLANTED)
 def test_slow_names_the_planted_bottleneck(planted: Planted, tmp_path: Path) -> None:
-    words = ["-o", "run.perfprobe", "--json", "run.json", *planted.write(tmp_path)]
-    outcome = perfprobe(words, tmp_path, {"COLUMNS": "80"})
+    outcome = perfprobe(["-q", "-o", "run.perfprobe", *planted.write(tmp_path)], tmp_path)
     assert outcome.status == 0, outcome.err
-    screen = json.loads((tmp_path / "run.json").read_bytes())["tables"]["first_screen"]
+    results = Results(str(tmp_path / "run.perfprobe"))
+    screen = results.document(View())["tables"]["first_screen"]
     (slow,) = [row for row in screen if row["label"] == "SLOW"]
     assert planted.slow in slow["text"], screen
     if planted.line:
         assert planted.line in planted.text.splitlines()[slow["line"] - 1], slow
-    shown = outcome.err.decode()
-    assert f"SLOW    {slow['text'][:18]}" in shown
+    assert f"SLOW    {slow['text'][:18]}" in results.text(View())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.eager import WITHOUT_DYNAMO
-
 COMMON = """\
 import torch
 from torch import nn
@@ -160,7 +158,7 @@ class Counted(NamedTuple):
     @property
     def program(self) -> str:
         """The whole program."""
-        return WITHOUT_DYNAMO + COMMON + self.text
+        return COMMON + self.text
 
     @property
     def loop_line(self) -> int:
@@ -181,9 +179,7 @@ LOOPS = {
 }
 
 # Each phase lasts for the time it prints. Most of it is sleep, so that the times also hold on a busy machine.
-TIMED = (
-    WITHOUT_DYNAMO
-    + """\
+TIMED = """\
 import json, sys, time
 import torch
 from torch import nn
@@ -253,4 +249,3 @@ def main():
 if __name__ == "__main__":
     main()
 """
-)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.analyse.loop.test_programs import tables
-from tests.eager import WITHOUT_DYNAMO
 
 pytest.importorskip("torch")
 
@@ -43,7 +42,7 @@ print(json.dumps(took))
 
 
 def test_phases_say_how_long_children_ran(tmp_path: Path) -> None:
-    found, said = tables(tmp_path, WITHOUT_DYNAMO + PROGRAM)
+    found, said = tables(tmp_path, PROGRAM)
     took_ns = sum(json.loads(said)[1:])  # the first step is warm-up
     waiting = next(row for row in found["phases"] if row["function"] == "<module>")
     assert 0.8 * took_ns <= waiting["children_ns"] <= 1.2 * took_ns + 30_000_000

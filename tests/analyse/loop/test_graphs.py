@@ -10,7 +10,6 @@ from perfprobe.merge import link
 from tests.analyse.loop.test_programs import tables
 from tests.analyse.test_gpu import steps
 from tests.build import Program, op
-from tests.eager import WITHOUT_DYNAMO
 
 US, CALLS = 1_000, 5
 
@@ -34,9 +33,7 @@ def test_only_what_a_call_records_counts(tmp_path: Path, in_call: int, between: 
     assert found.graph.tolist() == [in_call] * CALLS
 
 
-QUANTISED = (
-    WITHOUT_DYNAMO
-    + """\
+QUANTISED = """\
 import torch, warnings
 warnings.simplefilter("ignore")
 from torch import nn
@@ -51,7 +48,6 @@ for _ in range(37):
     assert quantised(torch.ones(4, 8)).grad_fn is None
 print(calls)
 """
-)
 
 
 def test_a_quantised_model_records_no_graph_and_its_calls_are_counted(tmp_path: Path) -> None:

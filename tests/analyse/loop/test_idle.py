@@ -15,7 +15,6 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepTimes
 from tests.analyse.loop.test_programs import tables
 from tests.build import Program, op
-from tests.eager import WITHOUT_DYNAMO
 from tests.report.test_screen import found
 from tests.snapshots import Snapshot
 
@@ -90,9 +89,7 @@ def test_a_sleep_of_the_program_is_not_idle(tmp_path: Path) -> None:
     assert findings[StepTimes].loops.idle_ns.tolist() == [0]
 
 
-SERVER = (
-    WITHOUT_DYNAMO
-    + """\
+SERVER = """\
 import queue, threading, time, torch
 net, requests = torch.nn.Linear(8, 8), queue.Queue()
 def ask():
@@ -112,7 +109,6 @@ while True:
     net(torch.zeros(4, 8))
 print(waited)
 """
-)
 
 
 @pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+from perfprobe.results import Results
+from perfprobe.support.view import View
 from tests.analyse.loop.programs import LOOPS, TIMED
-from tests.collect.runs import perfprobe
+from tests.collect.runs import finish, perfprobe, start
 
 pytest.importorskip("torch")
 
@@ -19,15 +21,31 @@ pytest.importorskip("torch")
 def tables(folder: Path, program: str, *words: str) -> tuple[dict[str, Any], str]:
     """The tables of the report on a program, and what the program printed."""
     (folder / "program.py").write_text(program)
-    outcome = perfprobe(["-q", "-o", "run.perfprobe", "--json", "run.json", "program.py", *words], folder)
+    outcome = perfprobe(["-q", "-o", "run.perfprobe", "program.py", *words], folder)
     assert outcome.status == 0, outcome.err.decode()
-    return json.loads((folder / "run.json").read_text())["tables"], outcome.out.decode()
+    return Results(str(folder / "run.perfprobe")).document(View())["tables"], outcome.out.decode()
+
+
+# Each loop is a recording of its own, in one process, because torch takes longer to import than all loops.
+ALL_LOOPS = """
+import runpy, sys
+import perfprobe
+for name in sys.argv[1:]:
+    with perfprobe.profile(f"{name}.perfprobe"):
+        runpy.run_path(f"{name}.py", run_name="__main__")
+"""
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
-    """The tables of a loop by its name, recorded on first use."""
-    return cache(lambda name: tables(tmp_path_factory.mktemp(name), LOOPS[name].program)[0])
+    """The tables of a loop by its name."""
+    folder = tmp_path_factory.mktemp("loops")
+    for name, loop in LOOPS.items():
+        (folder / f"{name}.py").write_text(loop.program)
+    (folder / "all.py").write_text(ALL_LOOPS)
+    outcome = finish(start(["all.py", *LOOPS], folder))
+    assert outcome.status == 0, outcome.err.decode()
+    return cache(lambda name: Results(str(folder / f"{name}.perfprobe")).document(View())["tables"])
 
 
 @pytest.mark.parametrize("name", LOOPS)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.analyse.loop.test_programs import tables
-from tests.eager import WITHOUT_DYNAMO
 
 pytest.importorskip("torch")
 
@@ -35,7 +34,7 @@ print(json.dumps(took))
 
 
 def test_steps_and_collections_are_as_the_program_timed_them(tmp_path: Path) -> None:
-    found, said = tables(tmp_path, WITHOUT_DYNAMO + TOLD)
+    found, said = tables(tmp_path, TOLD)
     took = json.loads(said)
     assert [(row["source"], row["steps"]) for row in found["loops"]] == [("program", 4)]
     for at, row in enumerate(found["steps"]):
