@@ -44,7 +44,10 @@ class Work(NamedTuple):
     row: Rows
 
     def take(self, rows: Rows | Mask) -> Work:
-        """Returns these rows."""
+        """Returns these rows; without a copy if they are all of them, which millions of kernels may be."""
+        whole = len(rows) == len(self.start_ns)
+        if whole and bool(rows.all() if rows.dtype == np.bool_ else (rows == np.arange(len(rows))).all()):
+            return self
         columns: list[Any] = [column[rows] for column in self]
         return Work(*columns)
 
