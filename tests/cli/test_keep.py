@@ -15,6 +15,7 @@ import pytest
 
 from perfprobe import _core
 from perfprobe.collect.options import Options
+from perfprobe.report.rows.named import OF_CAUSES, is_named
 from perfprobe.support.errors import UsageError
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
@@ -177,7 +178,8 @@ def test_each_slow_step_has_its_line_and_its_cause(
         causes = dict(row["causes"])
         expected = {SLEEPY: "blocked", HEAVY: "running", READING: "waiting for data"}[step]
         own_ns = row["more_ns"] - causes.get("waiting for a processor", 0)  # on a busy machine
-        assert causes[expected] > 0.5 * own_ns, (step, causes)
+        is_small = not is_named(own_ns // 2, row["more_ns"], OF_CAUSES)
+        assert is_small or causes[expected] > 0.5 * own_ns, (step, causes)
 
 
 def test_the_report_of_a_kept_run_names_the_planted_lines(planted: tuple[Path, Recording]) -> None:
