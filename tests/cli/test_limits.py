@@ -131,7 +131,8 @@ def test_a_disk_that_fills_up_while_the_program_runs(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[0] == where(tmp_path / "run.perfprobe")
     recording = storage.read(tmp_path / "run.perfprobe")
     assert (tmp_path / "run.perfprobe").stat().st_size <= 100 << 10
-    reasons = recording[Losses].reason.tolist()
+    losses = recording[Losses]
+    reasons = losses.reason[losses.source != "samples"].tolist()  # a sample may fail on a busy machine
     assert reasons == ["operators that could not be written: File too large"]
 
 
