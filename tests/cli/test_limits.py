@@ -131,8 +131,8 @@ def test_a_disk_that_fills_up_while_the_program_runs(tmp_path: Path) -> None:
     assert done.stderr.splitlines()[0] == where(tmp_path / "run.perfprobe")
     recording = storage.read(tmp_path / "run.perfprobe")
     assert (tmp_path / "run.perfprobe").stat().st_size <= 100 << 10
-    losses = recording[Losses]
-    reasons = losses.reason[losses.source != "samples"].tolist()  # a sample may fail on a busy machine
+    failed = "samples that failed: the thread's frames could not be read"  # on a busy machine
+    reasons = [reason for reason in recording[Losses].reason.tolist() if reason != failed]
     assert reasons == ["operators that could not be written: File too large"]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from perfprobe.analyse.idle.layers import HostSpans, call_causes, host_spans
 from perfprobe.analyse.loop.covered import Covered, outside
 from perfprobe.models.message import calls_collective, is_collective
-from perfprobe.tables.columns import Int8, Int64, Mask, among
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls
 from perfprobe.tables.python import Samples
@@ -41,9 +41,9 @@ class Collectives:
         if bool(found.any()):
             self._spans.append(np.stack([rows.start_ns[found], rows.end_ns[found]]))
 
-    def called(self, rows: LinkedOperators) -> Mask:
+    def called(self, name: Int32) -> Mask:
         """Returns which operators call a collective: their own time is waiting for other ranks."""
-        return np.asarray(self._calls[rows.name])
+        return np.asarray(self._calls[name])
 
     def result(self) -> Covered:
         """When any collective ran."""

@@ -116,7 +116,7 @@ class AccountWatch(AtMoments):
         step = around(self._steps.start_ns, self._steps.end_ns, rows.start_ns)
         self._stood.add(rows, self._phase, self._frame, step >= 0)
         counts = (step >= 0) & (rows.self_ns > 0)
-        is_range, calls = rows.scope == USER_SCOPE, self._collectives.called(rows)
+        is_range, calls = rows.scope == USER_SCOPE, self._collectives.called(rows.name)
         is_operator = counts & ~is_range
         for cells, chosen in (
             (self._cells, is_operator & ~calls),
@@ -168,14 +168,14 @@ class AccountWatch(AtMoments):
         inside = step >= 0
         at, step = at[inside], step[inside].astype(np.int64)
         time_ns = (collected.start_ns - collected.end_ns)[inside]
-        called = self._collectives.called(batch.take(at))
+        called = self._collectives.called(batch.name[at])
         for cells, own in ((self._cells, ~called), (self._ranks, called)):
             self._add_at(cells, batch, at[own], time_ns[own], step[own])
 
     def _take_waits(self, batch: LinkedOperators, at: Rows, waits: Rows) -> None:
         """Takes waits for a GPU out of the operators that contain them; not out of waits for ranks."""
         self._is_between[waits] = False
-        chosen = ~is_apart(self._phase[at]) & ~self._collectives.called(batch.take(at))
+        chosen = ~is_apart(self._phase[at]) & ~self._collectives.called(batch.name[at])
         at, own = at[chosen], self._waits.take(waits[chosen])
         step = around(self._steps.start_ns, self._steps.end_ns, own.start_ns)
         at, own, step = at[step >= 0], own.take(step >= 0), step[step >= 0].astype(np.int64)

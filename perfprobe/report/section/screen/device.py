@@ -16,7 +16,7 @@ from perfprobe.report.section.screen.places import at_line, place_in, whole_perc
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.device_account import DeviceAccount
-from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import shown_name
 
@@ -113,7 +113,7 @@ def _inputs(findings: Findings, each: Diagnosis) -> Iterator[str]:
 
 
 def _made_of(findings: Findings, each: Diagnosis, parts: list[DevicePart]) -> Iterator[ScreenRow]:
-    number = 1 if each.base is Base.GPU_RUN else findings[DeviceAccount].steps
+    number = findings[DeviceAccount].steps
     texts = [] if each.cause is Cause.LINE else list(_most_at(findings, each))
     shown = [part for part in parts[:_MOST_PARTS] if is_named(part.time_ns, each.time_ns * number)]
     shown = [] if len(parts) == 1 and parts[0].cause is not None else shown  # SLOW has said it

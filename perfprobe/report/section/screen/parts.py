@@ -19,19 +19,14 @@ def parts_text(
     What there is no room for is in `other`. of: text behind it.
     """
     kept = sorted(order, key=percents.__getitem__)
-    text = _text(percents, [each for each in order if each in kept], texts, other, of)
-    is_brief = cell_len(text) > _ROOM or bool(of)  # one unit for all
-    while (
-        cell_len(
-            text := _text(
-                percents, [each for each in order if each in kept], texts, other, of, brief=is_brief
-            )
-        )
-        > _ROOM
-        and kept
-    ):
+
+    def text(*, brief: bool) -> str:
+        return _text(percents, [each for each in order if each in kept], texts, other, of, brief=brief)
+
+    is_brief = bool(of) or cell_len(text(brief=False)) > _ROOM  # one unit for all
+    while cell_len(text(brief=is_brief)) > _ROOM and kept:
         kept = kept[1:]
-    return text
+    return text(brief=is_brief)
 
 
 def _text(
@@ -41,7 +36,7 @@ def _text(
     other: str,
     of: str,
     *,
-    brief: bool = False,
+    brief: bool,
 ) -> str:
     rest = 100 - sum(percents[each] for each in kept)
     pieces = [f"{texts[each]} {percents[each]}" for each in kept]
