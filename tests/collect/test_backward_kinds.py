@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -99,7 +100,9 @@ def test_nearly_all_backward_operators_have_a_line_or_a_reason(
     found = hotspots(link(storage.read(path))).rows
     backward = found.phase == Phase.BACKWARD
     named = backward & [gap in NAMED for gap in found.gap.tolist()]
-    assert int(found.self_ns[named].sum()) >= 0.99 * int(found.self_ns[backward].sum()) > 0
+    # Calls count with their usual duration: one that waits for a processor is longer than all others.
+    self_ns = np.minimum(found.self_ns, found.usual_ns * found.calls)
+    assert int(self_ns[named].sum()) >= 0.99 * int(self_ns[backward].sum()) > 0
 
 
 def test_gradients_computed_in_backward_have_both_lines(tmp_path: Path) -> None:
