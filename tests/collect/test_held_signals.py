@@ -136,7 +136,7 @@ def test_a_signal_before_the_program_comes_at_its_first_line(place: str, tmp_pat
     (tmp_path / "main.py").write_text("print('never')\n")
     outcome = poisoned(place, "SIGINT", ["-q", "-o", "out.perfprobe", "main.py"], tmp_path)
     assert (outcome.status, outcome.out) == (-signal.SIGINT, b"")
-    lines = outcome.err.decode().splitlines()
+    lines = [line for line in outcome.err.decode().splitlines() if not line.startswith("    ")]  # no source
     assert [line.split(",")[0] for line in lines] == [
         "Traceback (most recent call last):",
         f'  File "{tmp_path / "main.py"}"',

@@ -249,7 +249,7 @@ class TestTooDeep:
     @pytest.fixture(autouse=True)
     def _limit(self) -> Generator[None, None, None]:
         before = sys.getrecursionlimit()
-        sys.setrecursionlimit(2 * _core.DEEPEST_READ + 1000)
+        sys.setrecursionlimit(2 * _core.DEEPEST_READ + 4000)
         yield
         sys.setrecursionlimit(before)
 
