@@ -69,21 +69,26 @@ class FunctionTimes:
         """One row for each function, most total time first, or most operator time without total times."""
         counted = self._python.counted
         codes = len(self._is_python)
-        columns: dict[str, Int64] = dict.fromkeys(FunctionRows.dtypes, np.broadcast_to(np.int64(-1), codes))
+        unknown = np.broadcast_to(np.int64(-1), codes)  # takes no memory, and neither does a part of it
+        columns: dict[str, Int64] = {}
         for name, source in _COUNTED.items():
             columns[name] = _unknown(codes)
             columns[name][counted.code] = getattr(counted, source)
         columns["own_ns"], columns["total_ns"] = columns["counted_own_ns"], columns["counted_total_ns"]
         of_stacks = self._sampled_columns() if self._by_samples else {}
         of_stacks |= self._operator_columns() if self._has_operators else {}
-        columns |= {name: np.where(self._is_python, c, np.int64(-1)) for name, c in of_stacks.items()}
+        for values in of_stacks.values():
+            values[~self._is_python] = -1
+        columns |= of_stacks
         seen = self._seen[0] > 0
         seen[counted.code] = True
         code = np.flatnonzero(seen & self._shown[:-1])
         columns["code"] = np.arange(codes)
-        code = code[np.lexsort([-columns[name][code] for name in ("operator_total_ns", "total_ns")])]
-        kinds = FunctionRows.dtypes.items()
-        return FunctionRows(**{name: columns[name][code].astype(kind) for name, kind in kinds})
+        in_order = (columns.get(name, unknown)[code] for name in ("operator_total_ns", "total_ns"))
+        code = code[np.lexsort([-column for column in in_order])]
+        kinds, unknown = FunctionRows.dtypes.items(), unknown[: len(code)]
+        found = {name: columns[name][code] if name in columns else unknown for name, _ in kinds}
+        return FunctionRows(**{name: found[name].astype(kind, copy=False) for name, kind in kinds})
 
     def calls(self) -> FunctionCalls:
         """One row for each caller and callee."""

@@ -9,6 +9,7 @@ different strings are limited. So the result takes at most a constant and a few 
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import TypeAlias
 
 _MOST_IN_TUPLE = 5  # figures of a function
@@ -58,9 +59,25 @@ class Reader:
     def whole(self) -> Value:
         """Returns the value. Raises MarshalError for damaged or trailing data and for other types."""
         value = self._value(DEEPEST)
+        self._end()
+        return value
+
+    def pairs(self) -> Iterator[tuple[Value, Value]]:
+        """Yields the items of the dict that the data is, one after the other: together they may be large.
+
+        Raises MarshalError like `whole`, and if the data is no dict.
+        """
+        mark = self._bytes(1)[0]
+        if mark & ~_REFERABLE != _DICT:
+            raise MarshalError("expected a dict")
+        if mark & _REFERABLE:
+            self._seen.append(None)
+        yield from self._items_of(DEEPEST - 1)
+        self._end()
+
+    def _end(self) -> None:
         if self._at != len(self._data):
             raise MarshalError(f"trailing data after byte {self._at:,}")
-        return value
 
     def _value(self, levels: int) -> Value:
         at = self._at
@@ -88,22 +105,20 @@ class Reader:
         if levels == 0:
             raise MarshalError(f"nested too deeply at byte {at:,}")
         if kind == _DICT:
-            return self._pairs(levels - 1)
+            return Pairs(self._items_of(levels - 1))
         items = self._bytes(1)[0] if kind == _SMALL_TUPLE else self._size()
         if items > _MOST_IN_TUPLE:
             raise MarshalError(f"a tuple of {items:,} items at byte {at:,}")
         return tuple([self._value(levels - 1) for _ in range(items)])
 
-    def _pairs(self, levels: int) -> Pairs:
-        pairs = Pairs()
+    def _items_of(self, levels: int) -> Iterator[tuple[Value, Value]]:
         while self._peek() != _END:
             key = self._value(levels)
-            pairs.append((key, self._value(levels)))
+            yield key, self._value(levels)
             self._items += 1
             if self._items > _MOST_ITEMS + len(self._data) // _BYTES_AN_ITEM:
                 raise MarshalError("more functions and callers than a file of this size has")
         self._at += 1
-        return pairs
 
     def _referred(self) -> Value:
         place = self._long()

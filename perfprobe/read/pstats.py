@@ -12,6 +12,7 @@ import os
 import re
 from array import array
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from perfprobe.read.marshalled import MarshalError, Pairs, Reader, Value
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
-from perfprobe.tables.columns import SomeTable
+from perfprobe.tables.columns import Int64, SomeTable
 from perfprobe.tables.events import Threads
 from perfprobe.tables.opened import OpenedFile
 from perfprobe.tables.python import Calls, Functions
@@ -53,8 +54,7 @@ def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
     file = path if isinstance(path, OpenedFile) else storage.opened(path)
     try:
         with file.stream() as stream:
-            # No variables: the bytes are freed when they are decoded, and the values when they are columns.
-            return _recording(file.name, _whole(stream.read(MOST_BYTES + 1)))
+            return _recording(file.name, Reader(_limited(stream.read(MOST_BYTES + 1))).pairs())
     except MarshalError as error:
         remedy = "write it again: python -m cProfile -o FILE script.py"
         raise InputError(f"not a profile of cProfile ({error})", file.name, remedy) from error
@@ -62,42 +62,51 @@ def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
         raise InputError(f"cannot read the profile: {error.strerror}", file.name) from error
 
 
-def _whole(data: bytes) -> Value:
+def _limited(data: bytes) -> bytes:
     if len(data) > MOST_BYTES:
         raise MarshalError(f"it is larger than {MOST_BYTES >> 20} MiB")
-    return Reader(data).whole()
+    return data
 
 
-def _recording(path: str, value: Value) -> Recording:
-    entries = [(_key(key), _parts(figures, 5)) for key, figures in _pairs(value)]
-    del value  # each entry has a new key
-    place = {key: row for row, (key, _) in enumerate(entries)}
+def _recording(path: str, entries: Iterable[tuple[Value, Value]]) -> Recording:
+    numbers: dict[Key, int] = {}  # of functions and callers: a caller may come before its own row
     ids: dict[str, int] = {}
-    functions, calls = array("q"), array("q")  # row by row; a tuple for each would take three times as much
-    for key, (primitive, count, own, total, _) in entries:
+    functions, calls, order = array("q"), array("q"), array("q")  # row by row: tuples would be far larger
+    for entry, figures in entries:
+        key = _key(entry)
+        primitive, count, own, total, callers = _parts(figures, 5)
         functions.extend((0, 0, *_named(ids, key), *_figures(count, primitive, own, total)))
+        for caller, of_caller in _pairs(callers):
+            number = numbers.setdefault(_key(caller), len(numbers))
+            calls.extend((0, number, len(order), *_figures(*_parts(of_caller, 4))))
+        order.append(numbers.setdefault(key, len(numbers)))
     thread_name = ids.setdefault("all threads", len(ids))
-    left = [callers for _, (*_, callers) in reversed(entries)]
-    del entries
-    for row in range(len(left)):
-        for caller, figures in _pairs(left.pop()):
-            calls.extend((0, _caller(place, caller), row, *_figures(*_parts(figures, 4))))
     tables = (
         Strings(np.array(list(ids), np.object_)),
         _table(Threads, array("q", (-1, -1, thread_name))),
         _table(Functions, functions),
-        _table(Calls, calls),
+        _called_by(_table(Calls, calls), np.array(order, np.int64), len(numbers)),
     )
     return Recording(
         path=path,
         tables={type(table): table for table in tables},
-        meta={"pstats": os.path.basename(path), "roots": {"stdlib": sorted(_stdlib(place))}},
+        meta={"pstats": os.path.basename(path), "roots": {"stdlib": sorted(_stdlib(numbers))}},
         complete=True,
         last_ns=-1,
         stopped_at=None,
         operator_rows=0,
         source=lambda _: iter(()),
     )
+
+
+def _called_by(calls: Calls, order: Int64, numbers: int) -> Calls:
+    """Replaces the number of each caller by its row. cProfile writes a row for every caller."""
+    row_of = np.full(numbers, -1, np.int32)
+    row_of[order] = np.arange(len(order))
+    caller = row_of[calls.caller]
+    if (caller < 0).any():
+        raise MarshalError("unknown caller")
+    return replace(calls, caller=caller)
 
 
 def _table(kind: type[SomeTable], rows: array[int]) -> SomeTable:
@@ -139,14 +148,6 @@ def _key(value: Value) -> Key:
     if line >= 2**31:
         raise MarshalError("line number too large")
     return file, max(line, 0), name
-
-
-def _caller(place: dict[Key, int], value: Value) -> int:
-    """Returns the row of a caller. cProfile writes a row for every caller."""
-    row = place.get(_key(value))
-    if row is None:
-        raise MarshalError("unknown caller")
-    return row
 
 
 def _figures(calls: Value, primitive: Value, own: Value, total: Value) -> tuple[int, int, int, int]:

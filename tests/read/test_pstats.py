@@ -140,7 +140,7 @@ KEY = ("a.py", 1, "f")
         ({KEY: (1, 1, "0", 0.0, {})}, "time is not a number"),
         ({KEY: (1, 1, 0.0, 0.0, {("b.py", 1, "g"): (1, 1, 0.0, 0.0)})}, "unknown caller"),
         ({KEY: (1, 1, 0.0, 0.0, {KEY: (1, 1, 0.0, [])})}, "unknown type code"),
-        ([], "unknown type code"),
+        ([], "expected a dict"),
         (KEY, "expected a dict"),
     ],
 )
