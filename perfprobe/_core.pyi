@@ -5,6 +5,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, TypeVar
 
+from typing_extensions import Buffer
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 FORMAT_VERSION: int
@@ -285,5 +287,6 @@ class EventKeys:
 
     def __init__(self, times: list[str], event: list[str], args: list[str]) -> None: ...
 
+def varints(data: Buffer, zigzag: bool) -> bytes: ...
 def event_columns(list: bytes, keys: EventKeys) -> tuple[list[bytes], list[bytes]] | None:
     """Columns of int64, and the texts that they refer to; None for what is not a JSON list of events."""

@@ -1,4 +1,4 @@
-// Binds the decoder of events for perfprobe/read/kineto.
+// Binds decoders: of events for perfprobe/read/kineto, of integers for perfprobe/tables.
 #include <optional>
 #include <string_view>
 
@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "read/event_columns.h"
+#include "read/varints.h"
 
 namespace py = pybind11;
 
@@ -33,6 +34,28 @@ py::object event_columns(const py::bytes& list, const EventKeys& keys) {
   return py::make_tuple(columns, texts);
 }
 
+// The integers as bytes of 64 bits each.
+py::bytes varints(const py::buffer& data, bool zigzag) {
+  const py::buffer_info info = data.request();
+  const auto* const bytes = static_cast<const uint8_t*>(info.ptr);
+  const auto size_bytes = static_cast<size_t>(info.size * info.itemsize);
+  const size_t room_bytes = count_varints(bytes, size_bytes) * sizeof(uint64_t);
+  const auto found = py::reinterpret_steal<py::bytes>(
+      PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(room_bytes)));
+  if (!found)
+    throw py::error_already_set();
+  auto* const out = reinterpret_cast<uint64_t*>(PyBytes_AS_STRING(found.ptr()));
+  switch (decode_varints(bytes, size_bytes, zigzag, out)) {
+    case VarintFault::cut:
+      throw py::value_error("an integer is cut off");
+    case VarintFault::too_long:
+      throw py::value_error("an integer has more than 64 bits");
+    case VarintFault::none:
+      break;
+  }
+  return found;
+}
+
 }  // namespace
 
 void bind_read(py::module_& module) {
@@ -43,6 +66,7 @@ void bind_read(py::module_& module) {
            }),
            py::arg("times"), py::arg("event"), py::arg("args"));
   module.def("event_columns", &event_columns, py::arg("list"), py::arg("keys"));
+  module.def("varints", &varints, py::arg("data"), py::arg("zigzag"));
 }
 
 }  // namespace perfprobe

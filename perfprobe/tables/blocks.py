@@ -38,6 +38,7 @@ class Block:
             raise DamagedError("a block claims more rows or columns than it can hold")
         self._columns = [reader.column() for _ in range(count)]
         self._places = {column.name: column for column in self._columns}
+        self._values: dict[str, Int64] = {}  # of columns that are decoded: others are relative to them
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
@@ -50,7 +51,7 @@ class Block:
         elif column.coding == CONSTANT:
             out.fill(_fitting(self._one_value(column), out.dtype))
         else:
-            values = self._decode(column)
+            values = self._decoded(column)
             if out.dtype != np.int64 and len(values):
                 _fitting(int(values.min()), out.dtype)
                 _fitting(int(values.max()), out.dtype)
@@ -92,6 +93,11 @@ class Block:
             raise DamagedError(f"column {column.name} of {self.table} is not one value")
         return int(values[0])
 
+    def _decoded(self, column: Column) -> Int64:
+        if column.name not in self._values:
+            self._values[column.name] = self._decode(column)
+        return self._values[column.name]
+
     def _decode(self, column: Column) -> Int64:
         start = column.start
         base = 0
@@ -115,7 +121,7 @@ class Block:
             raise DamagedError(f"column {column.name} of {self.table} is relative to one of unknown coding")
         if base.coding == CONSTANT:
             return np.full(self.rows, self._one_value(base))
-        return self._decode(base)
+        return self._decoded(base)
 
 
 class _Reader:

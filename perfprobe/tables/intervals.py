@@ -14,7 +14,11 @@ def around(start_ns: Int64, end_ns: Int64, time_ns: Int64) -> Rows:
         start_ns, end_ns: the intervals by start. The end belongs to none of them. Where two overlap, the one
             that began last counts.
     """
-    at = np.searchsorted(start_ns, time_ns, "right") - 1
+    if len(time_ns) == 0:
+        return np.empty(0, np.intp)
+    # Times of a batch are near to each other: few of the intervals need to be searched.
+    first, end = np.searchsorted(start_ns, (time_ns.min(), time_ns.max()), "right")
+    at = np.searchsorted(start_ns[first:end], time_ns, "right") + (first - 1)
     return np.where(time_ns < np.append(end_ns, np.iinfo(np.int64).min)[at], at, -1)
 
 

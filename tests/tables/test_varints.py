@@ -10,6 +10,15 @@ from tests import build
 EDGES = [0, 1, -1, 63, 64, -64, -65, 2**31, -(2**31), 2**56, 2**63 - 1, -(2**63)]
 
 
+@pytest.fixture(autouse=True, params=["core", "numpy"])
+def _by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both decoders pass the same tests."""
+    if request.param == "numpy":
+        monkeypatch.setattr(varints, "decoder", lambda: None)
+    else:
+        assert varints.decoder() is not None
+
+
 def as_bytes(data: bytes) -> Bytes:
     return np.frombuffer(data, np.uint8)
 

@@ -58,6 +58,7 @@ class Place:
         self.tree = tree
         self.caller = _common(tree, stacks)
         self._depth = len(tree.path(self.caller))
+        self._lines: dict[int, int] = {}  # by stack: each is asked for in every step
 
     def child(self, stack: int) -> int:
         """The outer part of this stack that ends in the function; `NOWHERE` if the function is not in it."""
@@ -68,7 +69,9 @@ class Place:
 
     def line(self, stack: int) -> int:
         """The line of the function in this stack; `NOWHERE` if the function is not in it."""
-        return self.tree.line(self.child(stack))
+        if stack not in self._lines:
+            self._lines[stack] = self.tree.line(self.child(stack))
+        return self._lines[stack]
 
 
 def _common(tree: StackTree, stacks: Iterable[int]) -> int:

@@ -161,11 +161,11 @@ def _iterations(groups: list[list[Event]]) -> list[list[Event]]:
 
 def _separated(place: Place, found: list[list[Event]]) -> list[Iteration]:
     """Separate evaluations from each iteration. Chunks are made twice: all at once they take much memory."""
-    sizes = sorted(len(_chunks(_outside(place, events)[1])) for events in found)
+    divided = [_outside(place, events) for events in found]
+    sizes = sorted(len(_chunks(own)) for _, own in divided)
     usual = sizes[(len(sizes) - 1) // 2] if sizes else 0
     whole = []
-    for events in found:
-        ahead, own = _outside(place, events)
+    for ahead, own in divided:
         chunks = _chunks(own)
         more = takewhile(_may_be_evaluation, chunks[: len(chunks) - max(usual, 1)])
         moved = [event for chunk in more for event in chunk]
