@@ -146,7 +146,7 @@ def _command_code(source: str, namespace: dict[str, Any]) -> Any:
     code = compile(f"{source}\n", "<string>", "exec", dont_inherit=True)
     if sys.version_info >= (3, 13):  # these versions show the lines of -c in tracebacks
         linecache = importlib.import_module("linecache")
-        key = code if sys.version_info >= (3, 14) else "<string>"
+        key = code if hasattr(linecache, "_interactive_cache") else "<string>"  # 3.13.0 to 3.13.2 have none
         linecache._register_code(key, source, "<string>")
     return code
 
