@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ranges>
 
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
 namespace perfprobe {
 
 bool SampledStacks::name(std::span<const ForeignFrame> frames, NamedStack& last, int32_t& id,
@@ -53,3 +55,5 @@ int32_t SampledStacks::add(Definitions& definitions, int32_t outer, const Foreig
 }
 
 }  // namespace perfprobe
+
+#endif
