@@ -264,6 +264,7 @@ class Program:
             "lock_looks": -1,
             "wait_ns": -1,
             "clock_ns": -1,
+            "waits_for": -1,
         }
         self.row("samples", start_ns, end_ns, thread, *{**row, **fields}.values(), anew=True)
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from perfprobe.analyse.devices import timed
 from perfprobe.analyse.loop.covered import Covered, outside
+from perfprobe.analyse.loop.idle import own_waits
 from perfprobe.analyse.loop.loops import ThreadLoop
-from perfprobe.analyse.loop.next_item import NextItem, at_next, next_item
+from perfprobe.analyse.loop.next_item import NextItem, Sampled, at_next, next_item
 from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint, usual_phases
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
@@ -52,7 +53,8 @@ def pieces(
     """The steps of a thread by phase, and where the loop gets its next item."""
     own = timeline.segments(loop.thread)
     looks, stack, look_row = _looks(trace, loop.thread, regions)
-    item = next_item(trace, loop, own, looks, stack)
+    waited = own_waits(trace, in_program(trace.recording).take(look_row))
+    item = next_item(trace, loop, own, Sampled(looks, stack, waited))
     is_next = np.append(item.is_next, False)
     looks = looks._replace(phase=at_next(looks.phase, is_next[stack]))
     own = Segments(**own.columns() | {"phase": at_next(own.phase, is_next[own.first])})

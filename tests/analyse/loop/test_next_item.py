@@ -10,6 +10,7 @@ import pytest
 from perfprobe import _core
 from perfprobe.merge import link
 from perfprobe.tables.account import Account, LeafKind
+from perfprobe.tables.python import WaitsFor
 from perfprobe.tables.steps import StepPhase, StepTimes
 from tests.analyse.account.test_account import account_of
 from tests.analyse.loop.test_programs import tables
@@ -87,35 +88,38 @@ STEPS, STEP_MS = 10, 20
 EDGE_MS = 0.6  # between two samples
 
 
-def program(*iterator: str, operators: bool, before: str = "", body: str = BODY) -> Program:
+def program(
+    *iterator: str, operators: bool, before: str = "", within: tuple[str, ...] = (), waits_for: int = -1
+) -> Program:
     """Steps of 20 ms: 8 in the iterator, of these 5 in an operator if there are any, 2 before the forward.
 
-    iterator: the frames while it works.
+    iterator: the frames while it works. within: the callers of the function that runs a step. waits_for: what
+    the thread waits for in the iterator.
     """
     made = Program(**META)
     made.thread(1)
     net = made.module("", "Net")
-    stacks = made.stack(*iterator), made.stack(body, ("/p/model.py:88 forward", net))
-    updates = made.stack("/p/train.py:25 main")
+    stacks = made.stack(*iterator), made.stack(*within, BODY, ("/p/model.py:88 forward", net))
+    updates = made.stack(*within, "/p/train.py:25 main")
     for number in range(STEPS):
         at = number * STEP_MS * MS
         if operators:
             made.run(op("aten::tanh", at + 2 * MS, at + 7 * MS, stack=stacks[0]))
-        _look(made, at, at + 8 * MS, *iterator)
-        _look(made, at + 8 * MS, at + 10 * MS, *(before or BODY).split(" > "))
+        _look(made, at, at + 8 * MS, *iterator, waits_for=waits_for)
+        _look(made, at + 8 * MS, at + 10 * MS, *within, *(before or BODY).split(" > "))
         node = {"node_sequence": number, "node_thread": 1}
         made.run(op("aten::bmm", at + 10 * MS, at + 14 * MS, stack=stacks[1], sequence=number))
-        made.run(op("BmmBackward0", at + 14 * MS, at + 18 * MS, stack=made.stack(BODY), **node))
+        made.run(op("BmmBackward0", at + 14 * MS, at + 18 * MS, stack=made.stack(*within, BODY), **node))
         made.run(op("Optimizer.step#SGD.step", at + 18 * MS, at + 20 * MS, stack=updates, scope=7))
-        _look(made, at + 10 * MS, at + 20 * MS, body)
+        _look(made, at + 10 * MS, at + 20 * MS, *within, BODY)
     stop = {"monotonic_ns": STEPS * STEP_MS * MS, "cpu_ns": STEPS * STEP_MS * MS}
     made.meta |= {"stop": stop}
     return made
 
 
-def _look(made: Program, start_ns: int, end_ns: int, *frames: str) -> None:
+def _look(made: Program, start_ns: int, end_ns: int, *frames: str, waits_for: int = -1) -> None:
     for at in range(start_ns, end_ns, MS):
-        made.sample(at, at + MS - 1, *frames, cpu_ns=MS)
+        made.sample(at, at + MS - 1, *frames, cpu_ns=MS if waits_for < 0 else 0, waits_for=waits_for)
 
 
 def data_ms(made: Program, folder: Path) -> tuple[float, float]:
@@ -152,6 +156,29 @@ def test_a_call_that_takes_longer_makes_the_batch(tmp_path: Path) -> None:
     """`for i in range(n): x = batch(i)`."""
     made = program("/p/train.py:21 main", MAKES, operators=False, before=ASKS)
     assert data_ms(made, tmp_path) == pytest.approx((10, 10), abs=EDGE_MS)
+
+
+STEP = "/p/train.py:31 epoch"
+
+
+def test_the_loop_may_call_a_function_for_each_item(tmp_path: Path) -> None:
+    made = program(f"{NEXT}/p/train.py:30 epoch", MAKES, operators=True, within=(STEP,))
+    assert data_ms(made, tmp_path) == pytest.approx((8, 8), abs=EDGE_MS)
+
+
+def test_a_generator_that_trains_makes_no_items(tmp_path: Path) -> None:
+    trains = f"{NEXT}/p/train.py:40 <module>"
+    made = program(trains, ASKS, MAKES, operators=False, within=(trains,))
+    assert data_ms(made, tmp_path) == pytest.approx((8, 8), abs=EDGE_MS)
+
+
+@pytest.mark.parametrize("place", [(MAIN,), ("/p/train.py:30 epoch",)], ids=["its function", "its caller"])
+def test_a_line_that_waits_for_a_message_waits_for_data(tmp_path: Path, place: tuple[str, ...]) -> None:
+    within = () if place == (MAIN,) else (STEP,)
+    made = program(*place, operators=False, within=within, waits_for=WaitsFor.MESSAGE)
+    assert data_ms(made, tmp_path) == pytest.approx((8, 8), abs=EDGE_MS)
+    made = program(*place, operators=False, within=within, waits_for=WaitsFor.OTHER)
+    assert data_ms(made, tmp_path) == (0, 0)
 
 
 def test_old_recordings_do_not_say_who_asks(tmp_path: Path) -> None:
