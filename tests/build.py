@@ -35,6 +35,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.storage import read
 from perfprobe.tables.teams import ThreadActivity
 
+NEXT = "next "
 CONSTANT, PLAIN, DELTA, RUNS, TEXT, RELATIVE = range(6)
 
 GPU = (
@@ -172,7 +173,8 @@ class Program:
     """What a recorded program did. It encodes itself as a recording.
 
     Stacks are written outermost frame first, as "train.py:10 main". If the function's first line is not 1, it
-    comes after a slash: "train.py:10/8 main". A frame may be a pair with the module whose call it is.
+    comes after a slash: "train.py:10/8 main". A frame may be a pair with the module whose call it is. A frame
+    that begins with "next " asks the iterator of a `for` loop for the next item.
     """
 
     def __init__(self, **meta: Any) -> None:
@@ -209,7 +211,8 @@ class Program:
         stack, module = -1, -1
         for entry in frames:
             place, module = entry if isinstance(entry, tuple) else (entry, module)
-            stack = self.row("stacks", stack, self.frame(place), module)
+            asks = (1,) if place.startswith(NEXT) else ()
+            stack = self.row("stacks", stack, self.frame(place.removeprefix(NEXT)), module, *asks)
         return stack
 
     def signature(self, value: str, grad_mask: int = 0, operator: str = "", **fields: str) -> int:
@@ -261,6 +264,7 @@ class Program:
             "lock_looks": -1,
             "wait_ns": -1,
             "clock_ns": -1,
+            "waits_for": -1,
         }
         self.row("samples", start_ns, end_ns, thread, *{**row, **fields}.values(), anew=True)
 
@@ -373,7 +377,9 @@ class Program:
         return out
 
     def _columns(self, table: str) -> dict[str, Column]:
-        return dict(zip(TABLES[table], zip(*self._tables[table], strict=True), strict=True))
+        names, rows = TABLES[table], self._tables[table]
+        whole = [(*row, *[-1] * (len(names) - len(row))) for row in rows]  # the last ones were not recorded
+        return dict(zip(names, zip(*whole, strict=True), strict=True))
 
 
 RECORDED = (
@@ -384,7 +390,7 @@ TABLES = {
     "strings": ("text",),
     "frames": ("file", "function", "first_line", "line"),
     "modules": ("parent", "name", "type"),
-    "stacks": ("parent", "frame", "module"),
+    "stacks": ("parent", "frame", "module", "asks_next"),
     "signatures": ("text", "example", "grad_mask", "values", "name", "overload"),
     "threads": ("os_thread", "forward_id", "name"),
     "functions": (

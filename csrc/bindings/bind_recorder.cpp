@@ -241,7 +241,7 @@ void bind_definitions(py::class_<PyRecorder, std::unique_ptr<PyRecorder, py::nod
           "add_stack",
           [](const PyRecorder& self, Id parent, Id frame, Id module) {
             return self.define(
-                [&](Definitions& to) { return to.add_stack({parent, frame, module}); });
+                [&](Definitions& to) { return to.add_stack({parent, frame, module, kNone}); });
           },
           py::arg("parent"), py::arg("frame"), py::arg("module"))
       .def(

@@ -1,17 +1,21 @@
 // Binds the sampler of Python threads, and parts of it that tests compare with the interpreter.
 #include <cstring>
+#include <memory_resource>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 
 #include "bindings/recorder_door.h"
 #include "cpu/sampler.h"
 #include "python/code_locations.h"
+#include "python/next_instructions.h"
 
 namespace py = pybind11;
 
@@ -106,12 +110,21 @@ int32_t line_of(const py::bytes& table, int32_t first_line, int32_t offset) {
                              first_line, offset);
 }
 
+std::vector<int32_t> next_of(const py::bytes& bytecode) {
+  const auto bytes = std::string_view(bytecode);
+  const auto found =
+      next_instructions({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()},
+                        std::pmr::get_default_resource());
+  return {found.begin(), found.end()};
+}
+
 }  // namespace
 
 void bind_sampler(py::module_& module) {
   module.def("sampler_missing", &sampler_missing);
   module.def("line_of_instruction", &line_of, py::arg("table"), py::arg("first_line"),
              py::arg("offset"));
+  module.def("next_instructions", &next_of, py::arg("bytecode"));
   py::class_<PySampler>(module, "Sampler")
       .def(py::init<py::capsule, int64_t, double, bool>(), py::arg("recorder"),
            py::arg("interval_ns"), py::arg("most_cost"), py::arg("of_cpu_time") = false)

@@ -96,7 +96,7 @@ int32_t Definitions::find_stack(Hash128 hash) {
   if (known != InternTable::kAbsent || !is_full)
     return known;
   ++other_stacks_;
-  return add_stack({kNone, kNone, kNone});
+  return add_stack(StackKey{});
 }
 
 int32_t Definitions::add_signature(Hash128 hash, const SignatureText& signature) {

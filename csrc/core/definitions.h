@@ -40,12 +40,14 @@ struct FrameKey {
 };
 
 struct StackKey {
-  int32_t parent, frame, module;
+  int32_t parent = kNone, frame = kNone, module = kNone;
+  int32_t asks_next = kNone;  // 1 if known
 
   static constexpr std::string_view kTable = "stacks";
   static constexpr auto columns() {
     return std::array{column<&StackKey::parent>("parent"), column<&StackKey::frame>("frame"),
-                      column<&StackKey::module>("module")};
+                      column<&StackKey::module>("module"),
+                      column<&StackKey::asks_next>("asks_next")};
   }
   auto operator<=>(const StackKey&) const = default;
 };

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/row_column.h"
+#include "python/lock_wait.h"
 
 namespace perfprobe {
 
@@ -22,15 +23,17 @@ struct SampleRow {
   int32_t looks;
   int32_t lock_looks;  // those that found it waiting for Python's global lock; -1 not known
   Look look;
+  WaitsFor waits_for;
 
   static constexpr std::string_view kTable = "samples";
   static constexpr auto columns() {
     return std::array{
-        column<&SampleRow::start_ns>("start_ns"), column<&SampleRow::end_ns>("end_ns"),
-        column<&SampleRow::thread>("thread"),     column<&SampleRow::stack>("stack"),
-        column<&SampleRow::look>("look"),         column<&SampleRow::looks>("looks"),
-        column<&SampleRow::cpu_ns>("cpu_ns"),     column<&SampleRow::lock_looks>("lock_looks"),
-        column<&SampleRow::wait_ns>("wait_ns"),   column<&SampleRow::clock_ns>("clock_ns")};
+        column<&SampleRow::start_ns>("start_ns"),  column<&SampleRow::end_ns>("end_ns"),
+        column<&SampleRow::thread>("thread"),      column<&SampleRow::stack>("stack"),
+        column<&SampleRow::look>("look"),          column<&SampleRow::looks>("looks"),
+        column<&SampleRow::cpu_ns>("cpu_ns"),      column<&SampleRow::lock_looks>("lock_looks"),
+        column<&SampleRow::wait_ns>("wait_ns"),    column<&SampleRow::clock_ns>("clock_ns"),
+        column<&SampleRow::waits_for>("waits_for")};
   }
 };
 

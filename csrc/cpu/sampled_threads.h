@@ -14,12 +14,12 @@
 namespace perfprobe {
 
 struct SampledThread {
-  int32_t row = kNone;          // of the table `threads`
-  uint64_t state = 0;           // id of its Python thread state at the last look
-  int64_t cpu_ns = -1;          // its CPU time at the last look
-  uint64_t tick = 0;            // the tick of the last look
-  bool waits_for_lock = false;  // at its last look
-  bool is_open = false;         // whether `sample` may still be extended
+  int32_t row = kNone;                     // of the table `threads`
+  uint64_t state = 0;                      // id of its Python thread state at the last look
+  int64_t cpu_ns = -1;                     // its CPU time at the last look
+  uint64_t tick = 0;                       // the tick of the last look
+  WaitsFor waits_for = WaitsFor::unknown;  // at its last look
+  bool is_open = false;                    // whether `sample` may still be extended
   RunDelay delay;
   int64_t delay_ns = -1;  // at the last look that found that it had run
   SampleRow sample{};

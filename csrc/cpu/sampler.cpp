@@ -255,7 +255,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   }
   has_moved_ |= has_run;
   const int64_t since_ns = is_followed ? thread.sample.end_ns : previous_tick_ns;
-  thread.waits_for_lock = waits_for_lock(number, ran_ns, now_ns - since_ns);
+  thread.waits_for = waits_for(number, ran_ns, now_ns - since_ns);
   int64_t start_ns = since_ns;
   if (rests_ && has_run)
     start_ns = turned_ns(since_ns, now_ns, ran_ns, found.is_running, interval_ns_);
@@ -271,11 +271,12 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
 }
 
 // A thread that has not run since the last look waits as it did then.
-bool Sampler::waits_for_lock(int64_t number, int64_t ran_ns, int64_t time_ns) {
+WaitsFor Sampler::waits_for(int64_t number, int64_t ran_ns, int64_t time_ns) {
   constexpr double kRunning = 0.95;
-  if (seen_.size() < 2 || static_cast<double>(ran_ns) >= kRunning * static_cast<double>(time_ns))
-    return false;
-  return lock_.waits(number);
+  if (!lock_.is_known())
+    return WaitsFor::unknown;
+  const bool runs = static_cast<double>(ran_ns) >= kRunning * static_cast<double>(time_ns);
+  return runs ? WaitsFor::other : lock_.of(number);
 }
 
 // The thread ran a little and is back in the same place, or is still there. The CPU time it used is
@@ -301,7 +302,7 @@ void Sampler::stay(SampledThread& thread, int64_t now_ns) {
   const int64_t passed = rests_ ? (now_ns - thread.sample.end_ns) / interval_ns_ : 1;
   const auto looks = static_cast<int32_t>(std::max<int64_t>(passed, 1));
   thread.sample.looks += looks;
-  thread.sample.lock_looks += thread.waits_for_lock ? looks : 0;
+  thread.sample.lock_looks += thread.waits_for == WaitsFor::lock ? looks : 0;
   thread.sample.end_ns = now_ns;
 }
 
@@ -326,7 +327,9 @@ void Sampler::move_on(SampledThread& thread, const Found& found, int64_t since_n
   sample.end_ns = found.time_ns;
   sample.thread = thread.row;
   sample.looks = 1;
-  sample.lock_looks = lock_.is_known() ? static_cast<int32_t>(thread.waits_for_lock) : -1;
+  sample.lock_looks =
+      lock_.is_known() ? static_cast<int32_t>(thread.waits_for == WaitsFor::lock) : -1;
+  sample.waits_for = thread.waits_for;
   sample.look = found.look;
   sample.stack = found.stack;
   thread.is_open = true;

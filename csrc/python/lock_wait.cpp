@@ -2,7 +2,9 @@
 
 #include <charconv>
 #include <dlfcn.h>
+#include <optional>
 #include <string>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
@@ -27,17 +29,59 @@ AddressRange python_runtime() {
   return {address_of(runtime), static_cast<const ElfW(Sym)*>(symbol)->st_size};
 }
 
+// Of a system call whose number was taken from the text.
+std::optional<uintptr_t> first_argument(std::string_view text) {
+  constexpr std::string_view kHex = " 0x";
+  if (!text.starts_with(kHex))
+    return std::nullopt;
+  text.remove_prefix(kHex.size());
+  uintptr_t value = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), value, /*base=*/16);
+  return error == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+// Whether reading it waits for a disk.
+bool is_file(std::optional<uintptr_t> descriptor) {
+  struct stat about{};
+  return !descriptor || ::fstat(static_cast<int>(*descriptor), &about) != 0 ||
+         S_ISREG(about.st_mode) || S_ISBLK(about.st_mode) || S_ISDIR(about.st_mode);
+}
+
 }  // namespace
 
 bool is_futex_in(std::string_view text, const AddressRange& range) {
-  constexpr std::string_view kHex = " 0x";
-  if (take_number(text) != SYS_futex || !text.starts_with(kHex))
+  if (take_number(text) != SYS_futex)
     return false;
-  text.remove_prefix(kHex.size());
-  uintptr_t address = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), address, /*base=*/16);
-  return error == std::errc() && range.holds(address, sizeof(int32_t));
+  const std::optional<uintptr_t> address = first_argument(text);
+  return address && range.holds(*address, sizeof(int32_t));
+}
+
+WaitsFor call_of(std::string_view text) {
+  if (text.empty() || text.front() < '0' || text.front() > '9')
+    return WaitsFor::other;
+  switch (take_number(text)) {
+    case SYS_accept:
+    case SYS_accept4:
+    case SYS_epoll_pwait:
+    case SYS_epoll_wait:
+    case SYS_poll:
+    case SYS_ppoll:
+    case SYS_recvfrom:
+    case SYS_recvmmsg:
+    case SYS_recvmsg:
+      return WaitsFor::message;
+    case SYS_pselect6:
+    case SYS_select:  // of no descriptors: a sleep
+      return first_argument(text) == 0 ? WaitsFor::other : WaitsFor::message;
+    case SYS_read:
+    case SYS_readv:
+      return is_file(first_argument(text)) ? WaitsFor::other : WaitsFor::message;
+    case SYS_futex:
+      return WaitsFor::thread;
+    default:
+      return WaitsFor::other;
+  }
 }
 
 LockWait::LockWait() : runtime_(python_runtime()) {
@@ -45,8 +89,11 @@ LockWait::LockWait() : runtime_(python_runtime()) {
   is_known_ = runtime_.bytes > 0 && !file_.read(file_of(::syscall(SYS_gettid))).empty();
 }
 
-bool LockWait::waits(int64_t os_thread) {
-  return is_known_ && is_futex_in(file_.read(file_of(os_thread)), runtime_);
+WaitsFor LockWait::of(int64_t os_thread) {
+  if (!is_known_)
+    return WaitsFor::unknown;
+  const std::string_view text = file_.read(file_of(os_thread));
+  return is_futex_in(text, runtime_) ? WaitsFor::lock : call_of(text);
 }
 
 }  // namespace perfprobe

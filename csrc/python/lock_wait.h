@@ -1,7 +1,8 @@
-// Tells from outside whether a thread waits for Python's global lock.
+// Tells from outside what a thread waits for: Python's global lock, another thread, a message.
 //
-// A thread that waits sleeps on a futex of the lock's condition variable. The kernel names the
-// futex, and in all versions of Python the lock lies in the object _PyRuntime, which has no other.
+// The kernel names the system call. A thread that waits for the lock sleeps on a futex of its
+// condition variable, and in all versions of Python the lock lies in the object _PyRuntime, which
+// has no other.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,19 @@
 
 namespace perfprobe {
 
+enum class WaitsFor : int8_t {
+  unknown = -1,
+  other = 0,    // or it runs
+  message = 1,  // on a socket, a pipe or a terminal
+  thread = 2,   // a futex, such as that of a queue
+  lock = 3      // Python's
+};
+
 // Whether this text of /proc/PID/task/TID/syscall is a wait for a futex in the range.
 bool is_futex_in(std::string_view text, const AddressRange& range);
+
+// Of such a text, without the lock. Takes a system call if it is a `read`.
+WaitsFor call_of(std::string_view text);
 
 // Not thread-safe.
 class LockWait {
@@ -22,8 +34,8 @@ class LockWait {
 
   // Whether the kernel names the system calls of this process's threads.
   [[nodiscard]] bool is_known() const { return is_known_; }
-  // Takes a system call or two. False if it is not known.
-  bool waits(int64_t os_thread);
+  // Takes a system call or two.
+  WaitsFor of(int64_t os_thread);
 
  private:
   KernelFile file_;

@@ -1,7 +1,9 @@
 #include "python/python_names.h"
 
+#include <algorithm>
 #include <cstring>
 #include <unordered_set>
+#include <utility>
 
 #include "python/keep_exception.h"
 #include "python/module_owner.h"
@@ -49,9 +51,11 @@ PyObject* referent(PyObject* weak) {
 int32_t PythonNames::add_call(int32_t outer, const FrameRef& frame, int32_t module) {
   const NoCollection no_collection;
   const KeepException keep_exception;
-  const int32_t row = frame.code == kCutFrames.code ? cut_row() : frame_row(frame);
+  const bool is_cut = frame.code == kCutFrames.code;
+  const int32_t row = is_cut ? cut_row() : frame_row(frame);
+  const int32_t asks = !is_cut && asks_next(frame) ? 1 : kNone;
   return recorder_.define(
-      [&](Definitions& definitions) { return definitions.add_stack({outer, row, module}); });
+      [&](Definitions& definitions) { return definitions.add_stack({outer, row, module, asks}); });
 }
 
 PythonNames::Tables& PythonNames::tables() {
@@ -77,6 +81,11 @@ int32_t PythonNames::frame_row(const FrameRef& frame) {
   return id;
 }
 
+bool PythonNames::asks_next(const FrameRef& frame) {
+  auto* code = static_cast<PyCodeObject*>(const_cast<void*>(frame.code));
+  return std::ranges::binary_search(code_row(code).next_instructions, frame.instruction);
+}
+
 // Named like generated code, so that it is nobody's file.
 int32_t PythonNames::cut_row() {
   return recorder_.define([](Definitions& definitions) {
@@ -92,11 +101,12 @@ const PythonNames::CodeRow& PythonNames::code_row(PyCodeObject* code) {
     return known->second;
   Py_INCREF(code);
   tables().kept.push_back(reinterpret_cast<PyObject*>(code));
-  const auto row = recorder_.define([&](Definitions& definitions) {
+  auto row = recorder_.define([&](Definitions& definitions) {
     return CodeRow{definitions.intern(text_of(code->co_filename)).id,
-                   definitions.intern(text_of(function_name(code))).id, code->co_firstlineno};
+                   definitions.intern(text_of(function_name(code))).id, code->co_firstlineno,
+                   next_instructions(bytecode_of(code), tables().pool.resource())};
   });
-  return tables().codes.emplace(code, row).first->second;
+  return tables().codes.emplace(code, std::move(row)).first->second;
 }
 
 const PythonNames::KnownModule* PythonNames::find_known(PyObject* module) {

@@ -17,6 +17,7 @@
 #include "core/intern_table.h"
 #include "core/recorder.h"
 #include "core/recorder_port.h"
+#include "python/next_instructions.h"
 #include "python/user_code.h"
 
 namespace perfprobe {
@@ -46,6 +47,7 @@ class PythonNames {
  private:
   struct CodeRow {
     int32_t file, function, first_line;
+    Offsets next_instructions;
   };
   struct Instruction {
     const void* code;
@@ -81,6 +83,7 @@ class PythonNames {
   Tables& tables();
   int32_t frame_row(const FrameRef& frame);
   int32_t cut_row();
+  bool asks_next(const FrameRef& frame);
   const CodeRow& code_row(PyCodeObject* code);
 
   [[nodiscard]] const KnownModule* find_known(PyObject* module);

@@ -33,7 +33,7 @@ bool SampledStacks::name(std::span<const ForeignFrame> frames, NamedStack& last,
   if (id == kNone) {
     ++others_;
     id = recorder_.define(
-        [](Definitions& definitions) { return definitions.add_stack({kNone, kNone, kNone}); });
+        [](Definitions& definitions) { return definitions.add_stack(StackKey{}); });
   }
   return true;
 }
@@ -50,7 +50,8 @@ int32_t SampledStacks::add(Definitions& definitions, int32_t outer, const Foreig
                                               definitions.intern(code.function).id, code.first_line,
                                               code.line_of(frame.instruction)});
   }
-  const StackKey stack{outer, code.named_frame, kNone};
+  const int32_t asks = code.asks_next(frame.instruction) ? 1 : kNone;
+  const StackKey stack{outer, code.named_frame, kNone, asks};
   return is_full && !definitions.has_stack(stack) ? kNone : definitions.add_stack(stack);
 }
 

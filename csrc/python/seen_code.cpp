@@ -143,6 +143,10 @@ int32_t SeenCode::Entry::line_of(int32_t instruction) const {
   return line < 0 ? first_line : line;  // the compiler gave this instruction no line
 }
 
+bool SeenCode::Entry::asks_next(int32_t instruction) const {
+  return std::ranges::binary_search(next_instructions, instruction);
+}
+
 bool SeenCode::Entry::is_fleeting() const {
   return file.starts_with('<') && !file.starts_with("<frozen");
 }
@@ -209,16 +213,20 @@ bool SeenCode::learn(const void* code, Entry& entry) {
   if (!memory_.read(objects) || !file.is_sane() || !function.is_sane() || !is_sane_table(table))
     return false;
   fresh.locations.resize(static_cast<size_t>(table.ob_size));
+  bytecode_.resize(std::min(static_cast<size_t>(fresh.bytes), kMostTableBytes));
   Head again;
   const std::array contents{
       file.letters(), function.letters(),
       MemoryPiece{part_of(copy.co_linetable, offsetof(PyBytesObject, ob_sval)),
                   fresh.locations.data(), fresh.locations.size()},
+      MemoryPiece{part_of(code, offsetof(PyCodeObject, co_code_adaptive)), bytecode_.data(),
+                  bytecode_.size()},
       MemoryPiece{code, again.data(), again.size()}};
   if (!memory_.read(contents) || !settle(again) || again != entry.head)
     return false;
   file.write(fresh.file);
   function.write(fresh.function);
+  fresh.next_instructions = next_instructions(bytecode_, pool_.resource());
   entry.take(std::move(fresh));
   return true;
 }
@@ -237,6 +245,7 @@ void SeenCode::Entry::take(Entry&& fresh) {
   file = std::move(fresh.file);
   function = std::move(fresh.function);
   locations = std::move(fresh.locations);
+  next_instructions = std::move(fresh.next_instructions);
 }
 
 }  // namespace perfprobe

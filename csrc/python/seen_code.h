@@ -18,6 +18,7 @@
 #include "core/own_memory.h"
 #include "core/records.h"
 #include "python/foreign_frames.h"
+#include "python/next_instructions.h"
 
 namespace perfprobe {
 
@@ -25,7 +26,7 @@ class SeenCode {
  public:
   struct Entry {
     explicit Entry(std::pmr::memory_resource* memory)
-        : file(memory), function(memory), locations(memory) {}
+        : file(memory), function(memory), locations(memory), next_instructions(memory) {}
 
     int32_t first_line = 0;
     int32_t bytes = 0;        // of instructions
@@ -33,11 +34,13 @@ class SeenCode {
     std::pmr::string file;
     std::pmr::string function;
     std::pmr::vector<uint8_t> locations;
+    Offsets next_instructions;
     // The instruction that was named last and its row of `frames`; kNone if there is none.
     int32_t named_instruction = 0;
     int32_t named_frame = kNone;
 
     [[nodiscard]] int32_t line_of(int32_t instruction) const;
+    [[nodiscard]] bool asks_next(int32_t instruction) const;
     // Code made at run time. Such objects come and go at the same addresses with the same sizes.
     [[nodiscard]] bool is_fleeting() const;
 
@@ -75,6 +78,7 @@ class SeenCode {
   MappedVector<std::pair<const void*, Entry*>> unchecked_;
   MappedVector<MemoryPiece> pieces_;
   MappedVector<Head> heads_;
+  MappedVector<uint8_t> bytecode_;
 };
 
 }  // namespace perfprobe

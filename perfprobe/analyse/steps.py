@@ -12,6 +12,7 @@ from perfprobe.analyse.loop.events import Kind
 from perfprobe.analyse.loop.graphs import graphs
 from perfprobe.analyse.loop.idle import Idle, IdleTime
 from perfprobe.analyse.loop.loops import ThreadLoop, loops
+from perfprobe.analyse.loop.next_item import NextItem
 from perfprobe.analyse.loop.pieces import Pieces, pieces
 from perfprobe.analyse.loop.place import StackTree
 from perfprobe.analyse.loop.ranges import NamedSpans
@@ -30,6 +31,7 @@ from perfprobe.analyse.loop.timeline import Timeline
 from perfprobe.analyse.loop.training import Span
 from perfprobe.analyse.loop.unrecorded import Unrecorded
 from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.steps import (
     Loops,
     Phases,
@@ -69,9 +71,9 @@ class StepWatch:
             loop = replace(found_loop, spans=unrecorded.apart(found_loop.thread, found_loop.spans))
             spans, waited = idle.apart(loop, self._timeline.segments(loop.thread))
             loop = replace(loop, spans=spans)
-            found, line = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
+            found, item = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
             row = {**self._ranges.rows, **self._timeline.rows}[loop.thread]
-            kept += _by_kind(loop, found, line, row, waited)
+            kept += _by_kind(loop, found, item, row, waited)
         kept.sort(key=lambda each: (each.kind is StepKind.EVALUATION, -each.total_ns))
         return self._tables(tree, kept, unrecorded.first_ns())
 
@@ -106,6 +108,7 @@ class StepWatch:
             step_phases=per_step,
             phases=Phases.concat(columns[3]),
             looks=StepLooks.concat(columns[5]),
+            is_next=kept[0].item.is_next if kept else np.zeros(len(self._trace.recording[Stacks]), np.bool_),
             start_up=by_time(rows),
             start_up_ns=None if begin_ns is None or until_ns is None else max(until_ns - begin_ns, 0),
         )
@@ -130,14 +133,14 @@ class StepWatch:
         return start_up(self._trace, until_ns, thread)
 
 
-def _by_kind(loop: ThreadLoop, found: Pieces, line: int, thread: int, idle: IdleTime) -> list[Kept]:
+def _by_kind(loop: ThreadLoop, found: Pieces, item: NextItem, thread: int, idle: IdleTime) -> list[Kept]:
     """The steps of a thread, and separately its evaluations."""
     happened = (event.kind for span in loop.spans if not span.is_evaluation for event in span.events)
     trains = any(kind in (Kind.OPTIMIZER, Kind.BACKWARD) for kind in happened)
     rows: dict[StepKind, list[int]] = {}
     for at, span in enumerate(loop.spans):
         rows.setdefault(_kind(span, trains=trains), []).append(at)
-    return [Kept(loop, kind, own, found, line, thread, idle) for kind, own in rows.items()]
+    return [Kept(loop, kind, own, found, item, thread, idle) for kind, own in rows.items()]
 
 
 def _kind(span: Span, *, trains: bool) -> StepKind:

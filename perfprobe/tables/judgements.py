@@ -11,13 +11,15 @@ from perfprobe.tables.steps import StepKind
 
 @frozen
 class Starved:
-    """The loop's thread waited much for a processor. share: of the time that it had one.
+    """A thread waited much for a processor. share: of the time that it had one.
 
-    by_others: whether other processes had it, or threads of the program; None if not known.
+    by_others: whether other processes had it, or threads of the program; None if not known. of_run: whether
+    it is the main thread of a run without steps, rather than the loop's in the steps.
     """
 
     share: float
     by_others: bool | None
+    of_run: bool
 
 
 @frozen

@@ -70,6 +70,15 @@ class Calls(Table, name="calls"):
     )
 
 
+class WaitsFor(IntEnum):
+    """What a thread waited for, by its system call."""
+
+    OTHER = 0  # it ran, slept, or waited for something else
+    MESSAGE = 1  # on a socket, a pipe or a terminal
+    THREAD = 2  # a futex, such as that of a queue
+    LOCK = 3  # Python's global lock
+
+
 class Samples(Table, name="samples", most_rows=4_194_304):
     """Where a thread was in Python, from start_ns to end_ns.
 
@@ -98,6 +107,9 @@ class Samples(Table, name="samples", most_rows=4_194_304):
         optional=True,
     )
     clock_ns: Int64 = column("CPU clock of the thread at the last look", optional=True)
+    waits_for: Int8 = column(
+        "a `WaitsFor`: where the last look found the thread in the kernel", optional=True
+    )
 
 
 class Code(Table):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Int64, Itself, Mask, Table, column
+from perfprobe.tables.columns import Int8, Int32, Int64, Itself, Mask, Table, column
 from perfprobe.tables.strings import Strings
 
 DEEPEST_MODULES = 256  # modules within each other; models have some ten
@@ -37,6 +37,9 @@ class Stacks(Table, name="stacks"):
     parent: Int32 = column("the stack of the caller, -1 for the outermost", Itself)
     frame: Int32 = column("the innermost frame, -1 in the row for all stacks beyond the limit", Frames)
     module: Int32 = column("the innermost nn.Module that is being called", Modules)
+    asks_next: Int8 = column(
+        "1 if the innermost frame asks the iterator of a `for` loop for its next item", optional=True
+    )
 
 
 def nearest(parent: Int32, marked: Mask) -> Int32:

@@ -254,7 +254,8 @@ class StartUp(Table):
 class StepTimes:
     """Steps and their parts. start_up_ns: from the program's start to its first step; None if not known.
 
-    Without steps `loops` is empty, and `start_up` has what is known of imports and other parts.
+    Without steps `loops` is empty, and `start_up` has what is known of imports and other parts. is_next:
+    which stacks are part of getting the leading loop's next item.
     """
 
     loops: Loops
@@ -263,6 +264,7 @@ class StepTimes:
     step_phases: StepPhases
     phases: Phases
     looks: StepLooks
+    is_next: Mask
     start_up: StartUp
     start_up_ns: int | None
 

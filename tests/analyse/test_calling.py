@@ -368,7 +368,7 @@ def test_damaged_tables_do_no_harm(tmp_path: Path) -> None:
                 at, column = rng.randrange(len(rows)), rng.randrange(len(rows[0]))
                 name = TABLES[table][column]
                 is_long = name.endswith(("_ns", "calls", "os_thread"))
-                least = -(2**7) if name == "look" else -(2**31)
+                least = -(2**7) if name in ("look", "waits_for") else -(2**31)
                 value = rng.choice(values if is_long else [least, -1, 0, 1, 2, 100])
                 rows[at] = (*rows[at][:column], value, *rows[at][column + 1 :])
         program.meta["cprofile"] = {"started_ns": rng.choice([*values, None]), "ended_ns": rng.choice(values)}

@@ -114,7 +114,7 @@ void calls_in_stacks_are_limited_too() {
   int32_t stack = kNone;
   for (size_t i = 0; i < Definitions::kStackRows; ++i) {
     CHECK(definitions.find_stack({i, 1}) == perfprobe::InternTable::kAbsent);
-    stack = definitions.add_stack({stack, 0, kNone});
+    stack = definitions.add_stack({.parent = stack, .frame = 0});
   }
   definitions.remember_stack({0, 3}, stack);
   CHECK(definitions.find_stack({0, 2}) > stack);

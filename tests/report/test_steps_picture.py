@@ -59,6 +59,7 @@ def times(durations_ns: Sequence[int], marks: Sequence[int] = ()) -> StepTimes:
         step_phases=table(StepPhases, parts),
         phases=table(Phases, phases),
         looks=StepLooks.empty(),
+        is_next=np.empty(0, np.bool_),
         start_up=StartUp.empty(),
         start_up_ns=0,
     )

@@ -17,7 +17,7 @@ from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
 from perfprobe.tables.ranges import RangeKind, RangeSource
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import STEP_NAME, USER_SCOPE
-from tests.build import Program, op
+from tests.build import NEXT, Program, op
 
 US, MS = 1000, 1_000_000
 START_NS = 5_000_000_000_123  # the clock of a machine that has been up for a while
@@ -46,7 +46,7 @@ def traced(**meta: Any) -> Program:
     for forward_id, name in ((1, "MainThread"), (2, "autograd")):
         program.thread(forward_id, name)
     net = program.module("Net", "Net")
-    forward = program.stack(MAIN, STEP, (MODEL, program.module("fc", "Linear", net)))
+    forward = program.stack(NEXT + MAIN, STEP, (MODEL, program.module("fc", "Linear", net)))
     for number in range(STEPS):
         _step(program, START_NS + number * STEP_NS, number, forward)
     _beside(program, START_NS)

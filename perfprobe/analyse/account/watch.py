@@ -16,6 +16,7 @@ from perfprobe.analyse.grouping import group_of, sort_by_keys
 from perfprobe.analyse.idle.layers import HostSpans
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.labels import Labels
+from perfprobe.analyse.loop.next_item import at_next
 from perfprobe.analyse.loop.regions import regions
 from perfprobe.analyse.loop.summed import reported
 from perfprobe.analyse.sampled import PythonOfAutograd, in_program
@@ -74,6 +75,7 @@ class AccountWatch(AtMoments):
         self._labels = Labels(trace, regions(trace))
         self._line = same_line(trace.recording[Frames])
         self._python = PythonOfAutograd(trace.recording)
+        self._is_next = np.append(times.is_next, False)
         self._next_ns = events(times, EventKind.NEXT)
         self._optimizer_ns = events(times, EventKind.OPTIMIZER)
         self._cells, self._ranges, self._engine = GatheredCells(), GatheredCells(), GatheredCells()
@@ -145,6 +147,7 @@ class AccountWatch(AtMoments):
             phase = np.where(own, phase, phase[outer[np.minimum(at, len(outer) - 1)]])
         updates = (around(*self._optimizer_ns, rows.start_ns) >= 0) & (phase == StepPhase.OTHER)
         phase = np.where(updates, np.int8(StepPhase.OPTIMIZER), phase)
+        phase = at_next(phase, self._is_next[rows.stack])
         is_data = around(*self._next_ns, rows.start_ns) >= 0
         return reported(self._kind, np.where(is_data, np.int8(StepPhase.DATA), phase).astype(np.int8))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -10,18 +9,18 @@ import numpy as np
 
 from perfprobe.analyse.devices import timed
 from perfprobe.analyse.loop.covered import Covered, outside
+from perfprobe.analyse.loop.idle import own_waits
 from perfprobe.analyse.loop.loops import ThreadLoop
+from perfprobe.analyse.loop.next_item import NextItem, Sampled, at_next, next_item
 from perfprobe.analyse.loop.paint import Layers, Looks, Painted, paint, usual_phases
-from perfprobe.analyse.loop.place import NOWHERE
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
 from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
 from perfprobe.analyse.sampled import in_program
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
+from perfprobe.tables.columns import Int8, Int32, Int64, distinct
 from perfprobe.tables.gpu import Copies, Kernels
 from perfprobe.tables.intervals import around
 from perfprobe.tables.python import Look
-from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.trace import Trace
 
@@ -50,14 +49,15 @@ class Pieces(NamedTuple):
 
 def pieces(
     trace: Trace, loop: ThreadLoop, timeline: Timeline, ranges: NamedSpans, regions: Regions
-) -> tuple[Pieces, int]:
-    """The steps of a thread by phase, and the line where the loop asks for its next item, -1 if unknown."""
+) -> tuple[Pieces, NextItem]:
+    """The steps of a thread by phase, and where the loop gets its next item."""
     own = timeline.segments(loop.thread)
     looks, stack, look_row = _looks(trace, loop.thread, regions)
-    line = _next_line(loop, own, looks, stack)
-    is_next = _below_line(trace, loop, line)
-    looks = looks._replace(phase=_at_next(looks.phase, np.append(is_next, False)[stack]))
-    own = Segments(**own.columns() | {"phase": _at_next(own.phase, np.append(is_next, False)[own.first])})
+    waited = own_waits(trace, in_program(trace.recording).take(look_row))
+    item = next_item(trace, loop, own, Sampled(looks, stack, waited))
+    is_next = np.append(item.is_next, False)
+    looks = looks._replace(phase=at_next(looks.phase, is_next[stack]))
+    own = Segments(**own.columns() | {"phase": at_next(own.phase, is_next[own.first])})
     others = Segments.concat([timeline.segments(each) for each in timeline.threads() if each != loop.thread])
     layers = Layers(
         segments=own if len(looks.time_ns) else _with_backward(own, others),
@@ -72,7 +72,7 @@ def pieces(
     bounds = np.array([(span.start_ns, span.end_ns) for span in loop.spans], np.int64)
     children = None if trace.children_ran is None else Covered(*trace.children_ran)
     overlaps = (Covered(others.start_ns, others.end_ns), _on_gpus(trace), children)
-    return _added(layers, bounds, overlaps, look_row), line
+    return _added(layers, bounds, overlaps, look_row), item
 
 
 def _with_backward(own: Segments, others: Segments) -> Segments:
@@ -122,59 +122,6 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32, I
     frame = np.append(trace.sites.frame, np.int32(-1))[samples.stack]
     phase = regions.phase[samples.stack]
     return Looks(from_ns, time_ns, phase, frame), samples.stack, row[order]
-
-
-def _next_line(loop: ThreadLoop, own: Segments, looks: Looks, stack: Int32) -> int:
-    """The line of the `for` statement: that of the loader's `next`, or a line before all of the body.
-
-    The latter must call Python, because otherwise waiting looks like other work. Of several lines
-    it is the one with most time.
-    """
-    place = loop.place
-    spans = [span for span in loop.spans if not span.is_evaluation]
-    nexts = [place.line(e.stack) for span in spans for e in span.events if e.kind == 0]
-    if nexts:
-        return max(set(nexts), key=nexts.count)
-    lines = _lines_within(loop, own.first, own.start_ns)
-    calls = [line for span in spans for e in span.events if (line := place.line(e.stack)) != NOWHERE]
-    first = min([*lines, *calls], default=NOWHERE)
-    plain = among(looks.phase, [StepPhase.OTHER, StepPhase.DATA])
-    inside = plain & _in_steps(loop, looks.time_ns)
-    taken_ns: Counter[int] = Counter()
-    for each in distinct(stack[inside]).tolist():
-        line = place.line(each)
-        if line != NOWHERE and line < first and place.child(each) != each:
-            rows = inside & (stack == each)
-            taken_ns[line] += int((looks.time_ns[rows] - looks.from_ns[rows]).sum())
-    return max(taken_ns, key=taken_ns.__getitem__, default=NOWHERE)
-
-
-def _in_steps(loop: ThreadLoop, time_ns: Int64) -> Mask:
-    """Returns which times are in steps rather than in evaluations."""
-    bounds = np.array([(s.start_ns, s.end_ns) for s in loop.spans if not s.is_evaluation], np.int64)
-    return np.asarray(around(bounds[:, 0], bounds[:, 1], time_ns) >= 0)
-
-
-def _lines_within(loop: ThreadLoop, stack: Int32, time_ns: Int64) -> list[int]:
-    seen = distinct(stack[_in_steps(loop, time_ns) & (stack >= 0)]).tolist()
-    return [line for each in seen if (line := loop.place.line(each)) != NOWHERE]
-
-
-def _below_line(trace: Trace, loop: ThreadLoop, line: int) -> Mask:
-    """Returns which stacks are called from the loop's function at this line."""
-    stacks = trace.recording[Stacks]
-    marked = np.zeros(len(stacks), np.bool_)
-    if line != NOWHERE:
-        children = np.flatnonzero(stacks.parent == loop.place.caller)
-        at_line = [child for child in children.tolist() if loop.place.tree.line(child) == line]
-        marked[at_line] = True
-    return np.asarray(nearest(stacks.parent, marked) >= 0)
-
-
-def _at_next(phase: Int8, is_next: Mask) -> Int8:
-    """The phases, with calls from the loop's own line as data unless they have a phase already."""
-    plain = among(phase, [StepPhase.OTHER, StepPhase.COPY, StepPhase.RESULTS])
-    return np.where(is_next & plain, np.int8(StepPhase.DATA), phase).astype(np.int8)
 
 
 def _added(

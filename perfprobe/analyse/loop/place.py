@@ -6,7 +6,7 @@ the line in the loop's body. A later line is reached later in an iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from perfprobe.tables.stacks import Frames, Stacks
 from perfprobe.tables.trace import Trace
@@ -59,6 +59,17 @@ class Place:
         self.caller = _common(tree, stacks)
         self._depth = len(tree.path(self.caller))
         self._lines: dict[int, int] = {}  # by stack: each is asked for in every step
+
+    def outward(self) -> Iterator[Place]:
+        """Yields this place, its caller as a place, and so on outward."""
+        place = self
+        yield place
+        while place.caller != ROOT:
+            path = self.tree.path(place.caller)
+            place = Place(self.tree, ())
+            place.caller = path[-2] if len(path) > 1 else ROOT
+            place._depth = len(path) - 1
+            yield place
 
     def child(self, stack: int) -> int:
         """The outer part of this stack that ends in the function; `NOWHERE` if the function is not in it."""

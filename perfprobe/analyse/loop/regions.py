@@ -1,9 +1,9 @@
 """Decides which phase of a step a Python stack is part of, by its functions.
 
 Some calls begin a phase: those of a module, of `backward`, of an optimizer's `step`. A region is one such
-call, or consecutive ones from the same line. Everything inside the loader, inside torch.compile or in the
-import of a library has their phase. Elsewhere the innermost call that begins a phase decides. Modules that
-run in backward are recomputation.
+call, or consecutive ones from the same line; also the iterator of a `for` loop, without a phase. Everything
+inside the loader, inside torch.compile or in the import of a library has their phase. Elsewhere the innermost
+call that begins a phase decides. Modules that run in backward are recomputation.
 """
 
 from __future__ import annotations
@@ -61,10 +61,13 @@ def regions(trace: Trace) -> Regions:
     caller = [*range(len(stacks)), -1]
     outside = list(range(len(stacks) + 1))  # for stacks in logging: the stack that called logging
     is_import = _is_import(trace)
-    columns = (stacks.parent, stacks.module, sites.is_data, sites.is_compile, is_import, sites.is_recompute)
+    columns = (
+        *(stacks.parent, stacks.module, sites.is_data, sites.is_compile, is_import, sites.is_recompute),
+        stacks.asks_next == 1,
+    )
     modules = np.append(stacks.module, np.int32(-1))
     callers = _callers_of_modules(trace.recording) if trace.recording.is_trace else {}
-    for stack, (parent, module, is_data, is_compile, is_imported, is_recompute) in enumerate(
+    for stack, (parent, module, is_data, is_compile, is_imported, is_recompute, asks) in enumerate(
         zip(*(column.tolist() for column in columns), strict=True)
     ):
         above, mark = phase[parent], marks[stack]
@@ -80,6 +83,7 @@ def regions(trace: Trace) -> Regions:
             own = StepPhase.RECOMPUTE if is_recompute else StepPhase.BACKWARD
         phase[stack] = own
         if own == StepPhase.OTHER:
+            anchor[stack] = stack + 2 if asks else anchor[parent] * (above == own)
             continue
         inherits = own == above
         begin = stack if own == StepPhase.FORWARD else parent  # modules called from one line are regions each

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.grouping import sort_by_keys
-from perfprobe.analyse.loop.idle import request_waits
+from perfprobe.analyse.loop.idle import own_waits, request_waits
 from perfprobe.analyse.sampled import in_program
 from perfprobe.models.waiting import stood_still
 from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
@@ -40,7 +40,8 @@ def start_up(trace: Trace, until_ns: int, thread: int | None) -> StartUp:
     stack = samples.stack
     part = _parts(trace)[stack]
     waits = stood_still(trace.recording, samples.cpu_ns, samples.end_ns - samples.start_ns)
-    part = np.where(waits & (part == StartUpPart.OTHER), _waits(trace)[stack], part)
+    waited_for = np.where(own_waits(trace, samples), np.int8(StartUpPart.IDLE), _waits(trace)[stack])
+    part = np.where(waits & (part == StartUpPart.OTHER), waited_for, part)
     is_import = part == StartUpPart.IMPORT
     importer = np.where(is_import, imported.importer[stack], np.int32(-1)).astype(np.int32)
     body = np.where(is_import, imported.body[stack], np.int32(-1)).astype(np.int32)

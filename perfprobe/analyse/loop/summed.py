@@ -12,6 +12,7 @@ from perfprobe.analyse.loop.events import Event, Kind
 from perfprobe.analyse.loop.idle import IdleTime
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.marks import marks, with_counted
+from perfprobe.analyse.loop.next_item import NextItem
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
 from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 from perfprobe.analyse.loop.training import Span
@@ -53,7 +54,7 @@ def reported(kind: StepKind, phase: Int8) -> Int8:
 class Kept:
     """The steps of one kind on a thread.
 
-    rows: their places in `spans`. line: that of the loop itself, -1 if not known. thread: a row of `threads`.
+    rows: their places in `spans`. item: where the loop gets its next item. thread: a row of `threads`.
     idle: when the thread waited for requests between the steps.
     """
 
@@ -61,7 +62,7 @@ class Kept:
     kind: StepKind
     rows: Sequence[int]
     pieces: Pieces
-    line: int
+    item: NextItem
     thread: int
     idle: IdleTime
 
@@ -179,7 +180,7 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
     if not children:
         return NOWHERE, NOWHERE, NOWHERE, NOWHERE
     child = min(children, key=tree.line)
-    line = tree.line(child) if is_evaluation or kept.line == NOWHERE else kept.line
+    line = tree.line(child) if is_evaluation or kept.item.line == NOWHERE else kept.item.line
     own, user = tree.frame(child), int(trace.sites.frame[child])
     is_users = user >= 0 and all(
         getattr(frames, name)[own] == getattr(frames, name)[user] for name in ("file", "function", "line")

@@ -187,12 +187,14 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
 # The labels of the first screen in order, and what each line says.
 FIRST_SCREEN: dict[str, str] = {
     "MACHINE": "If the loop's thread waited much for a processor: the part of a core that it got, and who "
-    "had the rest. PARTS and SLOW leave that waiting out.",
+    "had the rest. PARTS and SLOW leave that waiting out. Without steps: the main thread's part in the whole "
+    "run; shares of wall time contain that waiting.",
     "STEP": "Median and 95th percentile of a steady training step, and samples/s if a batch size is known.",
     "CALL": "The same for a model that is only called; from 100 calls on also the 99th percentile.",
     "STEPS": "No steps were found: the program has no optimizer step and no repeated call of a module.",
     "IDLE": "How long a server's thread waited for requests between two calls of the model, in a function of "
-    "the standard library (`select`, `accept`, `get` of a queue), while nothing else of the program worked. "
+    "the standard library or in C (`select`, `recv`, `get` of a queue), while nothing else of the program "
+    "worked. "
     "It is in no call, so figures and shares are those of the work.",
     "WAITED": "With `--wait`: `perfprobe trigger` never came, so there is nothing to judge.",
     "PARTS": "The phases of all steps together, without waiting for a processor, in whole percentages that "

@@ -118,14 +118,14 @@ class Names:
         """Returns the stack inside a Python call made from the stack `below`. A call of C adds no frame."""
         if place.startswith(_MODULE):
             name = place[len(_MODULE) : LONGEST_TEXT].strip()  # class and number: `Linear_3`
-            outer, frame, module = (-1, -1, -1) if below < 0 else self.stacks.values(below)
+            outer, frame, module = (-1, -1, -1) if below < 0 else self.stacks.values(below)[:3]
             kind = name.rpartition("_")[0]
             module = self._module(module, self.text(name), self.text(kind))
-            return self.stacks.row(outer, frame, module)
+            return self.stacks.row(outer, frame, module, -1)
         frame = self.frame(place, first_line_only=True)
         if frame < 0:
             return below
-        return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2])
+        return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2], -1)
 
     def _module(self, outer: int, name: int, kind: int) -> int:
         """Returns the row of a module within another one, -1 for none; where they are too deep, a root."""
@@ -149,7 +149,7 @@ class Names:
             places, found = value_of(key), -1
             for place in reversed(places[:LONGEST_TEXT].split(";") if isinstance(places, str) else ()):
                 frame = self.frame(place.strip(), first_line_only=False)
-                found = found if frame < 0 else self.stacks.row(found, frame, -1)
+                found = found if frame < 0 else self.stacks.row(found, frame, -1, -1)
             self._call_stacks[key] = found
         return found
 

@@ -87,7 +87,7 @@ class OperatorReader:
         own = (stack < 0) & (frame >= 0)
         self.kernel_files += int(np.count_nonzero(own))
         frames = distinct(frame[own])
-        rows = np.array([self._names.stacks.row(-1, each, -1) for each in frames.tolist()], np.int64)
+        rows = np.array([self._names.stacks.row(-1, each, -1, -1) for each in frames.tolist()], np.int64)
         stack[own] = WITHOUT_PYTHON - rows[np.searchsorted(frames, frame[own])]
         return stack
 

@@ -31,10 +31,24 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.gpu_verdict import GpuLimit, GpuVerdict
 from perfprobe.tables.idle import IdleTimes
+from perfprobe.tables.judgements import Starved
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepKind, StepTimes
 
 _MOST_SOURCES = 3
+_WHO = {None: "", True: ": other processes", False: ": its own threads"}
+
+
+def starved_line(findings: Findings) -> Iterator[ScreenRow]:
+    """MACHINE: where a thread waited much for a processor. Shares of steps leave that out."""
+    found = findings.get(Starved)
+    if found is None:
+        return
+    who, of = (
+        ("the main thread", "wall time, with that waiting") if found.of_run else ("the loop", "its own time")
+    )
+    text = f"{who} got {found.share * 100:.0f} % of a core{_WHO[found.by_others]}"
+    yield said("MACHINE", text, f". Shares are of {of}", share=found.share, style="yellow")
 
 
 def cpu_line(findings: Findings) -> Iterator[ScreenRow]:

@@ -19,6 +19,7 @@ from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.device import device_lines, device_parts, judged_by_gpu
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
+from perfprobe.report.section.screen.machine import starved_line
 from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
 from perfprobe.report.shorten import cut, place
@@ -35,6 +36,7 @@ _LONGEST = 60
 def script_lines(findings: Findings) -> Iterator[ScreenRow]:
     """Yields what ran, how long, and what was hottest."""
     yield head(findings)
+    yield from starved_line(findings)
     yield said("STEPS", "none found: no optimizer step, no repeated call of a module")
     yield from [device_parts(findings)] if judged_by_gpu(findings) else _operators(findings)
     yield from _imports(findings)

@@ -10,6 +10,7 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.steps import LoopLines
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.device import device_parts, judged_by_gpu
+from perfprobe.report.section.screen.machine import starved_line
 from perfprobe.report.section.screen.parts import parts_text, whole_percents
 from perfprobe.report.shorten import place
 from perfprobe.support import units
@@ -17,7 +18,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.account import Account
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import Idle, Starved
+from perfprobe.tables.judgements import Idle
 from perfprobe.tables.stacks import Modules
 from perfprobe.tables.steps import (
     INFERENCE_TEXTS,
@@ -44,14 +45,13 @@ ORDER = (
     *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.IMPORT, StepPhase.OTHER),
 )
 _FAR_APART = 1.2
-_WHO = {None: "", True: ": other processes", False: ": its own threads"}
 
 
 def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
     """The first line, then STEP or CALL, and PARTS."""
     times = findings[StepTimes]
     yield _head(findings, times)
-    yield from _starved(findings)
+    yield from starved_line(findings)
     yield _durations(findings, times)
     yield from _idle(findings)
     yield from _parts(findings, times)
@@ -183,14 +183,6 @@ def _beside(time_ns: int, other_ns: int) -> str:
 
 def _rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def _starved(findings: Findings) -> Iterator[ScreenRow]:
-    """MACHINE: where the loop's thread waited much for a processor. All shares leave that out."""
-    found = findings.get(Starved)
-    if found is not None:
-        text = f"the loop got {found.share * 100:.0f} % of a core{_WHO[found.by_others]}"
-        yield said("MACHINE", text, ". Shares are of its own time", share=found.share, style="yellow")
 
 
 def _parts(findings: Findings, times: StepTimes) -> Iterator[ScreenRow]:

@@ -1,0 +1,47 @@
+"""A run without steps on a busy machine: the scheduler's sums of the main thread come first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perfprobe.report.section.screen.screen import screen_rows
+from perfprobe.tables.judgements import Starved
+from tests.build import Program, op
+from tests.report.test_screen import found
+from tests.report.test_text import META
+from tests.snapshots import Snapshot
+
+MS = 1_000_000
+WHOLE_MS = 1000
+
+
+def script(main_waits_ms: int, other_waits_ms: int = 0, neighbours_ms: int = 0) -> Program:
+    """A second in which the main thread ran a single operator, and waited for a processor."""
+    stop = {"monotonic_ns": WHOLE_MS * MS, "cpu_ns": 100 * MS}
+    program = Program(**META | {"stop": stop, "program": {"argv": ["script.py"], "pid": 1001}})
+    program.thread(1)
+    program.thread(2)
+    program.run(op("aten::mm", 10 * MS, 90 * MS, stack=program.stack("/p/script.py:3 main")))
+    for part in (0, 1):
+        threads = {0: (100 * part * MS, main_waits_ms * part * MS), 1: (0, other_waits_ms * part * MS)}
+        program.reading(WHOLE_MS * part * MS, threads, busy_ns=(100 + neighbours_ms) * part * MS)
+    return program
+
+
+@pytest.mark.parametrize("waits_ms", [200, 700])
+def test_what_the_main_thread_got_comes_first(tmp_path: Path, waits_ms: int, snapshot: Snapshot) -> None:
+    findings = found(script(waits_ms, neighbours_ms=1500), tmp_path)
+    starved = findings[Starved]
+    assert (starved.share, starved.by_others, starved.of_run) == (1 - waits_ms / WHOLE_MS, True, True)
+    rows = screen_rows(findings)
+    assert [row.label for row in rows[1:3]] == ["MACHINE", "STEPS"]
+    snapshot(rows[1].text)
+
+
+@pytest.mark.parametrize(("main_ms", "other_ms"), [(199, 0), (0, 900)])
+def test_a_thread_beside_does_not_make_it_starved(tmp_path: Path, main_ms: int, other_ms: int) -> None:
+    findings = found(script(main_ms, other_ms), tmp_path)
+    assert findings.get(Starved) is None
+    assert "MACHINE" not in [row.label for row in screen_rows(findings)]
