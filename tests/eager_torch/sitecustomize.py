@@ -70,9 +70,11 @@ def _nothing(module: "ModuleType") -> None:
 
 
 def _dynamo(module: "ModuleType") -> None:
-    """All that an optimizer calls. It does nothing in a program that does not compile."""
+    """All that optimizers and DistributedDataParallel call: nothing in a program that does not compile."""
     module.disable = lambda function, *_, **__: function  # type: ignore[attr-defined]
     module.graph_break = lambda: None  # type: ignore[attr-defined]
+    module.utils = module  # type: ignore[attr-defined]
+    module.get_optimize_ddp_mode = lambda: "no_optimization"  # type: ignore[attr-defined]
 
 
 def _meta(module: "ModuleType") -> None:
