@@ -10,6 +10,8 @@ from pathlib import Path
 # 1.65. The first step of an optimizer imports torch._dynamo, and torch.profiler torch._inductor, 1 to 2 s.
 # A program that uses a part that is left out fails and names this file: give it WHOLE_TORCH.
 WHOLE_TORCH = {"PYTHONPATH": ""}
+# The first entry of PYTHONPATH for programs that run with `python -S`.
+WITHOUT_SITE = str(Path(__file__).with_name("eager_torch") / "without_site")
 VARIABLES = {
     "PYTHONPATH": str(Path(__file__).with_name("eager_torch")),
     # A thread of OpenBLAS that waits for work spins: 50 ms of CPU time in each process that imports numpy.
