@@ -12,7 +12,6 @@ import pytest
 from benchmarks.attribution import WORKLOADS, truth_of
 from benchmarks.truth.entries import Row, Truth
 from tests.collect.runs import perfprobe
-from tests.eager import WHOLE_TORCH
 
 TRANSFORMER = "--epochs=1 --steps=2 --batch=2 --length=8 --width=16 --inner-width=32 --heads=2 --layers=2"
 ARGUMENTS = {
@@ -46,7 +45,7 @@ def words_of(name: str) -> list[str]:
 def record(name: str, folder: Path) -> Path:
     """Runs a workload under perfprobe in this folder. Skips the test if its C++ cannot be compiled."""
     words = ["-q", "--json", "report.json", str(WORKLOADS / f"{name}.py"), *words_of(name)]
-    outcome = perfprobe(words, folder, WHOLE_TORCH)
+    outcome = perfprobe(words, folder)
     assert outcome.status == 0, outcome.err.decode()
     if outcome.out.startswith(b"window_mean is composed"):
         pytest.skip(outcome.out.decode().splitlines()[0])

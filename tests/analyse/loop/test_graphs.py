@@ -10,6 +10,7 @@ from perfprobe.merge import link
 from tests.analyse.loop.test_programs import tables
 from tests.analyse.test_gpu import steps
 from tests.build import Program, op
+from tests.eager import WHOLE_TORCH
 
 US, CALLS = 1_000, 5
 
@@ -51,7 +52,7 @@ print(calls)
 
 
 def test_a_quantised_model_records_no_graph_and_its_calls_are_counted(tmp_path: Path) -> None:
-    found, calls = tables(tmp_path, QUANTISED)
+    found, calls = tables(tmp_path, QUANTISED, environment=WHOLE_TORCH)
     assert [row["steps"] for row in found["loops"]] == [int(calls)] == [37]
     assert {row["graph"] for row in found["steps"]} == {0}
     assert not any("no_grad" in row["text"] for row in found["first_screen"])

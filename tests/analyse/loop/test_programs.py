@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,12 @@ from tests.collect.runs import finish, perfprobe, start
 pytest.importorskip("torch")
 
 
-def tables(folder: Path, program: str, *words: str) -> tuple[dict[str, Any], str]:
+def tables(
+    folder: Path, program: str, *words: str, environment: Mapping[str, str] | None = None
+) -> tuple[dict[str, Any], str]:
     """The tables of the report on a program, and what the program printed."""
     (folder / "program.py").write_text(program)
-    outcome = perfprobe(["-q", "-o", "run.perfprobe", "program.py", *words], folder)
+    outcome = perfprobe(["-q", "-o", "run.perfprobe", "program.py", *words], folder, environment)
     assert outcome.status == 0, outcome.err.decode()
     return Results(str(folder / "run.perfprobe")).document(View())["tables"], outcome.out.decode()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from perfprobe.bench.emit.folder import Folder, write_scripts
 from perfprobe.bench.rebuild.recipe import CallRecipe
 from perfprobe.tables.measurements import Wanted
+from tests import eager
 
 LIMIT_S = 240
 
@@ -24,7 +25,8 @@ def alone() -> dict[str, str]:
     import torch
 
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PERFPROBE"))}
-    return {**kept, "PYTHONPATH": str(Path(torch.__file__).parents[1])}
+    path = os.pathsep.join([eager.WITHOUT_SITE, str(Path(torch.__file__).parents[1])])
+    return {**kept, "PYTHONPATH": path}
 
 
 def start(

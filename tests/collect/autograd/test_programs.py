@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from textwrap import dedent
@@ -204,7 +203,7 @@ def test_a_program_with_its_own_profile_hook_has_no_lines(tmp_path: Path) -> Non
         "    sys.setprofile(hook)\n"
         "print(sys.getprofile() is hook)\n"
     )
-    outcome = finish(start(["main.py"], tmp_path, {"PYTHONPATH": os.getcwd()}))
+    outcome = finish(start(["main.py"], tmp_path))
     assert (outcome.status, outcome.out) == (0, b"True\nTrue\n")
     for name in ("run", "second"):
         recording = storage.read(tmp_path / f"{name}.perfprobe")
