@@ -255,7 +255,7 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   }
   has_moved_ |= has_run;
   const int64_t since_ns = is_followed ? thread.sample.end_ns : previous_tick_ns;
-  thread.waits_for = waits_for(number, ran_ns, now_ns - since_ns);
+  thread.waits_for = lock_.of(number, ran_ns, now_ns - since_ns);
   int64_t start_ns = since_ns;
   if (rests_ && has_run)
     start_ns = turned_ns(since_ns, now_ns, ran_ns, found.is_running, interval_ns_);
@@ -268,15 +268,6 @@ void Sampler::look_at(SeenThread& seen, int64_t previous_tick_ns) {
   thread.state = before.id;
   thread.cpu_ns = cpu_ns;
   is_list_stale_ |= before.prev != seen.state.prev || before.next != seen.state.next;
-}
-
-// A thread that has not run since the last look waits as it did then.
-WaitsFor Sampler::waits_for(int64_t number, int64_t ran_ns, int64_t time_ns) {
-  constexpr double kRunning = 0.95;
-  if (!lock_.is_known())
-    return WaitsFor::unknown;
-  const bool runs = static_cast<double>(ran_ns) >= kRunning * static_cast<double>(time_ns);
-  return runs ? WaitsFor::other : lock_.of(number);
 }
 
 // The thread ran a little and is back in the same place, or is still there. The CPU time it used is

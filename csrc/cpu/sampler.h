@@ -77,7 +77,6 @@ class Sampler {
   bool is_there_still(const SampledThread& thread, const Found& found, int64_t ran_ns) const;
   void move_on(SampledThread& thread, const Found& found, int64_t since_ns, int64_t start_ns);
   void stay(SampledThread& thread, int64_t now_ns);
-  WaitsFor waits_for(int64_t number, int64_t ran_ns, int64_t time_ns);
   Found read_stack(SeenThread& seen, SampledThread& thread);
   void plan_next();
   bool rest();

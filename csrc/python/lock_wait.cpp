@@ -89,9 +89,12 @@ LockWait::LockWait() : runtime_(python_runtime()) {
   is_known_ = runtime_.bytes > 0 && !file_.read(file_of(::syscall(SYS_gettid))).empty();
 }
 
-WaitsFor LockWait::of(int64_t os_thread) {
+WaitsFor LockWait::of(int64_t os_thread, int64_t ran_ns, int64_t time_ns) {
+  constexpr double kRunning = 0.95;
   if (!is_known_)
     return WaitsFor::unknown;
+  if (static_cast<double>(ran_ns) >= kRunning * static_cast<double>(time_ns))
+    return WaitsFor::other;
   const std::string_view text = file_.read(file_of(os_thread));
   return is_futex_in(text, runtime_) ? WaitsFor::lock : call_of(text);
 }

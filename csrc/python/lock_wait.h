@@ -34,8 +34,8 @@ class LockWait {
 
   // Whether the kernel names the system calls of this process's threads.
   [[nodiscard]] bool is_known() const { return is_known_; }
-  // Takes a system call or two.
-  WaitsFor of(int64_t os_thread);
+  // What a thread waits for that ran so much of this time. Takes a system call or two.
+  WaitsFor of(int64_t os_thread, int64_t ran_ns, int64_t time_ns);
 
  private:
   KernelFile file_;

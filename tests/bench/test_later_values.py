@@ -8,7 +8,8 @@ import pytest
 
 from perfprobe.bench.later_values import values_of
 from perfprobe.tables import storage
-from tests.build import Program, table_block
+from tests.build import Program
+from tests.encoding import table_block
 
 
 def values(folder: Path, *later: Any) -> str:

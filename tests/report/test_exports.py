@@ -11,7 +11,7 @@ import pytest
 from perfprobe.cli.export import FORMATS
 from perfprobe.results import Results
 from perfprobe.support.errors import InputError, UsageError
-from tests import build
+from tests import encoding
 from tests.report.exports import content, counted, findings, sampled
 from tests.report.test_untrusted import mutated
 
@@ -26,7 +26,7 @@ def test_damaged_data_with_a_correct_checksum(seed: int, tmp_path: Path) -> None
         for _ in range(rng.choice([1, 1, 2, 5])):
             at = rng.randrange(len(harmed))
             harmed[at] = mutated(rng, harmed[at])
-        path.write_bytes(build.head() + b"".join(build.block(payload) for payload in harmed))
+        path.write_bytes(encoding.head() + b"".join(encoding.block(payload) for payload in harmed))
         for form, times in [*((form, None) for form in FORMATS), ("pstats", "samples")]:
             with contextlib.suppress(InputError, UsageError):
                 assert content(Results(str(path)).export(form, times))

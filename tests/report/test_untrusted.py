@@ -13,7 +13,7 @@ from perfprobe.report.section.listed import KINDS
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Findings
-from tests import build
+from tests import encoding
 from tests.found import find
 from tests.report.test_text import findings, training
 
@@ -91,7 +91,7 @@ def gpu_payloads() -> list[bytes]:
 
 
 def test_gpus_and_ranges_are_reported(tmp_path: Path) -> None:
-    data = build.head() + b"".join(build.block(item) for item in gpu_payloads())
+    data = encoding.head() + b"".join(encoding.block(item) for item in gpu_payloads())
     text = outcome(tmp_path / "whole.perfprobe", data)
     for title in ("GPUs", "GPU kernels", "GPU copies", "GPU waits", "CUDA calls", "Ranges"):
         assert any(line.split("  ")[0] == title for line in text.splitlines())
@@ -109,7 +109,8 @@ def test_damaged_data_with_a_correct_checksum(tmp_path: Path, seed: int, of_gpus
                 at = rng.randrange(len(harmed))
                 harmed[at] = mutated(rng, harmed[at])
             outcome(
-                tmp_path / "harmed.perfprobe", build.head() + b"".join(build.block(item) for item in harmed)
+                tmp_path / "harmed.perfprobe",
+                encoding.head() + b"".join(encoding.block(item) for item in harmed),
             )
         assert tracemalloc.get_traced_memory()[1] < MOST_BYTES
     finally:

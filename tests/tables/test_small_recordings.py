@@ -14,19 +14,23 @@ from perfprobe.tables.gpu import Kernels
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import DEEPEST_MODULES, Modules, depths
 from perfprobe.tables.workers import Workers
-from tests import build
+from tests import encoding
 from tests.build import Program
 
 
 def written(path: Path, *payloads: bytes) -> Recording:
-    path.write_bytes(build.head() + b"".join(map(build.block, payloads)))
+    path.write_bytes(encoding.head() + b"".join(map(encoding.block, payloads)))
     return storage.read(path)
 
 
 def constant(rows: int, value: int) -> bytes:
     """A block of kernels with one value in all columns, filled up by a column that nobody knows."""
-    columns = [build.column(name, 0, build.integers([value], build.PLAIN)) for name in Kernels.dtypes]
-    return build.payload("kernels", rows, [build.column("unknown", build.PLAIN, bytes(rows)), *columns])
+    columns = [
+        encoding.column(name, 0, encoding.integers([value], encoding.PLAIN)) for name in Kernels.dtypes
+    ]
+    return encoding.payload(
+        "kernels", rows, [encoding.column("unknown", encoding.PLAIN, bytes(rows)), *columns]
+    )
 
 
 def test_a_value_that_all_rows_share_is_in_memory_once(tmp_path: Path) -> None:

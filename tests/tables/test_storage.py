@@ -11,7 +11,7 @@ from perfprobe.tables.python import Samples
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
-from tests import build
+from tests import build, encoding
 from tests.build import Program, op
 from tests.snapshots import Snapshot
 
@@ -88,15 +88,17 @@ def test_the_size_of_batches_is_limited(tmp_path: Path, monkeypatch: pytest.Monk
     assert sizes == [20] * 5
 
 
-@pytest.mark.parametrize("coding", [build.CONSTANT, build.PLAIN, build.DELTA, build.RUNS, build.RELATIVE])
+@pytest.mark.parametrize(
+    "coding", [encoding.CONSTANT, encoding.PLAIN, encoding.DELTA, encoding.RUNS, encoding.RELATIVE]
+)
 def test_every_coding_is_read_in_every_column(tmp_path: Path, coding: int) -> None:
-    values = [5, 5, 5, 5] if coding == build.CONSTANT else [5, -1, 5, 100]
+    values = [5, 5, 5, 5] if coding == encoding.CONSTANT else [5, -1, 5, 100]
     base = [2**40, 2**40 + 7, 3, -(2**40)]
     names = list(build.OPERATOR_DEFAULTS)
-    columns = [build.column("base", build.PLAIN, build.integers(base, build.PLAIN))]
-    columns += [build.column(name, coding, build.integers(values, coding, base, 0)) for name in names]
-    data = build.block(build.payload("operators", 4, columns))
-    path = write(tmp_path, build.head() + data)
+    columns = [encoding.column("base", encoding.PLAIN, encoding.integers(base, encoding.PLAIN))]
+    columns += [encoding.column(name, coding, encoding.integers(values, coding, base, 0)) for name in names]
+    data = encoding.block(encoding.payload("operators", 4, columns))
+    path = write(tmp_path, encoding.head() + data)
     (rows,) = storage.read(path).source(names)
     assert {name: column.tolist() for name, column in rows.items()} == dict.fromkeys(names, values)
 
@@ -104,11 +106,16 @@ def test_every_coding_is_read_in_every_column(tmp_path: Path, coding: int) -> No
 def test_differences_wrap_around_as_in_the_writer(tmp_path: Path) -> None:
     values = [2**63 - 1, -(2**63), 0]
     columns = [
-        build.column("start_ns", build.DELTA, build.integers(values, build.DELTA)),
-        build.column("end_ns", build.RELATIVE, build.integers(values[::-1], build.RELATIVE, values, 0)),
-        *(build.column(name, build.CONSTANT, build.svarint(0)) for name in ("thread", "depth", "name")),
+        encoding.column("start_ns", encoding.DELTA, encoding.integers(values, encoding.DELTA)),
+        encoding.column(
+            "end_ns", encoding.RELATIVE, encoding.integers(values[::-1], encoding.RELATIVE, values, 0)
+        ),
+        *(
+            encoding.column(name, encoding.CONSTANT, encoding.svarint(0))
+            for name in ("thread", "depth", "name")
+        ),
     ]
-    path = write(tmp_path, build.head() + build.block(build.payload("operators", 3, columns)))
+    path = write(tmp_path, encoding.head() + encoding.block(encoding.payload("operators", 3, columns)))
     (rows,) = storage.read(path).operators()
     assert rows.start_ns.tolist() == values
     assert rows.end_ns.tolist() == values[::-1]
@@ -117,15 +124,15 @@ def test_differences_wrap_around_as_in_the_writer(tmp_path: Path) -> None:
 def test_unknown_tables_columns_and_codings_are_skipped(tmp_path: Path) -> None:
     program = small_program()
     blocks = program.blocks()
-    strange = build.block(build.payload("flights", 2, [build.column("to", 9, b"??")]))
+    strange = encoding.block(encoding.payload("flights", 2, [encoding.column("to", 9, b"??")]))
     extra = {name: [row[name] for row in program.operators[:1]] for name in program.operators[0]}
-    with_more = build.table_block("operators", {**extra, "colour": [7]})
-    unread = build.payload(
-        "progress", 1, [build.column("time_ns", 77, b"abc"), build.column("new", 4, b"\x00")]
+    with_more = encoding.table_block("operators", {**extra, "colour": [7]})
+    unread = encoding.payload(
+        "progress", 1, [encoding.column("time_ns", 77, b"abc"), encoding.column("new", 4, b"\x00")]
     )
     path = write(
         tmp_path,
-        build.head() + strange + b"".join([*blocks[:-1], with_more, build.block(unread), blocks[-1]]),
+        encoding.head() + strange + b"".join([*blocks[:-1], with_more, encoding.block(unread), blocks[-1]]),
     )
     recording = storage.read(path)
     assert recording.complete
@@ -135,20 +142,20 @@ def test_unknown_tables_columns_and_codings_are_skipped(tmp_path: Path) -> None:
 
 def test_ids_are_positions_over_all_blocks_of_a_table(tmp_path: Path) -> None:
     blocks = [
-        build.table_block("strings", {"text": ["a", "b"]}),
-        build.table_block("threads", {"os_thread": [7], "forward_id": [1], "name": [1]}),
-        build.table_block("strings", {"text": ["", "größe"]}),
-        build.table_block("threads", {"os_thread": [8], "forward_id": [2], "name": [3]}),
+        encoding.table_block("strings", {"text": ["a", "b"]}),
+        encoding.table_block("threads", {"os_thread": [7], "forward_id": [1], "name": [1]}),
+        encoding.table_block("strings", {"text": ["", "größe"]}),
+        encoding.table_block("threads", {"os_thread": [8], "forward_id": [2], "name": [3]}),
     ]
-    recording = storage.read(write(tmp_path, build.head() + b"".join(blocks)))
+    recording = storage.read(write(tmp_path, encoding.head() + b"".join(blocks)))
     assert recording[Strings].text.tolist() == ["a", "b", "", "größe"]
     assert [recording[Strings][int(name)] for name in recording[Threads].name] == ["b", "größe"]
     assert recording[Strings][-1] == ""
 
 
 def test_text_that_is_not_utf8_is_escaped(tmp_path: Path) -> None:
-    column = build.column("text", build.TEXT, build.uvarint(3) + b"a\xff\xfe")
-    path = write(tmp_path, build.head() + build.block(build.payload("strings", 1, [column])))
+    column = encoding.column("text", encoding.TEXT, encoding.uvarint(3) + b"a\xff\xfe")
+    path = write(tmp_path, encoding.head() + encoding.block(encoding.payload("strings", 1, [column])))
     assert storage.read(path)[Strings].text.tolist() == ["a\\xff\\xfe"]
 
 
@@ -157,7 +164,7 @@ def test_later_meta_values_take_precedence_and_unreadable_ones_are_losses(
 ) -> None:
     values = ["1", "{", "2", "[" * 100_000, '{"a": NaN, "b": 1e999, "c": 3}', "[" * 40 + "]" * 40]
     keys = ["a", "b", "a", "c", "d", "e"]
-    path = write(tmp_path, build.head() + build.table_block("meta", {"key": keys, "value": values}))
+    path = write(tmp_path, encoding.head() + encoding.table_block("meta", {"key": keys, "value": values}))
     recording = storage.read(path)
     assert recording.meta == {"a": 2, "d": {"a": None, "b": None, "c": 3}}
     reasons = recording[Losses].columns()["reason"].tolist()
@@ -187,7 +194,7 @@ def test_a_killed_recording_is_read_up_to_its_last_block(tmp_path: Path) -> None
 def test_reading_stops_at_the_first_broken_block(tmp_path: Path, harm: object, what: str) -> None:
     assert callable(harm)
     blocks = small_program().blocks()
-    good = build.head() + b"".join(blocks[:-2])
+    good = encoding.head() + b"".join(blocks[:-2])
     recording = storage.read(
         write(
             tmp_path, good + harm(blocks[-2]) + (blocks[-1] if what != "the last block is cut off" else b"")
@@ -212,11 +219,11 @@ def test_invalid_ids_become_none_and_are_counted(tmp_path: Path) -> None:
 
 def test_definitions_with_invalid_ids_become_none_and_are_losses(tmp_path: Path, snapshot: Snapshot) -> None:
     blocks = [
-        build.table_block("stacks", {"parent": [-1, 1, 0], "frame": [0, 9, -1], "module": [-1, -7, 0]}),
-        build.table_block("frames", {"file": [4], "function": [0], "first_line": [1], "line": [2]}),
-        build.table_block("strings", {"text": ["a"]}),
+        encoding.table_block("stacks", {"parent": [-1, 1, 0], "frame": [0, 9, -1], "module": [-1, -7, 0]}),
+        encoding.table_block("frames", {"file": [4], "function": [0], "first_line": [1], "line": [2]}),
+        encoding.table_block("strings", {"text": ["a"]}),
     ]
-    recording = storage.read(write(tmp_path, build.head() + b"".join(blocks)))
+    recording = storage.read(write(tmp_path, encoding.head() + b"".join(blocks)))
     assert recording[Stacks].parent.tolist() == [-1, -1, 0]
     assert recording[Stacks].frame.tolist() == [0, -1, -1]
     assert recording[Stacks].module.tolist() == [-1, -1, -1]
@@ -231,7 +238,7 @@ def test_samples_have_their_own_limit(
 ) -> None:
     names = ("start_ns", "end_ns", "thread", "stack", "look", "looks", "cpu_ns")
     columns = {name: [1, 2, 3] for name in names}
-    path = write(tmp_path, build.head() + build.table_block("samples", columns) * 2)
+    path = write(tmp_path, encoding.head() + encoding.table_block("samples", columns) * 2)
     monkeypatch.setattr(definitions, "MOST_ROWS", 2)
     assert len(storage.read(path)[Samples]) == 6
     monkeypatch.setattr(Samples, "most_rows", 5)
@@ -248,8 +255,8 @@ def test_samples_have_their_own_limit(
         (b"PERF", "the recording ends before its first block"),
         (b"PERFPROBE\n", "the recording ends before its first block"),
         (b"PK\x03\x04 something else", "neither a perfprobe recording"),
-        (build.head(2), "the recording has format 2"),
-        (build.head(0), "the recording has format 0"),
+        (encoding.head(2), "the recording has format 2"),
+        (encoding.head(0), "the recording has format 0"),
     ],
 )
 def test_other_files_are_refused_in_one_line(tmp_path: Path, data: bytes, message: str) -> None:
@@ -273,7 +280,7 @@ def test_a_file_that_shrinks_during_reading(tmp_path: Path) -> None:
 
 
 def test_an_empty_recording_is_read(tmp_path: Path) -> None:
-    recording = storage.read(write(tmp_path, build.head()))
+    recording = storage.read(write(tmp_path, encoding.head()))
     assert list(recording.operators()) == []
     assert not recording.complete
     assert recording.last_ns == -1
@@ -290,35 +297,37 @@ def test_the_newest_recording_is_found(tmp_path: Path) -> None:
 
 
 def test_sizes_beyond_the_block_are_refused(tmp_path: Path) -> None:
-    zero = build.svarint(0)
+    zero = encoding.svarint(0)
     names = ("start_ns", "end_ns", "thread", "depth", "name")
-    constants = [build.column(name, build.CONSTANT, zero) for name in names]
-    many = [build.column("a", build.CONSTANT, zero)] * 300
+    constants = [encoding.column(name, encoding.CONSTANT, zero) for name in names]
+    many = [encoding.column("a", encoding.CONSTANT, zero)] * 300
     bombs = [
-        build.payload("operators", 2**60, constants),
-        build.payload("strings", 2**40, [build.column("text", build.TEXT, b"")]),
-        build.payload("strings", 1, [build.column("text", build.TEXT, build.uvarint(2**60))]),
-        build.payload("frames", 1, many),
-        build.payload("progress", 1, [build.column("time_ns", build.RELATIVE, b"\x00\x00")]),
-        build.payload("progress", 1, [build.column("time_ns", build.CONSTANT, b"\x00\x00")]),
-        build.payload("frames", 1, [build.column("file", build.CONSTANT, build.svarint(2**40))]),
-        build.payload("operators", 1, constants[:3]),
+        encoding.payload("operators", 2**60, constants),
+        encoding.payload("strings", 2**40, [encoding.column("text", encoding.TEXT, b"")]),
+        encoding.payload("strings", 1, [encoding.column("text", encoding.TEXT, encoding.uvarint(2**60))]),
+        encoding.payload("frames", 1, many),
+        encoding.payload("progress", 1, [encoding.column("time_ns", encoding.RELATIVE, b"\x00\x00")]),
+        encoding.payload("progress", 1, [encoding.column("time_ns", encoding.CONSTANT, b"\x00\x00")]),
+        encoding.payload("frames", 1, [encoding.column("file", encoding.CONSTANT, encoding.svarint(2**40))]),
+        encoding.payload("operators", 1, constants[:3]),
         b"",
     ]
     for bomb in bombs:
-        recording = storage.read(write(tmp_path, build.head() + build.block(bomb)))
+        recording = storage.read(write(tmp_path, encoding.head() + encoding.block(bomb)))
         assert recording.stopped_at is not None, bomb
         assert recording.operator_rows == 0
 
 
 def test_a_block_of_operators_with_a_damaged_column_is_an_input_error(tmp_path: Path) -> None:
-    for name, data in (("start_ns", b"\x80"), ("depth", build.svarint(2**40)), ("name", b"\x00\x00")):
+    for name, data in (("start_ns", b"\x80"), ("depth", encoding.svarint(2**40)), ("name", b"\x00\x00")):
         columns = {
-            key: build.column(key, build.CONSTANT, build.svarint(0)) for key in build.OPERATOR_DEFAULTS
+            key: encoding.column(key, encoding.CONSTANT, encoding.svarint(0))
+            for key in build.OPERATOR_DEFAULTS
         }
-        columns[name] = build.column(name, build.PLAIN, data)
+        columns[name] = encoding.column(name, encoding.PLAIN, data)
         path = write(
-            tmp_path, build.head() + build.block(build.payload("operators", 1, list(columns.values())))
+            tmp_path,
+            encoding.head() + encoding.block(encoding.payload("operators", 1, list(columns.values()))),
         )
         with pytest.raises(InputError, match="the operators cannot be read"):
             all_operators(storage.read(path))
@@ -344,7 +353,7 @@ def test_invalid_ids_of_tensor_values_become_none(tmp_path: Path) -> None:
     made = build.Program()
     first, early = made.signature("f32[8]"), made.string("early")
     looks = {"signature": [first, 99], "values": [early, 99]}
-    recording = storage.read(write(tmp_path, made.encode() + build.table_block("signature_values", looks)))
+    recording = storage.read(write(tmp_path, made.encode() + encoding.table_block("signature_values", looks)))
     assert recording[SignatureValues].signature.tolist() == [first, -1]
     assert recording[SignatureValues].values.tolist() == [early, -1]
     assert [reason.partition(":")[0] for reason in recording[Losses].reason] == ["signature_values"]
