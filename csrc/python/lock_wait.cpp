@@ -8,8 +8,11 @@
 #include <sys/syscall.h>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include <link.h>
+
+#include "core/kernel_files.h"
 
 namespace perfprobe {
 namespace {
@@ -84,9 +87,15 @@ WaitsFor call_of(std::string_view text) {
   }
 }
 
+std::string_view LockWait::text_of(int64_t os_thread) {
+  if (std::exchange(os_thread_, os_thread) != os_thread)
+    file_ = KeptFile(file_of(os_thread));
+  return file_.read();
+}
+
 LockWait::LockWait() : runtime_(python_runtime()) {
   // Of the calling thread it says "running".
-  is_known_ = runtime_.bytes > 0 && !file_.read(file_of(::syscall(SYS_gettid))).empty();
+  is_known_ = runtime_.bytes > 0 && !text_of(::syscall(SYS_gettid)).empty();
 }
 
 WaitsFor LockWait::of(int64_t os_thread, int64_t ran_ns, int64_t time_ns) {
@@ -95,7 +104,7 @@ WaitsFor LockWait::of(int64_t os_thread, int64_t ran_ns, int64_t time_ns) {
     return WaitsFor::unknown;
   if (static_cast<double>(ran_ns) >= kRunning * static_cast<double>(time_ns))
     return WaitsFor::other;
-  const std::string_view text = file_.read(file_of(os_thread));
+  const std::string_view text = text_of(os_thread);
   return is_futex_in(text, runtime_) ? WaitsFor::lock : call_of(text);
 }
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "core/address_range.h"
-#include "core/kernel_files.h"
+#include "core/kept_file.h"
 
 namespace perfprobe {
 
@@ -38,7 +38,10 @@ class LockWait {
   WaitsFor of(int64_t os_thread, int64_t ran_ns, int64_t time_ns);
 
  private:
-  KernelFile file_;
+  std::string_view text_of(int64_t os_thread);
+
+  int64_t os_thread_ = 0;  // whose file is open: opening it takes, for a moment, a low number
+  KeptFile file_;
   AddressRange runtime_;
   bool is_known_ = false;
 };

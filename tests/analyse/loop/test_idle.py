@@ -190,7 +190,7 @@ def test_servers_are_idle_as_long_as_they_say(tmp_path: Path, kind: str) -> None
     run, waited_ns = tables(tmp_path, SERVERS, kind)
     (loop,) = run["loops"]
     assert loop["steps"] == 12
-    assert loop["idle_ns"] == pytest.approx(int(waited_ns), rel=0.15)
+    assert loop["idle_ns"] == pytest.approx(int(waited_ns), rel=0.3)  # it may wait for a processor too
     assert "IDLE" in [row["label"] for row in run["first_screen"]]
 
 
@@ -201,7 +201,7 @@ def test_a_training_loop_that_waits_so_waits_for_data(tmp_path: Path, kind: str)
     (loop,) = run["loops"]
     assert (loop["kind"], loop["steps"], loop["idle_ns"]) == ("training", 12, 0)
     data_ns = sum(row["phases"].get("data", 0) for row in run["steps"])
-    assert data_ns == pytest.approx(int(waited_ns), rel=0.15)
+    assert data_ns == pytest.approx(int(waited_ns), rel=0.3)  # it may wait for a processor too
 
 
 SERVER = """\
