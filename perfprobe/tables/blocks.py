@@ -38,7 +38,7 @@ class Block:
             raise DamagedError("a block claims more rows or columns than it can hold")
         self._columns = [reader.column() for _ in range(count)]
         self._places = {column.name: column for column in self._columns}
-        self._values: dict[str, Int64] = {}  # of columns that are decoded: others are relative to them
+        self._values: dict[Column, Int64] = {}  # of columns that are decoded: others are relative to them
 
     def __contains__(self, name: str) -> bool:
         return name in self._places
@@ -94,9 +94,9 @@ class Block:
         return int(values[0])
 
     def _decoded(self, column: Column) -> Int64:
-        if column.name not in self._values:
-            self._values[column.name] = self._decode(column)
-        return self._values[column.name]
+        if column not in self._values:
+            self._values[column] = self._decode(column)
+        return self._values[column]
 
     def _decode(self, column: Column) -> Int64:
         start = column.start
