@@ -51,31 +51,26 @@ bool is_file(std::optional<uintptr_t> descriptor) {
          S_ISREG(about.st_mode) || S_ISBLK(about.st_mode) || S_ISDIR(about.st_mode);
 }
 
-}  // namespace
-
-bool is_futex_in(std::string_view text, const AddressRange& range) {
-  if (take_number(text) != SYS_futex)
-    return false;
-  const std::optional<uintptr_t> address = first_argument(text);
-  return address && range.holds(*address, sizeof(int32_t));
-}
-
+// Of a text of /proc/PID/task/TID/syscall, without the lock. Takes a system call if it is a `read`.
+// Outside of system calls it has no number. ARM has none of the older calls.
 WaitsFor call_of(std::string_view text) {
-  if (text.empty() || text.front() < '0' || text.front() > '9')
-    return WaitsFor::other;
   switch (take_number(text)) {
+#ifdef SYS_poll
+    case SYS_epoll_wait:
+    case SYS_poll:
+#endif
     case SYS_accept:
     case SYS_accept4:
     case SYS_epoll_pwait:
-    case SYS_epoll_wait:
-    case SYS_poll:
     case SYS_ppoll:
     case SYS_recvfrom:
     case SYS_recvmmsg:
     case SYS_recvmsg:
       return WaitsFor::message;
-    case SYS_pselect6:
-    case SYS_select:  // of no descriptors: a sleep
+#ifdef SYS_select
+    case SYS_select:
+#endif
+    case SYS_pselect6:  // of no descriptors: a sleep
       return first_argument(text) == 0 ? WaitsFor::other : WaitsFor::message;
     case SYS_read:
     case SYS_readv:
@@ -85,6 +80,15 @@ WaitsFor call_of(std::string_view text) {
     default:
       return WaitsFor::other;
   }
+}
+
+}  // namespace
+
+bool is_futex_in(std::string_view text, const AddressRange& range) {
+  if (take_number(text) != SYS_futex)
+    return false;
+  const std::optional<uintptr_t> address = first_argument(text);
+  return address && range.holds(*address, sizeof(int32_t));
 }
 
 std::string_view LockWait::text_of(int64_t os_thread) {

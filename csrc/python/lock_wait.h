@@ -24,9 +24,6 @@ enum class WaitsFor : int8_t {
 // Whether this text of /proc/PID/task/TID/syscall is a wait for a futex in the range.
 bool is_futex_in(std::string_view text, const AddressRange& range);
 
-// Of such a text, without the lock. Takes a system call if it is a `read`.
-WaitsFor call_of(std::string_view text);
-
 // Not thread-safe.
 class LockWait {
  public:

@@ -20,7 +20,7 @@ from perfprobe.analyse.sampled import in_program
 from perfprobe.tables.columns import Int8, Int32, Int64, distinct
 from perfprobe.tables.gpu import Copies, Kernels
 from perfprobe.tables.intervals import around
-from perfprobe.tables.python import Look
+from perfprobe.tables.python import Look, Samples
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.trace import Trace
 
@@ -52,11 +52,10 @@ def pieces(
 ) -> tuple[Pieces, NextItem]:
     """The steps of a thread by phase, and where the loop gets its next item."""
     own = timeline.segments(loop.thread)
-    looks, stack, look_row = _looks(trace, loop.thread, regions)
-    waited = own_waits(trace, in_program(trace.recording).take(look_row))
-    item = next_item(trace, loop, own, Sampled(looks, stack, waited))
+    looks, samples, look_row = _looks(trace, loop.thread, regions)
+    item = next_item(trace, loop, own, Sampled(looks, samples.stack, own_waits(trace, samples)))
     is_next = np.append(item.is_next, False)
-    looks = looks._replace(phase=at_next(looks.phase, is_next[stack]))
+    looks = looks._replace(phase=at_next(looks.phase, is_next[samples.stack]))
     own = Segments(**own.columns() | {"phase": at_next(own.phase, is_next[own.first])})
     others = Segments.concat([timeline.segments(each) for each in timeline.threads() if each != loop.thread])
     layers = Layers(
@@ -107,8 +106,8 @@ def _on_gpus(trace: Trace) -> Covered | None:
     return None if trace.gpu is None else Covered(*timed(rows[Kernels], rows[Copies]))
 
 
-def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32, Int64]:
-    """The samples of a thread ordered by time, their stacks, and their rows."""
+def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Samples, Int64]:
+    """The samples of a thread ordered by time: as looks, as they are, and their rows."""
     samples = in_program(trace.recording)
     chosen = (trace.recording.os_threads()[samples.thread] == thread) & (samples.look == Look.READ)
     chosen &= (samples.stack >= 0) & is_possible(samples.start_ns, samples.end_ns)
@@ -121,7 +120,7 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Int32, I
     from_ns = np.maximum.accumulate(from_ns) if len(from_ns) else from_ns
     frame = np.append(trace.sites.frame, np.int32(-1))[samples.stack]
     phase = regions.phase[samples.stack]
-    return Looks(from_ns, time_ns, phase, frame), samples.stack, row[order]
+    return Looks(from_ns, time_ns, phase, frame), samples, row[order]
 
 
 def _added(
