@@ -97,10 +97,11 @@ class Calls:
     def add(self, rows: Operators, calls: Rows, outermost: Int32) -> None:
         """Adds the operators at these rows, which have a number. outermost: numbers of keys, for all rows."""
         places = self.places(rows.sequence[calls])
+        places, calls = places[places >= 0], calls[places >= 0]
         later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
         # Of equal indices the last one written stays: the last to start, and of these the inner one, which
         # ends first.
-        chosen = np.flatnonzero((places >= 0) & later)[::-1]
+        chosen = np.flatnonzero(later)[::-1]
         chosen = chosen[np.argsort(rows.start_ns[calls[chosen]], kind="stable")]
         places, calls = places[chosen], calls[chosen]
         self.start_ns[places] = rows.start_ns[calls]

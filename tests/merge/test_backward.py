@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perfprobe.merge import link
+from perfprobe.merge import backward, link
 from perfprobe.tables import storage
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.strings import Strings
@@ -268,6 +268,22 @@ def test_huge_numbers_do_not_allocate_memory(tmp_path: Path, far: int) -> None:
     found = lines(link(program.recording(tmp_path)))
     assert found["near"][0] == 10
     assert found["Far"] == (None, None, "BACKWARD", "FORWARD_NOT_RECORDED")
+
+
+def test_numbers_for_which_there_is_no_room_are_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backward, "NUMBERS_A_ROW", 0)
+    monkeypatch.setattr(backward, "SPARE_NUMBERS", 0)
+    program = Training()
+    program.forward("mm", 10, 5)
+    program.backward("near", 5, scope=1)
+    assert lines(link(program.recording(tmp_path)))["near"] == (
+        None,
+        None,
+        "BACKWARD",
+        "FORWARD_NOT_RECORDED",
+    )
 
 
 def test_a_recording_that_starts_late_in_the_program(tmp_path: Path) -> None:
