@@ -191,6 +191,7 @@ def _summed(bins: DurationBins, first: Rows, chosen: Mask) -> tuple[Int64, Int64
 
 def _table(code: Int64, coarser: Int8, calls: Int64, sum_ns: Int64) -> DurationBins:
     row, number = code >> _BIN_BITS, code & ((1 << _BIN_BITS) - 1)
-    return DurationBins(
+    found = DurationBins(
         row=row.astype(np.int32), bin=number.astype(np.int32), coarser=coarser, calls=calls, sum_ns=sum_ns
     )
+    return found.compact()

@@ -34,7 +34,7 @@ class Gathering:
         rows, bins = Sums.concat(self._rows), self._all_bins()
         if len(rows):
             order, first = sort_by_keys([getattr(rows, name) for name in KEYS])
-            rows = Sums(**key_rows(rows, order[first]), **sums(rows, order, first))
+            rows = Sums(**key_rows(rows, order[first]), **sums(rows, order, first)).compact()
             bins = durations.fewer(durations.merge_bins(bins, group_of(order, first)))
         self._rows, self._bins, self._new_rows = [rows], [bins], 0
         return rows, bins

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Combine, Int32, Int64, Rows
+from perfprobe.tables.columns import Combine, Int32, Int64, Rows, compact
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
 from perfprobe.tables.scopes import USER_SCOPE
@@ -55,7 +55,7 @@ def key_rows(rows: Sums, chosen: Rows) -> dict[str, npt.NDArray[Any]]:
 
 def sums(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any]]:
     """The sums of each group of rows."""
-    found = {name: np.add.reduceat(getattr(rows, name)[order], first) for name in _ADDED}
+    found = {name: compact(np.add.reduceat(getattr(rows, name)[order], first)) for name in _ADDED}
     return {**found, **measured(rows, order, first)}
 
 
@@ -111,6 +111,13 @@ def sort_codes(codes: Int64) -> tuple[Rows, Int64]:
         return combined & ((1 << bits) - 1), combined >> bits
     order = np.argsort(codes, kind="stable")
     return order, codes[order]
+
+
+def reordered(order: Rows, first: Rows, groups: Rows) -> tuple[Rows, Rows]:
+    """The same groups in another order. groups: the number of each group, in the new order."""
+    size = np.diff(np.append(first, len(order)))[groups]
+    start = np.cumsum(size) - size
+    return order[np.repeat(first[groups] - start, size) + np.arange(len(order))], start
 
 
 def group_of(order: Rows, first: Rows) -> Rows:

@@ -114,7 +114,6 @@ def hotspots(trace: Trace, found: OperatorRows, totals: Totals, *, work: bool) -
     rows = found.rows
     flops = flops_of(trace, rows) if work else np.broadcast_to(np.int64(-1), len(rows))
     shown, parts, modules = merge_rows(trace, found, flops)
-    shown = shown.take(np.argsort(-shown.typical_ns, kind="stable"))
     return Hotspots(
         rows=shown.take(~shown.is_range),
         ranges=shown.take(shown.is_range),

@@ -18,7 +18,7 @@ def module_parts(rows: Sums, row_of: Rows) -> tuple[ModuleParts, Rows]:
     """
     order, first = sort_by_keys([row_of, rows.module])
     calls, self_ns = (np.add.reduceat(column[order], first) for column in (rows.calls, rows.self_ns))
-    parts = ModuleParts(module=rows.module[order[first]], calls=calls, self_ns=self_ns)
+    parts = ModuleParts(module=rows.module[order[first]], calls=calls, self_ns=self_ns).compact()
     group = row_of[order[first]]
     return parts.take(np.lexsort((-self_ns, group))), first_of_each(group)
 

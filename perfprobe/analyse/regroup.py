@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse import durations
-from perfprobe.analyse.grouping import KEYS, group_of, keep_keys, measured_sums, sort_by_keys, sums
+from perfprobe.analyse.grouping import KEYS, group_of, keep_keys, measured_sums, reordered, sort_by_keys, sums
 from perfprobe.analyse.modules import common_texts, module_parts
-from perfprobe.tables.columns import Int64, Rows
+from perfprobe.tables.columns import Int64, Rows, compact
 from perfprobe.tables.findings import DurationBins, HotspotRows, ModuleParts, Sums
 from perfprobe.tables.trace import Phase, Trace
 
@@ -24,7 +24,7 @@ _COUNTED = {"operators": ("name", "overload"), "signatures": ("signature",), "li
 def merge_rows(
     trace: Trace, operators: OperatorRows, flops: Int64
 ) -> tuple[HotspotRows, ModuleParts, list[str]]:
-    """The rows of a report, what each module adds to them, and the texts of modules.
+    """The rows of a report, most typical self time first, what each module adds, and the texts of modules.
 
     The texts are those of the trace, followed by patterns for rows with several modules.
 
@@ -34,11 +34,14 @@ def merge_rows(
     rows, group = operators.rows, operators.group
     if len(rows) == 0:
         return HotspotRows.empty(), ModuleParts.empty(), list(trace.module_texts)
-    keys = {**keep_keys(rows, group), "module": rows.module}
+    keys = {name: compact(key) for name, key in (keep_keys(rows, group) | {"module": rows.module}).items()}
     order, first = sort_by_keys([keys[name] for name in KEYS if name != "module" or group == "module"])
+    # The groups are put into order, not the rows made of them: those would exist twice for a moment.
+    time_ns = np.add.reduceat(operators.typical_ns[order], first)
+    order, first = reordered(order, first, np.argsort(-time_ns, kind="stable"))
     row_of = group_of(order, first)
     parts, first_part = module_parts(rows, row_of)
-    chosen = {name: column[order[first]] for name, column in keys.items()}
+    chosen = {name: compact(column[order[first]]) for name, column in keys.items()}
     chosen["module"], texts = common_texts(parts, first_part, trace.module_texts)
     found = HotspotRows(
         **chosen,
@@ -50,7 +53,7 @@ def merge_rows(
         parts=np.diff(np.append(first_part, len(parts))).astype(np.int32),
         flops=measured_sums(flops, order, first),
     )
-    return found, parts, texts
+    return found.compact(), parts, texts
 
 
 def row_count(rows: Sums, group: str) -> tuple[int, int]:
@@ -78,10 +81,11 @@ def _contents(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any
     """Returns the numbers of operators, signatures and lines of each group, and its self time by phase."""
     row_of = group_of(order, first)
     counted = {
-        name: _distinct(row_of, [getattr(rows, key) for key in keys]) for name, keys in _COUNTED.items()
+        name: compact(_distinct(row_of, [getattr(rows, key) for key in keys]))
+        for name, keys in _COUNTED.items()
     }
     by_phase = {
-        name: np.add.reduceat(np.where(rows.phase == phase, rows.self_ns, 0)[order], first)
+        name: compact(np.add.reduceat(np.where(rows.phase == phase, rows.self_ns, 0)[order], first))
         for name, phase in _PHASES.items()
     }
     return {**counted, **by_phase}

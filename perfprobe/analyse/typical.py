@@ -7,7 +7,7 @@ import numpy as np
 from perfprobe.analyse import durations
 from perfprobe.analyse.grouping import group_of, keep_keys, sort_by_keys
 from perfprobe.models.waiting import HeldUp
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, compact
 from perfprobe.tables.findings import DurationBins, Sums
 
 
@@ -33,4 +33,4 @@ def typical_self(rows: Sums, bins: DurationBins, held: HeldUp) -> Int64:
     timed = rows.is_range | (rows.cpu_self_ns >= 0)
     if held is HeldUp.YES and bool(timed.all()):
         return np.where(rows.is_range, typical_ns, np.minimum(typical_ns, rows.cpu_self_ns))
-    return typical_ns
+    return compact(typical_ns)

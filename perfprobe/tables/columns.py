@@ -173,7 +173,11 @@ class Table:
         """Returns the rows at these positions, or where this mask is true."""
         if isinstance(rows, np.ndarray) and rows.dtype == np.bool_ and len(rows) and bool(rows.all()):
             return self  # columns do not change, so no copy is needed
-        return self.part({name: column[rows] for name, column in self.columns().items()})
+        return self.part({name: _taken(column, rows) for name, column in self.columns().items()})
+
+    def compact(self: SomeTable) -> SomeTable:
+        """Returns the same table; a column with the same value in all rows has it once in memory."""
+        return self.part({name: compact(column) for name, column in self.columns().items()})
 
     @classmethod
     def part(cls: type[SomeTable], columns: Mapping[str, npt.NDArray[Any]]) -> SomeTable:
@@ -209,6 +213,24 @@ class Table:
             for name, found in cls.described.items()
             if found.combine in ways and optional in (None, found.optional)
         )
+
+
+def compact(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The same column, which is not written any more; if all its values are equal, with one in memory."""
+    if len(column) < 2 or column[0] != column[-1] or bool((column != column[0]).any()):
+        return column
+    return np.broadcast_to(column[0], len(column))
+
+
+def _taken(column: npt.NDArray[Any], rows: npt.NDArray[Any] | slice) -> npt.NDArray[Any]:
+    """Returns a column at these rows. One value in all rows stays one value in memory."""
+    if column.strides != (0,) or len(column) == 0:
+        return column[rows]
+    if isinstance(rows, slice):
+        taken = len(range(*rows.indices(len(column))))
+    else:
+        taken = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
+    return np.broadcast_to(column[0], taken)
 
 
 def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

@@ -177,6 +177,7 @@ def main() -> int:
                 found.append((path.stat().st_size, cost(path)))
             (_, small), (size_bytes, large) = found
             limit_mib = 64 + (4 * size_bytes >> 20)
+            count = len(events(shape, 4 * numbers))
             if small is None or large is None:
                 print(f"{shape:30} {size_bytes / 1e6:6.1f} MB  more than {MOST_CPU_S} s", flush=True)
                 bad += 1
@@ -187,7 +188,8 @@ def main() -> int:
             bad += is_square
             print(
                 f"{shape:30} {size_bytes / 1e6:6.1f} MB {own_s[0]:6.2f} s {own_s[1]:6.2f} s"
-                f"{' SQUARE' if is_square else ''} {peak_mib:5} MiB of {limit_mib}: {large.said}",
+                f"{' SQUARE' if is_square else ''} {peak_mib:5} MiB of {limit_mib}, "
+                f"{(large.peak_bytes - base.peak_bytes) // count:6,} bytes an event: {large.said}",
                 flush=True,
             )
     return int(bad > 0)

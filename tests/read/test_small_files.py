@@ -207,6 +207,14 @@ def test_the_peak_of_memory_is_in_proportion_to_nested_modules(tmp_path: Path) -
     assert peak_bytes(path) < 64 * MIB + 4 * path.stat().st_size
 
 
+@pytest.mark.parametrize("shape", ["names", "call stacks"])
+def test_the_peak_of_memory_is_in_proportion_to_different_events(tmp_path: Path, shape: str) -> None:
+    events = shapes.events(shape, 100_000)
+    path = tmp_path / "trace.json"
+    path.write_bytes(shapes.text(events))
+    assert peak_bytes(path) < 40 * MIB + 500 * len(events)
+
+
 def peak_bytes(path: Path) -> int:
     """The peak of a report's memory beyond that for one event."""
     alone = path.with_name("alone.json")

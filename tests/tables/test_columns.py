@@ -2,6 +2,7 @@ from dataclasses import FrozenInstanceError
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from perfprobe.tables.columns import Combine, Int32, Int64, Itself, Table, Text, among, column, distinct
@@ -43,6 +44,17 @@ def test_length_take_and_concat() -> None:
     assert both.take(both.name > 2).name.tolist() == [4, 6]
     assert len(Pairs.concat([])) == 0
     assert list(both.columns()) == ["time_ns", "name"]
+
+
+@pytest.mark.parametrize(
+    "rows", [np.array([2, 0]), np.array([True, False, True]), slice(1, 3), slice(None, None, -2)]
+)
+def test_a_value_that_all_rows_share_is_once_in_memory(rows: npt.NDArray[Any] | slice) -> None:
+    table = pairs((7, 1), (7, 2), (7, 3))
+    taken = table.compact().take(rows)
+    assert taken.time_ns.tolist() == table.take(rows).time_ns.tolist()
+    assert taken.name.tolist() == table.take(rows).name.tolist()
+    assert (taken.time_ns.strides, taken.name.strides) == ((0,), table.take(rows).name.strides)
 
 
 def test_columns_are_read_only_but_the_callers_array_is_not() -> None:

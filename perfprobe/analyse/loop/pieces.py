@@ -141,7 +141,8 @@ def _added(
         for found, known in zip(sums, (None, *overlaps), strict=True):
             if found is not None:
                 within_ns = end_ns - start_ns if known is None else known.within(start_ns, end_ns)
-                np.add.at(found, key, within_ns)
+                some = within_ns > 0  # zeros that are never written take no memory
+                np.add.at(found, key[some], within_ns[some])
         look_phase = _of_looks(looks, painted, look_phase)
     look_ns = np.diff(looks.from_ns, append=looks.time_ns[-1:]) if len(looks.time_ns) else looks.time_ns
     time_ns, beside_ns, gpu_ns, children_ns = sums

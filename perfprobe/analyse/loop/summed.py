@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from perfprobe.tables.steps import (
 from perfprobe.tables.trace import Trace
 
 _RECURRING = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
+OVERLAPS = ("beside_ns", "gpu_ns", "children_ns")  # columns of `pieces`, also of the tables made of them
 _EXAMINED = 64  # at most this many events of a step are examined to find the line of the loop
 # By the kind of step: phases of the timeline that are reported as another phase.
 _REPORTED = {
@@ -76,28 +77,22 @@ class Kept:
         """The time of these steps, in ns."""
         return sum(self.spans[row].end_ns - self.spans[row].start_ns for row in self.rows)
 
-    def by_phase(self, values: Int64) -> Int64:
-        """Values of `pieces` as a table: a row for each step, a column for each reported phase."""
-        table = values.reshape(-1, PHASES)[list(self.rows)].copy()
+    def by_phase(self, values: Int64, chosen: Mask | None = None) -> Int64:
+        """Values of `pieces` as a table: a row for each (chosen) step, a column for each reported phase."""
+        rows = np.array(self.rows, np.intp)
+        table = values.reshape(-1, PHASES)[rows if chosen is None else rows[chosen]]
         for phase, reported in _REPORTED[self.kind].items():
             table[:, reported] += table[:, phase]
             table[:, phase] = 0
         return table
 
-    def overlaps(self) -> Iterator[tuple[str, Int64]]:
-        """Yields what else ran in that time, each in the form of `by_phase`; all -1 if it is not known.
-
-        One at a time, because each takes a hundred bytes a step.
-        """
-        pieces = self.pieces
-        known = {
-            "beside_ns": pieces.beside_ns,
-            "gpu_ns": pieces.gpu_ns,
-            "children_ns": pieces.children_ns,
-        }
-        for name, values in known.items():
-            unknown = np.broadcast_to(np.int64(-1), (len(self.rows), PHASES))
-            yield name, unknown if values is None else self.by_phase(values)
+    def overlap(self, name: str, chosen: Mask | None = None) -> Int64:
+        """What else ran in that time, one of OVERLAPS, as `by_phase` has it; all -1 if it is not known."""
+        values: Int64 | None = getattr(self.pieces, name)
+        if values is None:
+            steps = len(self.rows) if chosen is None else int(np.count_nonzero(chosen))
+            return np.broadcast_to(np.int64(-1), (steps, PHASES))
+        return self.by_phase(values, chosen)
 
     def reported(self, phase: Int8) -> Int8:
         """The phases of samples as reported for this kind of step."""
@@ -200,11 +195,13 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
     times_ns = kept.by_phase(kept.pieces.time_ns)
     times_ns[[kept.spans[row].is_baseline for row in kept.rows]] = 0
     step, phase = np.nonzero(times_ns)
+    time_ns = times_ns[step, phase]
+    del times_ns  # such a table takes a hundred bytes a step: there is never more than one
     return StepPhases(
         step=(step + first).astype(np.int32),
         phase=phase.astype(np.int8),
-        time_ns=times_ns[step, phase],
-        **{name: overlap_ns[step, phase] for name, overlap_ns in kept.overlaps()},
+        time_ns=time_ns,
+        **{name: kept.overlap(name)[step, phase] for name in OVERLAPS},
     )
 
 
@@ -232,17 +229,19 @@ def event_rows(kept: Kept, first: int) -> StepEvents:
 def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
     """The phases of all steps that count, most time first. number: the row of their loop."""
     chosen = steps.counted()
-    times_ns = kept.by_phase(kept.pieces.time_ns)[chosen]
+    times_ns = kept.by_phase(kept.pieces.time_ns, chosen)
     sums_ns = times_ns.sum(axis=0)
     phases = np.argsort(-sums_ns, kind="stable")
     phases = phases[sums_ns[phases] > 0]
+    median_ns = np.array([percentile(times_ns[:, phase], 50) for phase in phases], np.int64)
+    del times_ns  # see `step_phase_rows`
     places = [_line(kept, chosen, int(phase), int(sums_ns[phase])) for phase in phases]
     return Phases(
         loop=np.full(len(phases), number, np.int32),
         phase=phases.astype(np.int8),
         time_ns=sums_ns[phases],
-        median_ns=np.array([percentile(times_ns[:, phase], 50) for phase in phases], np.int64),
-        **{name: _summed(overlap_ns[chosen])[phases] for name, overlap_ns in kept.overlaps()},
+        median_ns=median_ns,
+        **{name: _summed(kept.overlap(name, chosen))[phases] for name in OVERLAPS},
         frame=np.array([frame for frame, _ in places], np.int32),
         frame_ns=np.array([time_ns for _, time_ns in places], np.int64),
     )

@@ -177,7 +177,8 @@ def _numbered(codes: Int64) -> tuple[Rows, list[int]]:
 def value_of(text: bytes) -> Any:
     """Decodes JSON; None for an empty or invalid text."""
     try:
-        return json.loads(text) if text else None
+        # Bytes given to `loads` would first be searched for their encoding.
+        return json.loads(text.decode("utf-8", "surrogatepass")) if text else None
     except (ValueError, RecursionError):
         return None
 

@@ -20,6 +20,9 @@ from perfprobe.tables.strings import Strings
 
 MOST_STACKS = 65_536
 MOST_THREADS = 4096
+_MOST_FRAMES = MOST_STACKS  # each is in some stack
+_MOST_KNOWN = MOST_STACKS  # texts whose rows are remembered; those of others are found again
+_LEFT_OUT = -2  # a frame beyond the limit
 LONGEST_TEXT = 1 << 16
 _MODULE = "nn.Module:"
 _FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d{1,9})\): (?P<function>.*)", re.DOTALL)
@@ -42,7 +45,7 @@ class Names:
         self._thread_names: dict[int, str] = {}
         self._forward_ids: dict[int, int] = {}
         self._files: set[str] = set()
-        self.frames, self.stacks = Interned(Frames), Interned(Stacks, MOST_STACKS)
+        self.frames, self.stacks = Interned(Frames, _MOST_FRAMES), Interned(Stacks, MOST_STACKS)
         self.modules = Interned(Modules, MOST_STACKS)
         self.signatures = Interned(Signatures, MOST_STACKS)
         self.launches, self._kineto = Rows(Launches), Rows(KinetoLaunches)
@@ -101,18 +104,24 @@ class Names:
     def frame(self, place: str, *, first_line_only: bool) -> int:
         """Returns the row of a frame such as `train.py(12): step`; -1 if the text is not a frame."""
         key = place, first_line_only
-        if key not in self._places:
-            found = _FRAME.fullmatch(place[:LONGEST_TEXT])
-            row = -1
-            if found is not None:
-                file, line = found["file"], int(found["line"])
-                self._files.add(file)
-                is_first = first_line_only and not place.endswith(AT_START)
-                function = found["function"] + (FIRST_LINE if is_first else "")
-                first = line if is_first else -1
-                row = self.frames.row(self.text(file), self.text(function), first, line)
-            self._places[key] = row
-        return self._places[key]
+        found = self._places.get(key)
+        if found is None:
+            found = self._frame(place, first_line_only)
+            if len(self._places) < _MOST_KNOWN:
+                self._places[key] = found
+        return found
+
+    def _frame(self, place: str, first_line_only: bool) -> int:
+        found = _FRAME.fullmatch(place[:LONGEST_TEXT])
+        if found is None:
+            return -1
+        if len(self.frames) == _MOST_FRAMES:
+            return _LEFT_OUT
+        file, line = found["file"], int(found["line"])
+        self._files.add(file)
+        is_first = first_line_only and not place.endswith(AT_START)
+        function = found["function"] + (FIRST_LINE if is_first else "")
+        return self.frames.row(self.text(file), self.text(function), line if is_first else -1, line)
 
     def call(self, below: int, place: str) -> int:
         """Returns the stack inside a Python call made from the stack `below`. A call of C adds no frame."""
@@ -123,9 +132,14 @@ class Names:
             module = self._module(module, self.text(name), self.text(kind))
             return self.stacks.row(outer, frame, module, -1)
         frame = self.frame(place, first_line_only=True)
-        if frame < 0:
-            return below
-        return self.stacks.row(below, frame, -1 if below < 0 else self.stacks.values(below)[2], -1)
+        return self._inside(below, frame, -1 if below < 0 else self.stacks.values(below)[2])
+
+    def _inside(self, below: int, frame: int, module: int) -> int:
+        """Returns the stack with one more frame; the same one if it is none, -1 if it was left out."""
+        if frame == _LEFT_OUT:
+            self.stacks.left_out += 1
+            return -1
+        return below if frame < 0 else self.stacks.row(below, frame, module, -1)
 
     def _module(self, outer: int, name: int, kind: int) -> int:
         """Returns the row of a module within another one, -1 for none; where they are too deep, a root."""
@@ -148,9 +162,9 @@ class Names:
         if found is None:
             places, found = value_of(key), -1
             for place in reversed(places[:LONGEST_TEXT].split(";") if isinstance(places, str) else ()):
-                frame = self.frame(place.strip(), first_line_only=False)
-                found = found if frame < 0 else self.stacks.row(found, frame, -1, -1)
-            self._call_stacks[key] = found
+                found = self._inside(found, self.frame(place.strip(), first_line_only=False), -1)
+            if len(self._call_stacks) < _MOST_KNOWN:
+                self._call_stacks[key] = found
         return found
 
     def launch(self, grid: bytes, block: bytes, registers: int, kineto: tuple[int, int]) -> int:
@@ -206,8 +220,12 @@ class Names:
         )
         known = (self.frames, self.stacks, self.modules, self.signatures, self.launches, self._kineto)
         others = [rows.table() for rows in known]
-        texts = [text.encode(errors="backslashreplace").decode() for text in self._texts]
-        return [threads, *others, Strings(np.array([*texts, ""], np.object_)[:-1])]
+        texts = np.array([*map(_without_surrogates, self._texts), ""], np.object_)[:-1]
+        return [threads, *others, Strings(texts)]
+
+
+def _without_surrogates(text: str) -> str:
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _number(value: Any) -> int | None:

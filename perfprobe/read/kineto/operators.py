@@ -24,7 +24,8 @@ from perfprobe.tables.scopes import FUNCTION, USER_SCOPE
 from perfprobe.tables.threads import each_thread
 
 _RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # operators in older traces
-_MOST_KNOWN = 1 << 17
+_MOST_NAMES = 1 << 14  # names whose rows are remembered; those of others are found again
+_MOST_INPUTS = 1 << 16  # likewise
 _MOST_OPEN = 1000  # Python calls within each other
 _MOST_FORWARD = 64  # threads that called forward
 _PROFILER = ("torch/profiler/profiler.py(", "torch/autograd/profiler.py(")
@@ -101,7 +102,7 @@ class OperatorReader:
         else:
             frame = self.generated.frame(name, file)
             found = self._names.text(self.generated.name(name, file)), FUNCTION, frame
-        if file is None and len(self._known) < _MOST_KNOWN:
+        if file is None and len(self._known) < _MOST_NAMES:
             self._known[name, is_range] = found
         return found
 
@@ -130,7 +131,7 @@ class OperatorReader:
             for name, column in nested.columns(thread):
                 made[name][at : at + len(column)] = column
             at += len(taken.start_ns)
-        return Operators(**made)
+        return Operators(**made).compact()
 
     @property
     def lacks_forward(self) -> bool:
@@ -211,7 +212,7 @@ class OperatorReader:
             text = text_of(*key)
             row = -1 if text is None else self._names.text(text)
             found = -1 if row < 0 else self._names.signatures.row(row, -1, -1, 0, -1, -1)
-            if len(self._inputs) < _MOST_KNOWN:
+            if len(self._inputs) < _MOST_INPUTS:
                 self._inputs[key] = found
         return found
 

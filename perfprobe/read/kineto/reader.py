@@ -76,6 +76,7 @@ class _Reading:
         self._annotation: tuple[int, int] | None = None  # the first range on a stream
         for events in chunks:
             self._add_all(events)
+        self._adders.clear()  # methods of this object: with them it would stay in memory until a collection
         if not self._events:
             what = "the trace has no events" if chunks.stopped is None else chunks.stopped
             raise InputError(
