@@ -1,8 +1,9 @@
 """Compares the account with what programs timed themselves, quiet and beside processes that only compute.
 
-    python -m benchmarks.account [--repeats 20] [--busy 0 1 4 16] [--only NAME] [--runs FOLDER]
+    python -m benchmarks.account [--repeats 20] [--busy 0 1 4 16] [--only NAME] [--runs FOLDER] [--at-once 5]
 
 With --runs, recordings are kept in this folder, and those that are there already are judged, not made.
+With --at-once, so many programs run at a time beside busy processes: each is a busy process to the others.
 
 A part is right if its share is within 5 points of that run's own truth. SLOW is right if it is the part that
 should come first by that truth: the largest wait from 20 %, or else the largest line. Where two are within
@@ -18,7 +19,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,7 @@ def run(program: Timed, folder: Path) -> None:
         capture_output=True,
         check=True,
         text=True,
+        start_new_session=True,  # see `busy`
     )
     (line,) = (line for line in ran.stdout.splitlines() if line.startswith("TRUTH "))
     (folder / "truth.json").write_text(line.removeprefix("TRUTH "), encoding="utf-8")
@@ -96,16 +99,22 @@ def tried(folder: Path) -> tuple[dict[str, float], bool, str]:
     return {n: found[n] - shares.get(n, 0) for n in at}, named in may_be_slow(shares), named
 
 
-def all_tried(
-    name: str, repeats: int, processes: int, runs: Path
-) -> list[tuple[dict[str, float], bool, str]]:
-    """The results of the recordings of a program, which are made if they are not there."""
-    folders = [runs / f"{name}-{processes}-{repeat}" for repeat in range(repeats)]
-    with busy(processes):
-        for folder in folders:
-            if not (folder / "truth.json").exists():
-                run(PROGRAMS[name], folder)
-    return [tried(folder) for folder in folders]
+def make(names: Sequence[str], args: argparse.Namespace, processes: int, runs: Path) -> None:
+    """Makes the recordings that are not there, each beside so many busy processes."""
+    missing = [
+        (PROGRAMS[name], folder)
+        for name in names
+        for folder in folders(runs, name, processes, args.repeats)
+        if not (folder / "truth.json").exists()
+    ]
+    at_once = min(args.at_once, processes + 1)
+    with busy(processes + 1 - at_once), ThreadPoolExecutor(at_once) as pool:
+        list(pool.map(lambda each: run(*each), missing))
+
+
+def folders(runs: Path, name: str, processes: int, repeats: int) -> list[Path]:
+    """The folders of the recordings of a program."""
+    return [runs / f"{name}-{processes}-{repeat}" for repeat in range(repeats)]
 
 
 def main() -> None:
@@ -114,6 +123,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--busy", type=int, nargs="+", default=[0, 1, 4, 16], help="busy processes")
     parser.add_argument("--only", choices=PROGRAMS, help="only this program")
+    parser.add_argument("--at-once", type=int, default=1, help="programs that run at a time, if not alone")
     parser.add_argument("--runs", type=Path, help="folder that keeps the recordings")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -123,9 +133,11 @@ def main() -> None:
 def judge(args: argparse.Namespace, folder: Path) -> None:
     """Prints the table, and each row as soon as it is known."""
     rows, right, parts, slows, runs = [], 0, 0, 0, 0
+    names = [args.only] if args.only else list(PROGRAMS)
     for processes in args.busy:
-        for name in [args.only] if args.only else PROGRAMS:
-            results = all_tried(name, args.repeats, processes, folder)
+        make(names, args, processes, folder)
+        for name in names:
+            results = [tried(each) for each in folders(folder, name, processes, args.repeats)]
             off = [abs(each) for far, _, _ in results for each in far.values()]
             far = max((each for far, _, _ in results for each in far.items()), key=lambda e: abs(e[1]))
             is_right = [is_right for _, is_right, _ in results]
