@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.analyse.memory.moments import Moments, moments
-from perfprobe.analyse.memory.slopes import is_growing, median_slope, sampled
+from perfprobe.analyse.slopes import is_growing, median_slope, sampled
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.device_memory import DeviceMemory, DeviceReadings, fact_of_device
 from perfprobe.tables.recording import Recording

@@ -44,6 +44,7 @@ from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
 from perfprobe.analyse.teams.teams import teams
 from perfprobe.analyse.totals import SumsOfAll
+from perfprobe.analyse.trends import trends
 from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.account import Account
 from perfprobe.tables.between import Between
@@ -74,6 +75,7 @@ from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
 from perfprobe.tables.trace import Trace
+from perfprobe.tables.trends import Trends
 from perfprobe.tables.workers import LoaderWaits
 from perfprobe.tables.wrappers import WrapperSpans
 
@@ -160,6 +162,7 @@ PASSES: dict[type, Pass] = {
     Watched: Pass(lambda trace, asked, times: AccountWatch(trace, times), needs=(StepTimes,), watches=True),
     Looks: Pass(lambda trace, asked, *needs: looks_of(trace, *needs), needs=(StepTimes, Watched)),
     Account: Pass(lambda trace, asked, *needs: account(trace, *needs), needs=(StepTimes, Watched, Looks)),
+    Trends: Pass(lambda trace, asked, *needs: trends(trace, *needs), needs=(StepTimes, Looks)),
     LoopSpent: Pass(
         lambda trace, asked, *needs: loop_spent(trace, *needs),
         needs=(StepTimes, Looks, Account, StepSites),

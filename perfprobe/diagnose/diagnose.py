@@ -25,6 +25,7 @@ from perfprobe.diagnose.starved import starved
 from perfprobe.diagnose.teams.problems import thread_problems
 from perfprobe.diagnose.threads import threads
 from perfprobe.diagnose.throttled import throttled
+from perfprobe.diagnose.trends import rising
 from perfprobe.diagnose.unexplained import unexplained
 from perfprobe.diagnose.waits import waits
 from perfprobe.tables.account import Account
@@ -51,7 +52,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 # Judgements of other types than `Diagnosis`. The rules below may need them.
 _RULES = (
     *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
-    *(needless_graphs, other_rank, throttled, memory_growth, loader_verdicts),
+    *(needless_graphs, other_rank, throttled, memory_growth, rising, loader_verdicts),
 )
 
 

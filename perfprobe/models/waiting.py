@@ -49,7 +49,18 @@ def waited_ns(recording: Recording, *, main: bool = False) -> float | None:
 
 
 def waited_within_ns(recording: Recording, thread: int, start_ns: Int64, end_ns: Int64) -> int | None:
-    """Returns how long a thread waited for a processor in these stretches of time; None if not known.
+    """Returns how long a thread waited for a processor in all of these stretches of time; None if not known.
+
+    See `waited_each_ns`.
+    """
+    found = waited_each_ns(recording, thread, start_ns, end_ns)
+    return None if found is None else int(found.sum())
+
+
+def waited_each_ns(
+    recording: Recording, thread: int, start_ns: Int64, end_ns: Int64
+) -> npt.NDArray[np.float64] | None:
+    """Returns how long a thread waited for a processor in each stretch of time; None if not known.
 
     Waiting is taken as even within each step of `live_steps`, and elsewhere between two readings, which are
     half a second apart.
@@ -65,7 +76,7 @@ def waited_within_ns(recording: Recording, thread: int, start_ns: Int64, end_ns:
     known = (os_threads[steps.thread] == os_threads[thread]) & (steps.waited_ns >= 0)
     moments_ns, sums_ns = _by_steps(times, steps.take(known & (steps.end_ns > steps.start_ns)))
     at_start_ns, at_end_ns = (np.interp(each, moments_ns, sums_ns) for each in (start_ns, end_ns))
-    return int(np.maximum(at_end_ns - at_start_ns, 0).sum())
+    return np.asarray(np.maximum(at_end_ns - at_start_ns, 0))
 
 
 def _by_steps(times: ThreadTimes, steps: LiveSteps) -> tuple[Int64, npt.NDArray[np.float64]]:

@@ -81,6 +81,15 @@ class MemoryGrowth:
     devices: frozenset[int]
 
 
+@frozen
+class Rising:
+    """What rises from step to step. frame: the line that makes steps slower, -1 if it is not one line."""
+
+    slower: bool
+    frame: int
+    memory: bool
+
+
 class LoaderRemedy(Enum):
     """What helps a program that waits for DataLoader's workers."""
 

@@ -7,7 +7,7 @@ import numpy as np
 from perfprobe.analyse.memory.categories import ends
 from perfprobe.analyse.memory.groups import Sums, merged
 from perfprobe.analyse.memory.moments import Moments
-from perfprobe.analyse.memory.slopes import is_growing, median_slope, sampled
+from perfprobe.analyse.slopes import is_growing, median_slope, sampled
 from perfprobe.tables.columns import Int8, Int64, Rows
 from perfprobe.tables.memory import MemoryCategory, Storages
 

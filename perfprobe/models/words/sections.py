@@ -189,7 +189,9 @@ FIRST_SCREEN: dict[str, str] = {
     "MACHINE": "If the loop's thread waited much for a processor: the part of a core that it got, and who "
     "had the rest. PARTS and SLOW leave that waiting out. Without steps: the main thread's part in the whole "
     "run; shares of wall time contain that waiting.",
-    "STEP": "Median and 95th percentile of a steady training step, and samples/s if a batch size is known.",
+    "STEP": "Median and 95th percentile of a steady training step, and samples/s if a batch size is known. "
+    "If steps get slower: the median of the first and of the last fifth of them, without waiting for a "
+    "processor, and the line with most of the difference.",
     "CALL": "The same for a model that is only called; from 100 calls on also the 99th percentile.",
     "STEPS": "No steps were found: the program has no optimizer step and no repeated call of a module.",
     "IDLE": "How long a server's thread waited for requests between two calls of the model, in a function of "
@@ -218,7 +220,9 @@ FIRST_SCREEN: dict[str, str] = {
     "RANKS": "In reports of several ranks: the straggler, with the line and phase that made it late.",
     "CPU": "Cores used and allowed, what other processes used (neighbours), and waiting for a processor.",
     "MEMORY": "The most memory that tensors held at once, by category (`--memory`); for a GPU as a share of "
-    "its capacity. If memory grows: by how much in a step, and at which line.",
+    "its capacity. If memory grows: by how much in a step, and at which line. Without `--memory`: only if "
+    "the process grows, in all parts of the last four fifths of at least 50 steps, by 2 % and 8 MiB or more: "
+    "by how much in a step, with the 95 % interval (Sen 1968).",
     "GPU": "How busy the busiest GPU was between its first and last work, what follows from that, and the "
     "line with most of its idle time. If a GPU was throttled: how often and why.",
     "CUT": "The recording is incomplete, and why.",

@@ -28,6 +28,7 @@ from perfprobe.report.section.screen.slow import short_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start
 from perfprobe.report.section.screen.steps import steps_lines
 from perfprobe.report.section.screen.tail import graph_lines, tail_lines
+from perfprobe.report.section.screen.trends import growth_line
 from perfprobe.report.section.screen.untriggered import untriggered_lines
 from perfprobe.support.text import printable
 from perfprobe.tables.account import Account
@@ -48,6 +49,7 @@ from perfprobe.tables.ranks import Ranks
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
+from perfprobe.tables.trends import Trends
 from perfprobe.tables.workers import Feeding
 
 LINES = 12
@@ -57,7 +59,7 @@ _OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, 
 _OF_STEPS = (StepTimes, Baseline, Hotspots, Calling)
 KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.
-STEP_KINDS = (StepHotspots, Account, Diagnoses)
+STEP_KINDS = (StepHotspots, Account, Trends, Diagnoses)
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, those with these labels are dropped in this order; of memory only the details.
 _NEXT, _MEMORY = "NEXT", "MEMORY"
@@ -90,6 +92,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from cpu_line(findings)
     yield from gpu_line(findings)
     yield from memory_line(findings)
+    yield from growth_line(findings)
     yield from incomplete_lines(findings)
     yield trust_line(findings)
     elsewhere = to_straggler(findings)

@@ -12,6 +12,7 @@ from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.device import device_parts, judged_by_gpu
 from perfprobe.report.section.screen.machine import starved_line
 from perfprobe.report.section.screen.parts import parts_text, whole_percents
+from perfprobe.report.section.screen.trends import slower_line
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -53,6 +54,7 @@ def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
     yield _head(findings, times)
     yield from starved_line(findings)
     yield _durations(findings, times)
+    yield from slower_line(findings, step_word(findings))
     yield from _idle(findings)
     yield from _parts(findings, times)
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import sqrt
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -28,8 +31,23 @@ def is_growing(held_bytes: Int64) -> Mask:
 
 def median_slope(held_bytes: Int64, steps: Rows) -> int:
     """Returns the median slope of all pairs of steps, which is robust to outliers (Theil 1950, Sen 1968)."""
+    slopes = _slopes(held_bytes, steps)
+    return round(float(slopes[(len(slopes) - 1) // 2]))
+
+
+def slope_interval(values: npt.NDArray[Any], steps: npt.NDArray[Any]) -> tuple[float, float, float]:
+    """The median slope of all pairs of steps, and its 95 % interval.
+
+    The interval leaves out as many of the smallest and largest slopes as Kendall's statistic of n steps
+    without a trend exceeds with a probability of 5 % (Sen, J. Am. Stat. Assoc. 63, 1968, section 3).
+    """
+    slopes, number = _slopes(values, steps), len(steps)
+    spread = 1.96 * sqrt(number * (number - 1) * (2 * number + 5) / 18)
+    outside = max(int((len(slopes) - spread) / 2), 0)
+    return float(np.median(slopes)), float(slopes[outside]), float(slopes[len(slopes) - 1 - outside])
+
+
+def _slopes(values: npt.NDArray[Any], steps: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The slopes of all pairs of steps, the smallest first."""
     first, second = np.triu_indices(len(steps), 1)
-    slopes: npt.NDArray[np.float64] = (held_bytes[second] - held_bytes[first]) / (
-        steps[second] - steps[first]
-    )
-    return round(float(np.sort(slopes)[(len(slopes) - 1) // 2]))
+    return np.asarray(np.sort((values[second] - values[first]) / (steps[second] - steps[first])))

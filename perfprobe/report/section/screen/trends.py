@@ -1,0 +1,53 @@
+"""What rises from step to step: the duration of a step, and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.places import first_line
+from perfprobe.report.shorten import place
+from perfprobe.support import units
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import Rising
+from perfprobe.tables.memory import MemoryUse
+from perfprobe.tables.trends import Trends
+
+
+def slower_line(findings: Findings, word: str) -> Iterator[ScreenRow]:
+    """A line below the duration of a step: that steps get slower, and which line makes them slower."""
+    found = findings.get(Rising)
+    if found is None or not found.slower:
+        return
+    rise = findings[Trends].duration
+    assert rise is not None
+    times = " to ".join(units.duration(round(each)) for each in (rise.first, rise.last))
+    line = findings.trace.line(found.frame)
+    at = () if line is None else (f", by {place(line)}{first_line(line)}",)
+    pieces = (f"{word}s get slower: {times}", *at, ", first to last fifth")
+    yield said("", *pieces, style="yellow", time_ns=round(rise.last - rise.first), line=line)
+
+
+def growth_line(findings: Findings) -> Iterator[ScreenRow]:
+    """MEMORY: that the process grows; with --memory the line about tensors says more."""
+    found = findings.get(Rising)
+    if found is None or not found.memory:
+        return
+    rise = findings[Trends].memory
+    assert rise is not None
+    low, each, high = (units.size(round(at)) for at in (rise.low, rise.a_step, rise.high))
+    low, high = (_without_unit(at, each) for at in (low, high))
+    on = MemoryUse in findings
+    yield said(
+        "" if on else "MEMORY",
+        f"{'the process ' if on else ''}grows by {each} a step ({low} to {high})",
+        "" if on else "; --memory names the line",
+        f"; {units.size(round(rise.last))} at the end",
+        style="yellow",
+    )
+
+
+def _without_unit(text: str, other: str) -> str:
+    """The first text without its unit if the second has the same."""
+    number, _, unit = text.rpartition(" ")
+    return number if other.endswith(f" {unit}") else text

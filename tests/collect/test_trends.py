@@ -1,0 +1,65 @@
+"""Programs whose steps rise in memory or time, and such that do not: what the first screen says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from perfprobe.report.section.screen.screen import screen_rows
+from perfprobe.results import Results
+from perfprobe.support.view import View
+from perfprobe.tables.judgements import Rising
+from perfprobe.tables.trends import Trends
+
+KEPT_BYTES = 1 << 19
+
+# In each step the first keeps half a MiB more and has more to add up. The second fills a cache in its first
+# seventy steps, and makes tensors of many sizes, which fill the pools of the allocator.
+RISING = f"""
+import torch
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], 0.1)
+kept = []
+for number in range(120):
+    kept.append(bytearray(b"x") * {KEPT_BYTES})
+    sum(range(10_000 * number))
+    weight.sum().backward()
+    optimizer.step()
+"""
+SILENT = f"""
+import random, torch
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], 0.1)
+cache, random = {{}}, random.Random(1)
+for number in range(240):
+    cache.setdefault(number % 70, bytearray(b"x") * {KEPT_BYTES})
+    [torch.ones(random.randrange(1 << 18)) for _ in range(5)]
+    sum(range(30000))
+    weight.sum().backward()
+    optimizer.step()
+"""
+
+
+def recorded(folder: Path, program: str) -> Results:
+    (folder / "train.py").write_text(program)
+    command = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "train.py"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    return Results(str(folder / "run.perfprobe"))
+
+
+def test_memory_and_time_that_rise_are_said_with_their_size_and_line(tmp_path: Path) -> None:
+    findings = recorded(tmp_path, RISING)._screen(View())
+    memory, found = findings[Trends].memory, findings[Rising]
+    assert memory is not None
+    assert 0.95 * KEPT_BYTES <= memory.a_step <= 1.1 * KEPT_BYTES
+    assert memory.low <= memory.a_step <= memory.high
+    line = findings.trace.line(found.frame)
+    assert (found.memory, found.slower, line and line.line) == (True, True, 8)
+    texts = [row.text for row in screen_rows(findings)]
+    assert sum("grows by" in text for text in texts) == sum("get slower" in text for text in texts) == 1
+
+
+def test_a_cache_that_fills_and_a_warming_allocator_are_no_growth(tmp_path: Path) -> None:
+    findings = recorded(tmp_path, SILENT)._screen(View())
+    assert not findings[Rising].memory
