@@ -20,6 +20,7 @@ from perfprobe.diagnose.other_rank import other_rank
 from perfprobe.diagnose.python import outside
 from perfprobe.diagnose.run import of_run
 from perfprobe.diagnose.short_operators import short_operators
+from perfprobe.diagnose.slow_dtypes import slow_dtype
 from perfprobe.diagnose.start_up import start_up
 from perfprobe.diagnose.starved import starved
 from perfprobe.diagnose.teams.problems import thread_problems
@@ -52,7 +53,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 # Judgements of other types than `Diagnosis`. The rules below may need them.
 _RULES = (
     *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
-    *(needless_graphs, other_rank, throttled, memory_growth, rising, loader_verdicts),
+    *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, loader_verdicts),
 )
 
 

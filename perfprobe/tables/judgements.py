@@ -90,6 +90,18 @@ class Rising:
     memory: bool
 
 
+@frozen
+class SlowDtype:
+    """Operators that compute in a dtype for which a CPU is slow.
+
+    dtype: torch's name. share: of the steps. frame: the line that converts most to it, -1 if none does.
+    """
+
+    dtype: str
+    share: float
+    frame: int
+
+
 class LoaderRemedy(Enum):
     """What helps a program that waits for DataLoader's workers."""
 

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.section.screen.steps import is_inference
+from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.report.section.screen.steps import is_inference, step_word
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import NeedlessGraphs
+from perfprobe.tables.judgements import NeedlessGraphs, SlowDtype
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
+_FASTER = {"float64": "float32 takes about half", "float16": "float32 is faster on most CPUs"}
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
 
 
@@ -48,6 +51,17 @@ def graph_lines(findings: Findings) -> Iterator[ScreenRow]:
         text = f"autograd recorded in {which} {each.number:,} {word}{'' if each.number == 1 else 's'}"
         text = f"autograd recorded in the {word}" if each.number == 1 else text
         yield said("ALSO", f"{text}: no_grad missing")
+
+
+def dtype_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """ALSO: a dtype for which CPUs are slow, the line that converts to it, and what to use."""
+    found = findings.get(SlowDtype)
+    if found is None:
+        return
+    line = findings.trace.line(found.frame)
+    at = () if line is None else (f", made at {place(line)}",)
+    text = f"{whole_percent(found.share)} of a {step_word(findings)} computes in {found.dtype}"
+    yield said("ALSO", text, *at, f": {_FASTER[found.dtype]}", share=found.share, line=line)
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:

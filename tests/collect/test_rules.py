@@ -1,4 +1,4 @@
-"""Programs whose steps rise in memory or time, and such that do not: what the first screen says."""
+"""Programs with a cause that the first screen names, and such that nearly have it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.results import Results
 from perfprobe.support.view import View
-from perfprobe.tables.judgements import Rising
+from perfprobe.tables.judgements import Rising, SlowDtype
 from perfprobe.tables.trends import Trends
 
 KEPT_BYTES = 1 << 19
@@ -41,6 +43,36 @@ for number in range(240):
 """
 
 
+# The model was made double in line 4. The one beside it only counts in float64.
+DOUBLE = """
+import torch
+square = torch.randn(300, 300)
+model = torch.nn.Linear(300, 300).double()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for number in range(12):
+    model(square.double()).sum().backward()
+    optimizer.step()
+"""
+COUNTS_IN_DOUBLE = """
+import torch
+square, sums = torch.randn(300, 300), torch.zeros(300).double()
+model = torch.nn.Linear(300, 300)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+for number in range(12):
+    found = model(square)
+    sums += found.detach().sum(0).double()
+    found.sum().backward()
+    optimizer.step()
+"""
+HALF = """
+import torch
+model, square = torch.nn.Linear(300, 300).half(), torch.randn(300, 300).half()
+with torch.no_grad():
+    for number in range(12):
+        model(square)
+"""
+
+
 def recorded(folder: Path, program: str) -> Results:
     (folder / "train.py").write_text(program)
     command = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "train.py"]
@@ -63,3 +95,20 @@ def test_memory_and_time_that_rise_are_said_with_their_size_and_line(tmp_path: P
 def test_a_cache_that_fills_and_a_warming_allocator_are_no_growth(tmp_path: Path) -> None:
     findings = recorded(tmp_path, SILENT)._screen(View())
     assert not findings[Rising].memory
+
+
+@pytest.mark.parametrize(
+    ("program", "dtype", "line"), [(DOUBLE, "float64", 4), (COUNTS_IN_DOUBLE, None, 0), (HALF, "float16", 3)]
+)
+def test_a_slow_dtype_is_named_with_the_line_that_converts_to_it(
+    tmp_path: Path, program: str, dtype: str | None, line: int
+) -> None:
+    findings = recorded(tmp_path, program)._screen(View())
+    found = findings.get(SlowDtype)
+    if dtype is None:
+        assert found is None
+        return
+    assert found is not None
+    place = findings.trace.line(found.frame)
+    assert (found.dtype, place and place.line) == (dtype, line)
+    assert sum(dtype in row.text for row in screen_rows(findings)) == 1
