@@ -12,6 +12,7 @@ from perfprobe import __version__, native
 from perfprobe.collect import host
 from perfprobe.collect.base import Facts, Stderr
 from perfprobe.collect.children import Children, follow_children
+from perfprobe.collect.compilations import CompilationCollector
 from perfprobe.collect.counters import CounterCollector
 from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create
@@ -189,7 +190,7 @@ class Session:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.benchmark:
             return [*chosen, StepFinder(self._facts, self._options)]
-        chosen += self._for_ranges()
+        chosen += [CompilationCollector(self._facts), *self._for_ranges()]
         operators = OperatorCollector(
             self._facts,
             self._options,

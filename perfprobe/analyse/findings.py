@@ -14,6 +14,7 @@ from perfprobe.analyse.baseline import baseline
 from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
+from perfprobe.analyse.compilations import compilations
 from perfprobe.analyse.counts import CountWatch
 from perfprobe.analyse.critical.watch import CriticalWatch
 from perfprobe.analyse.device_memory import device_memory
@@ -49,6 +50,7 @@ from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.account import Account
 from perfprobe.tables.between import Between
 from perfprobe.tables.columns import Table
+from perfprobe.tables.compilations import Compilations
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.device_account import DeviceAccount
@@ -162,6 +164,7 @@ PASSES: dict[type, Pass] = {
     Watched: Pass(lambda trace, asked, times: AccountWatch(trace, times), needs=(StepTimes,), watches=True),
     Looks: Pass(lambda trace, asked, *needs: looks_of(trace, *needs), needs=(StepTimes, Watched)),
     Account: Pass(lambda trace, asked, *needs: account(trace, *needs), needs=(StepTimes, Watched, Looks)),
+    Compilations: Pass(lambda trace, asked: compilations(trace)),
     Trends: Pass(lambda trace, asked, *needs: trends(trace, *needs), needs=(StepTimes, Looks)),
     LoopSpent: Pass(
         lambda trace, asked, *needs: loop_spent(trace, *needs),

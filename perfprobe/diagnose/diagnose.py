@@ -18,6 +18,7 @@ from perfprobe.diagnose.needless_graphs import needless_graphs
 from perfprobe.diagnose.operators import operators
 from perfprobe.diagnose.other_rank import other_rank
 from perfprobe.diagnose.python import outside
+from perfprobe.diagnose.recompiled import recompiled
 from perfprobe.diagnose.run import of_run
 from perfprobe.diagnose.short_operators import short_operators
 from perfprobe.diagnose.slow_dtypes import slow_dtype
@@ -53,7 +54,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 # Judgements of other types than `Diagnosis`. The rules below may need them.
 _RULES = (
     *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
-    *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, loader_verdicts),
+    *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, recompiled, loader_verdicts),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.compilations import CompiledFunction
 from perfprobe.tables.memory import MemoryLines
 from perfprobe.tables.steps import StepKind
 
@@ -100,6 +101,14 @@ class SlowDtype:
     dtype: str
     share: float
     frame: int
+
+
+@frozen
+class Recompiled:
+    """A function that was compiled again and again. is_cut: earlier compilations are not known."""
+
+    function: CompiledFunction
+    is_cut: bool
 
 
 class LoaderRemedy(Enum):

@@ -185,7 +185,7 @@ class Trace:
         """Returns the operators in a kernel of torch.compile, and their lines; empty for other names."""
         kernel = self.recording[Strings][name] if name >= 0 else ""
         lines = self.recording.fact("compiled", kernel, "lines")
-        found = [_line(entry) for entry in (lines if isinstance(lines, list) else [])]
+        found = [line_of(entry) for entry in (lines if isinstance(lines, list) else [])]
         operators = self.recording.texts("compiled", kernel, "operators")
         return operators, [line for line in found if line is not None]
 
@@ -218,11 +218,11 @@ class Trace:
         return stop_ns - start_ns
 
 
-def _line(entry: Any) -> Line | None:
+def line_of(entry: Any) -> Line | None:
     """Returns a line that collectors wrote into meta; None if it is not valid."""
     place = entry if isinstance(entry, dict) else {}
     file, line, function = place.get("file"), place.get("line"), place.get("function")
-    if isinstance(file, str) and isinstance(line, int) and isinstance(function, str):
+    if isinstance(file, str) and type(line) is int and isinstance(function, str):
         return Line(file, line, function)
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.results import Results
 from perfprobe.support.view import View
-from perfprobe.tables.judgements import Rising, SlowDtype
+from perfprobe.tables.compilations import Compilations
+from perfprobe.tables.judgements import Recompiled, Rising, SlowDtype
 from perfprobe.tables.trends import Trends
+from tests.eager import WHOLE_TORCH
 
 KEPT_BYTES = 1 << 19
 
@@ -73,10 +76,26 @@ with torch.no_grad():
 """
 
 
-def recorded(folder: Path, program: str) -> Results:
+# `again` has a new number in each of its calls; `twice` is compiled once more, for another size.
+COMPILED = """
+import torch, torch._dynamo.utils
+torch._dynamo.config.automatic_dynamic_shapes = False
+@torch.compile(backend="eager")
+def again(tensor, number):
+    return tensor * number
+@torch.compile(backend="eager")
+def twice(tensor):
+    return tensor + 1
+for number in range(6):
+    again(torch.ones(3), number)
+    twice(torch.ones(3 + number // 3))
+"""
+
+
+def recorded(folder: Path, program: str, **variables: str) -> Results:
     (folder / "train.py").write_text(program)
     command = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "train.py"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**os.environ, **variables})
     return Results(str(folder / "run.perfprobe"))
 
 
@@ -112,3 +131,12 @@ def test_a_slow_dtype_is_named_with_the_line_that_converts_to_it(
     place = findings.trace.line(found.frame)
     assert (found.dtype, place and place.line) == (dtype, line)
     assert sum(dtype in row.text for row in screen_rows(findings)) == 1
+
+
+def test_the_function_that_is_compiled_again_and_again_is_named(tmp_path: Path) -> None:
+    findings = recorded(tmp_path, COMPILED, **WHOLE_TORCH)._screen(View())
+    numbers = {each.line.function: each.number for each in findings[Compilations].functions}
+    assert numbers == {"again": 6, "twice": 2}
+    found = findings[Recompiled].function
+    assert (found.line.function, found.line.line, found.guard) == ("again", 4, "number == 4")
+    assert sum("again compiled" in row.text for row in screen_rows(findings)) == 1

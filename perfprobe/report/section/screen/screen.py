@@ -12,6 +12,7 @@ from perfprobe.report.rows.device import device_rows
 from perfprobe.report.rows.diagnosed import account_rows, diagnosis_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
+from perfprobe.report.section.screen.compiled import recompiled_line
 from perfprobe.report.section.screen.evaluations import evaluation_lines
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.memory import memory_line
@@ -33,6 +34,7 @@ from perfprobe.report.section.screen.untriggered import untriggered_lines
 from perfprobe.support.text import printable
 from perfprobe.tables.account import Account
 from perfprobe.tables.children import Children
+from perfprobe.tables.compilations import Compilations
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.diagnoses import Cause, Diagnoses
@@ -56,7 +58,7 @@ LINES = 12
 ALL = 24
 ROWS = 10
 _OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
-_OF_STEPS = (StepTimes, Baseline, Hotspots, Calling)
+_OF_STEPS = (StepTimes, Baseline, Hotspots, Calling, Compilations)
 KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.
 STEP_KINDS = (StepHotspots, Account, Trends, Diagnoses)
@@ -88,6 +90,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     else:
         yield from script_lines(findings)
         command, whole = script_command(findings), recording_children(findings)
+    yield from recompiled_line(findings)
     yield from ranks_lines(findings)
     yield from cpu_line(findings)
     yield from gpu_line(findings)
