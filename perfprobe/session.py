@@ -24,6 +24,7 @@ from perfprobe.collect.gpu import GpuCollector
 from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.instructions import InstructionCollector
 from perfprobe.collect.live_steps import StepFinder
+from perfprobe.collect.modes import ModeCollector
 from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.processors import ProcessorWaits
@@ -190,7 +191,7 @@ class Session:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.benchmark:
             return [*chosen, StepFinder(self._facts, self._options)]
-        chosen += [CompilationCollector(self._facts), *self._for_ranges()]
+        chosen += [CompilationCollector(self._facts), ModeCollector(self._facts), *self._for_ranges()]
         operators = OperatorCollector(
             self._facts,
             self._options,

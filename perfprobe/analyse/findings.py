@@ -31,6 +31,7 @@ from perfprobe.analyse.library_lines import LinesOfLibraries
 from perfprobe.analyse.lines import lines
 from perfprobe.analyse.loader_waits import WaitsForLoaders
 from perfprobe.analyse.memory.watch import MemoryWatch
+from perfprobe.analyse.modes import modes
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.native_split import NativeWatch
 from perfprobe.analyse.peers.plugin_steps import MarkWatch
@@ -65,6 +66,7 @@ from perfprobe.tables.kept import KeptPart
 from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.live_steps import Baseline, Benchmark
 from perfprobe.tables.memory import MemoryUse
+from perfprobe.tables.modes import Modes
 from perfprobe.tables.native_code import NativeSplit
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
@@ -164,6 +166,7 @@ PASSES: dict[type, Pass] = {
     Watched: Pass(lambda trace, asked, times: AccountWatch(trace, times), needs=(StepTimes,), watches=True),
     Looks: Pass(lambda trace, asked, *needs: looks_of(trace, *needs), needs=(StepTimes, Watched)),
     Account: Pass(lambda trace, asked, *needs: account(trace, *needs), needs=(StepTimes, Watched, Looks)),
+    Modes: Pass(lambda trace, asked, times: modes(trace, times), needs=(StepTimes,)),
     Compilations: Pass(lambda trace, asked: compilations(trace)),
     Trends: Pass(lambda trace, asked, *needs: trends(trace, *needs), needs=(StepTimes, Looks)),
     LoopSpent: Pass(

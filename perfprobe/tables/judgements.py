@@ -7,6 +7,7 @@ from enum import Enum
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.compilations import CompiledFunction
 from perfprobe.tables.memory import MemoryLines
+from perfprobe.tables.modes import Mode
 from perfprobe.tables.steps import StepKind
 
 
@@ -109,6 +110,13 @@ class Recompiled:
 
     function: CompiledFunction
     is_cut: bool
+
+
+@frozen
+class SlowModes:
+    """Modes of torch that the program left on, the longest first."""
+
+    found: tuple[Mode, ...]
 
 
 class LoaderRemedy(Enum):

@@ -8,12 +8,14 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 
+import perfprobe
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.compilations import Compilations
-from perfprobe.tables.judgements import Recompiled, Rising, SlowDtype
+from perfprobe.tables.judgements import Recompiled, Rising, SlowDtype, SlowModes
 from perfprobe.tables.trends import Trends
 from tests.eager import WHOLE_TORCH
 
@@ -91,10 +93,29 @@ for number in range(6):
     twice(torch.ones(3 + number // 3))
 """
 
+# In each step a thousand short operators, so that steps with the profiler are longer on any machine.
+MODES = """
+import sys, torch
+weight = torch.nn.Parameter(torch.ones(1))
+optimizer = torch.optim.SGD([weight], 0.1)
+def train(steps):
+    for number in range(steps):
+        sum(weight for _ in range(300)).backward()
+        optimizer.step()
+mode, with_it, without = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+train(without)
+if mode == "profiler":
+    with torch.profiler.profile():
+        train(with_it)
+else:
+    with torch.autograd.detect_anomaly():
+        train(with_it)
+"""
 
-def recorded(folder: Path, program: str, **variables: str) -> Results:
+
+def recorded(folder: Path, program: str, *arguments: str, **variables: str) -> Results:
     (folder / "train.py").write_text(program)
-    command = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "train.py"]
+    command = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "train.py", *arguments]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**os.environ, **variables})
     return Results(str(folder / "run.perfprobe"))
 
@@ -140,3 +161,33 @@ def test_the_function_that_is_compiled_again_and_again_is_named(tmp_path: Path) 
     found = findings[Recompiled].function
     assert (found.line.function, found.line.line, found.guard) == ("again", 4, "number == 4")
     assert sum("again compiled" in row.text for row in screen_rows(findings)) == 1
+
+
+@pytest.mark.parametrize(
+    ("mode", "with_it", "without", "name", "line"),
+    [
+        ("profiler", 30, 30, "torch.profiler", 12),
+        ("profiler", 5, 55, "", 0),
+        ("anomaly", 40, 0, "anomaly mode", 15),
+    ],
+)
+def test_a_mode_that_makes_torch_slower_is_named(
+    tmp_path: Path, mode: str, with_it: int, without: int, name: str, line: int
+) -> None:
+    findings = recorded(tmp_path, MODES, mode, str(with_it), str(without))._screen(View())
+    found = findings[SlowModes].found
+    assert [each.name for each in found] == ([name] if name else [])
+    assert [row.label for row in screen_rows(findings)].count("MODE") == len(found)
+    for each in found:
+        assert (each.line and each.line.line) == line
+        assert 0 < each.steps <= with_it  # steps that warm up, or with cProfile, do not count
+        assert each.whole - each.steps <= without + 1  # the one in which it is switched off
+        assert (each.slower is None) == (without == 0)
+
+
+def test_the_functions_that_switch_modes_are_given_back(tmp_path: Path) -> None:
+    names = [(torch.autograd.profiler, "_enable_profiler"), (torch, "set_anomaly_enabled")]
+    before = [getattr(module, name) for module, name in names]
+    with perfprobe.profile(tmp_path / "run.perfprobe"):
+        assert [getattr(module, name) for module, name in names] != before
+    assert [getattr(module, name) for module, name in names] == before

@@ -202,6 +202,9 @@ FIRST_SCREEN: dict[str, str] = {
     "PARTS": "The phases of all steps together, without waiting for a processor, in whole percentages that "
     "sum to 100. Without steps: the share of the wall time in operators.",
     "IMPORTS": "Share of the wall time in imports, and the code that imported.",
+    "MODE": "The program switched on something that makes torch slower, for 20 % of the steps or more: its "
+    "own torch.profiler, anomaly mode, or deterministic algorithms; since which line, and how much longer "
+    "steps take with it, where there are others to compare with.",
     "SLOW": "From 20 % of the steps on: the largest wait (for data, garbage collection, compiling), or else "
     "the line with most time, its forward, backward and Python together; how long in a step on average. `+-` "
     "is the error by sampling: two standard deviations. Below it, its parts: times of operators there, each "

@@ -16,6 +16,7 @@ from perfprobe.report.section.screen.compiled import recompiled_line
 from perfprobe.report.section.screen.evaluations import evaluation_lines
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
 from perfprobe.report.section.screen.memory import memory_line
+from perfprobe.report.section.screen.modes import mode_lines
 from perfprobe.report.section.screen.next_command import (
     recording_children,
     script_command,
@@ -27,7 +28,7 @@ from perfprobe.report.section.screen.script import script_lines
 from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import short_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start
-from perfprobe.report.section.screen.steps import steps_lines
+from perfprobe.report.section.screen.steps import step_word, steps_lines
 from perfprobe.report.section.screen.tail import dtype_lines, graph_lines, tail_lines
 from perfprobe.report.section.screen.trends import growth_line
 from perfprobe.report.section.screen.untriggered import untriggered_lines
@@ -45,6 +46,7 @@ from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.live_steps import Baseline
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
+from perfprobe.tables.modes import Modes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranks import Ranks
@@ -58,7 +60,7 @@ LINES = 12
 ALL = 24
 ROWS = 10
 _OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
-_OF_STEPS = (StepTimes, Baseline, Hotspots, Calling, Compilations)
+_OF_STEPS = (StepTimes, Baseline, Hotspots, Calling, Compilations, Modes)
 KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.
 STEP_KINDS = (StepHotspots, Account, Trends, Diagnoses)
@@ -89,6 +91,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
         command = steps_command(findings)
     else:
         yield from script_lines(findings)
+        yield from mode_lines(findings, "step")
         command, whole = script_command(findings), recording_children(findings)
     yield from recompiled_line(findings)
     yield from ranks_lines(findings)
@@ -106,6 +109,7 @@ def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
     """The lines about steps."""
     judged = findings[Diagnoses]
     yield from steps_lines(findings)
+    yield from mode_lines(findings, step_word(findings))
     yield from slow_lines(findings)
     yield from tail_lines(findings)
     for each in judged.of(Cause.EVALUATION):
@@ -126,8 +130,13 @@ def _path(findings: Findings) -> str:
 
 
 def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
-    """The lines that fit. If a line is dropped, so are its continuations."""
+    """The lines that fit. If a line is dropped, so are its continuations.
+
+    Of several lines with one label the last ones are dropped before any label is.
+    """
     kept = list(rows)
+    for label in _LEAST_IMPORTANT:
+        kept = _fewer_of(kept, label, most)
     for label in _LEAST_IMPORTANT:
         if len(kept) <= most:
             break
@@ -138,6 +147,13 @@ def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
     while len(kept) > most and any(row.label == "" for row in kept):
         kept.remove([row for row in kept if row.label == ""][-1])
     return kept
+
+
+def _fewer_of(rows: list[ScreenRow], label: str, most: int) -> list[ScreenRow]:
+    """Returns the lines without the last of one label, as many as are too many, but with its first one."""
+    places = [at for at, row in enumerate(rows) if row.label == label][1:]
+    dropped = places[-(len(rows) - most) :] if len(rows) > most else []
+    return [row for at, row in enumerate(rows) if at not in dropped]
 
 
 def _fewer_details(rows: list[ScreenRow], label: str, most: int) -> list[ScreenRow]:

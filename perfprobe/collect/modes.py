@@ -1,0 +1,101 @@
+"""Notes when the program switches on what makes torch slower: its profiler, anomaly mode, determinism."""
+
+from __future__ import annotations
+
+import os
+import sys
+from time import monotonic_ns
+
+from perfprobe.collect.base import Collector
+from perfprobe.collect.held_signals import around
+from perfprobe.collect.imports import ImportWatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType, ModuleType
+    from typing import Any
+
+    from perfprobe.collect.base import Facts
+    from perfprobe.support.errors import EnvironmentLack
+
+PROFILER, ANOMALY, DETERMINISTIC = "torch.profiler", "anomaly mode", "deterministic algorithms"
+_MOST = 1000  # times that modes are switched on; later ones are counted
+_CONTEXTS = "contextlib.py"
+
+
+class ModeCollector(Collector):
+    """Wraps the functions with which torch switches these modes, without changing what they do."""
+
+    name = "modes"
+
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
+        self._folder = ""  # torch's own
+        self._on: dict[str, dict[str, object]] = {}  # modes that are on
+        self._rows: list[dict[str, object]] = []  # all times that one was
+        self._more = 0
+        self._wrapped: list[tuple[Any, str, object, object]] = []
+        self._watch = ImportWatch("torch", self._wrap_all)
+
+    def available(self) -> EnvironmentLack | None:
+        """Returns None: without torch there is nothing to write."""
+        return None
+
+    def start(self) -> None:
+        """Waits for torch; starts at once if it is imported already."""
+        self._watch.start()
+
+    def stop(self) -> None:
+        """Restores the functions, and writes the meta value `modes`."""
+        self._watch.stop()
+        for module, name, original, ours in self._wrapped:
+            if getattr(module, name, None) is ours:
+                setattr(module, name, original)
+        self._wrapped.clear()
+        self._write()
+
+    def _wrap_all(self, torch: ModuleType) -> None:
+        self._folder = os.path.dirname(str(torch.__file__)) + os.sep
+        profiler, native = sys.modules.get("torch.autograd.profiler"), getattr(torch, "_C", None)
+        self._wrap(profiler, "_enable_profiler", lambda *_: self._switch(PROFILER, True))
+        self._wrap(profiler, "_disable_profiler", lambda *_: self._switch(PROFILER, False))
+        for module, name, mode in (
+            (torch, "set_anomaly_enabled", ANOMALY),
+            (native, "_set_deterministic_algorithms", DETERMINISTIC),
+        ):
+            self._wrap(module, name, lambda *given, mode=mode: self._switch(mode, any(given[:1])))
+
+    def _wrap(self, module: Any, name: str, before: Any) -> None:
+        original = getattr(module, name, None)
+        if original is not None:
+            ours = around(original, before=before)
+            setattr(module, name, ours)
+            self._wrapped.append((module, name, original, ours))
+
+    def _switch(self, mode: str, on: bool) -> None:
+        if not on:
+            row = self._on.pop(mode, None)
+            if row is not None:
+                row["until_ns"] = monotonic_ns()
+        elif mode not in self._on and len(self._rows) < _MOST:
+            self._on[mode] = {"mode": mode, "from_ns": monotonic_ns(), **self._place(sys._getframe(1))}
+            self._rows.append(self._on[mode])
+            if len(self._rows) == 1:  # the recording of a killed program has it too
+                self._write()
+        elif mode not in self._on:
+            self._more += 1
+
+    def _place(self, frame: FrameType | None) -> dict[str, object]:
+        """The innermost line that is neither torch's nor ours."""
+        own = os.path.dirname(__file__)
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if not file.startswith((self._folder, own)) and not file.endswith(_CONTEXTS):
+                function = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # from Python 3.11 on
+                return {"file": file, "line": frame.f_lineno, "function": function}
+            frame = frame.f_back
+        return {}
+
+    def _write(self) -> None:
+        if self._rows:
+            self._facts.meta(self.name, {"rows": self._rows, "more": self._more})
