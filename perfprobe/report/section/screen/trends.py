@@ -15,7 +15,7 @@ from perfprobe.tables.trends import Trends
 
 
 def slower_line(findings: Findings, word: str) -> Iterator[ScreenRow]:
-    """A line below the duration of a step: that steps get slower, and which line makes them slower."""
+    """TREND: that steps get slower, and which line makes them slower."""
     found = findings.get(Rising)
     if found is None or not found.slower:
         return
@@ -25,7 +25,7 @@ def slower_line(findings: Findings, word: str) -> Iterator[ScreenRow]:
     line = findings.trace.line(found.frame)
     at = () if line is None else (f", by {place(line)}{first_line(line)}",)
     pieces = (f"{word}s get slower: {times}", *at, ", first to last fifth")
-    yield said("", *pieces, style="yellow", time_ns=round(rise.last - rise.first), line=line)
+    yield said("TREND", *pieces, style="yellow", time_ns=round(rise.last - rise.first), line=line)
 
 
 def growth_line(findings: Findings) -> Iterator[ScreenRow]:
