@@ -190,9 +190,9 @@ FIRST_SCREEN: dict[str, str] = {
     "had the rest. PARTS and SLOW leave that waiting out. Without steps: the main thread's part in the whole "
     "run; shares of wall time contain that waiting.",
     "STEP": "Median and 95th percentile of a steady training step, and samples/s if a batch size is known.",
+    "CALL": "The same for a model that is only called; from 100 calls on also the 99th percentile.",
     "TREND": "If steps get slower, from 50 steps on: the median of the first and of the last fifth of them, "
     "without waiting for a processor, and the line with most of the difference.",
-    "CALL": "The same for a model that is only called; from 100 calls on also the 99th percentile.",
     "STEPS": "No steps were found: the program has no optimizer step and no repeated call of a module.",
     "IDLE": "How long a server's thread waited for requests between two calls of the model, in a function of "
     "the standard library or in C (`select`, `recv`, `get` of a queue), while nothing else of the program "
