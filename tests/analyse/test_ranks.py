@@ -21,7 +21,7 @@ from perfprobe.support.view import View
 from perfprobe.tables.scopes import USER_SCOPE
 from tests.analyse.test_gpu_traces import folder
 from tests.build import Program, op
-from tests.collect.runs import perfprobe
+from tests.collect.runs import command, perfprobe
 from tests.read.test_kineto import operator, span, written
 
 MS = 1_000_000
@@ -63,7 +63,7 @@ def rank(number: int, clock_ns: int = 0, host: str = "node", *, sampled: bool = 
 def compared(ranks: list[Program], where: Path) -> dict[str, list[dict[str, Any]]]:
     for number, program in enumerate(ranks):
         (where / f"r{number}.perfprobe").write_bytes(program.encode())
-    outcome = perfprobe(["report", str(where), "--view", "ranks", "--json"], where)
+    outcome = command(["report", str(where), "--view", "ranks", "--json"], where)
     assert outcome.status == 0, outcome
     tables: dict[str, list[dict[str, Any]]] = json.loads(outcome.out)["tables"]
     return tables
@@ -95,7 +95,7 @@ def test_the_straggler_and_the_waiting(clock_ns: int, tmp_path: Path) -> None:
 
 def test_the_same_in_words(tmp_path: Path) -> None:
     compared([rank(0), rank(1)], tmp_path)
-    text = perfprobe(["report", str(tmp_path), "--view", "ranks"], tmp_path).out.decode()
+    text = command(["report", str(tmp_path), "--view", "ranks"], tmp_path).out.decode()
     assert "Straggler: rank 1 began collectives 200 ms = 50.0 % later" in text
     assert "/p/data.py:7" in text
     assert "Rank 1: the same clock; ends of collectives differ by 0 ns" in text
@@ -103,12 +103,12 @@ def test_the_same_in_words(tmp_path: Path) -> None:
 
 def test_the_first_screen_of_each_names_the_straggler(tmp_path: Path) -> None:
     compared([rank(0), rank(1)], tmp_path)
-    text = perfprobe(["report", "r0.perfprobe", "r1.perfprobe"], tmp_path).out.decode()
+    text = command(["report", "r0.perfprobe", "r1.perfprobe"], tmp_path).out.decode()
     assert text.count("RANKS   straggler: rank 1 at data.py:7 in load") == 2
     waited = "others waited 200 ms = 50 % of the time; 50.0 ms more a step there"
     assert text.count(waited) == 2
     assert text.count("NEXT    perfprobe report --view functions r1.perfprobe") == 1
-    alone = perfprobe(["report", "r0.perfprobe"], tmp_path).out.decode()
+    alone = command(["report", "r0.perfprobe"], tmp_path).out.decode()
     assert "RANKS   rank 0 of 2" in alone
 
 
@@ -120,7 +120,7 @@ def test_without_samples_the_line_is_that_of_operators(tmp_path: Path) -> None:
 
 def test_files_that_are_not_ranks_of_one_run_are_not_compared(tmp_path: Path) -> None:
     compared([rank(0), rank(0)], tmp_path)  # the same rank twice: of two runs
-    text = perfprobe(["report", "r0.perfprobe", "r1.perfprobe"], tmp_path).out.decode()
+    text = command(["report", "r0.perfprobe", "r1.perfprobe"], tmp_path).out.decode()
     assert "straggler" not in text
 
 
@@ -202,7 +202,7 @@ def test_messages_and_groups_of_traces_without_shapes(tmp_path: Path) -> None:
     for number in (0, 1):
         about = {"distributedInfo": {"rank": number, "world_size": 8}}
         written(tmp_path / f"r{number}.pt.trace.json", sending(number), **about)
-    outcome = perfprobe(["report", str(tmp_path), "--view", "ranks", "--json"], tmp_path)
+    outcome = command(["report", str(tmp_path), "--view", "ranks", "--json"], tmp_path)
     kinds = {kind["group"]: kind for kind in json.loads(outcome.out)["tables"]["collectives"]}
     assert {group: kind["calls"] for group, kind in kinds.items()} == {"0": 2, "tp": 2}
     assert {kind["size_bytes"] for kind in kinds.values()} == {2 * 2_000_000}
@@ -258,12 +258,12 @@ def test_a_planted_straggler_under_torchrun(tmp_path: Path) -> None:
         words, check=False, cwd=tmp_path, env=variables, capture_output=True, text=True, timeout=240
     )
     assert run.returncode == 0, run.stderr
-    outcome = perfprobe(["report", ".", "--view", "ranks", "--json"], tmp_path)
+    outcome = command(["report", ".", "--view", "ranks", "--json"], tmp_path)
     first, second = json.loads(outcome.out)["tables"]["ranks"]
     assert (first["rank"], second["rank"], second["is_straggler"]) == (0, 1, True)
     file, _, line = second["line"].rpartition(":")
     planted = next(at for at, text in enumerate(PLANTED.splitlines(), 1) if "# planted" in text)
     assert (Path(file).name, int(line)) == ("train.py", planted)
     assert first["waited_ns"] > 3 * second["waited_ns"]
-    screens = perfprobe(["report", "."], tmp_path).out.decode()
+    screens = command(["report", "."], tmp_path).out.decode()
     assert screens.count(f"RANKS   straggler: rank 1 at train.py:{planted} in load") == 2

@@ -19,7 +19,7 @@ from perfprobe.report.export.exported import Exported
 from perfprobe.results import Results
 from perfprobe.support.errors import InputError
 from tests.build import Program
-from tests.collect.runs import Outcome, perfprobe
+from tests.collect.runs import Outcome, command, perfprobe
 from tests.report.exports import counted, sampled
 from tests.snapshots import Snapshot, masked
 
@@ -132,10 +132,10 @@ def test_a_profile_of_cprofile_is_reported_and_exported(folder: Path) -> None:
     assert text.startswith("old.prof · a profile of cProfile · functions ")
     assert "decoder.py:" in text
     assert "Hot operators" not in text
-    focused = perfprobe(["report", "old.prof", "--focus", "decoder.py", "--sort", "total"], folder)
+    focused = command(["report", "old.prof", "--focus", "decoder.py", "--sort", "total"], folder)
     assert "loads" not in focused.out.decode()
     assert "raw_decode" in focused.out.decode()
-    document = json.loads(perfprobe(["report", "old.prof", "--json"], folder).out)
+    document = json.loads(command(["report", "old.prof", "--json"], folder).out)
     stats = pstats.Stats(str(folder / "old.prof"))
     assert len(document["tables"]["functions"]) == len(stats.stats)  # type: ignore[attr-defined]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from tests.collect.runs import finish, perfprobe, start
+from tests.collect.runs import command, finish, perfprobe, start
 from tests.snapshots import Snapshot
 
 
@@ -88,7 +88,7 @@ def test_a_killed_program_has_recorded_what_it_started(tmp_path: Path) -> None:
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGKILL)
     finish(process)
-    document = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    document = json.loads(command(["report", "--json", "run.perfprobe"], tmp_path).out)
     assert lost(document)["child processes were not recorded: python -c CODE"][0] >= 4
 
 
@@ -119,13 +119,13 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
     assert all(name in document["text"] for name in names)
 
     paths = [f"run-children/{name}" for name in names]
-    texts = perfprobe(["report", "--full", "run.perfprobe", *paths], tmp_path)
+    texts = command(["report", "--full", "run.perfprobe", *paths], tmp_path)
     assert texts.status == 0
     assert texts.out.count(b"\nEnvironment\n") == 4
     assert [line for line in texts.out.splitlines() if line.startswith(b"== ")] == [
         f"== {name}".encode() for name in ("run.perfprobe", *paths)
     ]
-    documents = json.loads(perfprobe(["report", "--json", "run.perfprobe", *paths], tmp_path).out)
+    documents = json.loads(command(["report", "--json", "run.perfprobe", *paths], tmp_path).out)
     assert [found["schema"] for found in documents] == [1] * 4
     options = [found["meta"]["recording"] for found in documents]
     assert options[0] == {**options[1], "detail": "bench", "buffer_bytes": 8 << 20}
@@ -133,7 +133,7 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
 
     for name in names:
         (folder / name).unlink()
-    again = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    again = json.loads(command(["report", "--json", "run.perfprobe"], tmp_path).out)
     assert lost(again)["recordings of child processes are missing beside this recording"][0] == 3
 
 
@@ -157,7 +157,7 @@ def test_a_block_counts_children_that_it_cannot_follow(tmp_path: Path) -> None:
     )
     assert finish(start(["program.py"], tmp_path)).status == 0
     for number in range(3):
-        document = json.loads(perfprobe(["report", "--json", f"{number}.perfprobe"], tmp_path).out)
+        document = json.loads(command(["report", "--json", f"{number}.perfprobe"], tmp_path).out)
         reason = "child processes were not recorded: spawned by multiprocessing"
         assert lost(document).get(reason, (0, ""))[0] == number
     assert len(list(tmp_path.glob("*.perfprobe"))) == 3

@@ -13,7 +13,7 @@ from perfprobe.tables import storage
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.strings import Strings
 from tests.collect.emitted import Heard, heard_by_process
-from tests.collect.runs import Outcome, perfprobe
+from tests.collect.runs import Outcome, command, perfprobe
 from tests.native.listener import LOG, VARIABLES
 
 pytest.importorskip("torch", reason="the observer needs torch")
@@ -109,7 +109,7 @@ def test_beyond_the_limit_ranges_have_names_only(listener: Callable[[str], Path]
     assert _first(texts[::-1], "aten::neg") in ("aten::neg", "aten::neg f32[3] @ program.py:6 <module>")
     assert "aten::neg" in texts
     assert len(set(texts)) < 16_384 + 100
-    report = perfprobe(["report", "--full", "run.perfprobe"], tmp_path)
+    report = command(["report", "--full", "run.perfprobe"], tmp_path)
     assert b"operators are named without signature and line" in report.out
 
 
@@ -127,7 +127,7 @@ def test_perfprobe_does_not_listen_to_itself_and_reports_that_no_tool_does(tmp_p
     assert "perfprobe" not in {recorded[Strings][domain] for domain in recorded[Ranges].domain}
     (said,) = [line for line in outcome.said if "no ranges are emitted" in line]
     assert f"--emit {kind} script.py" in said or native.why_not_built(kind)
-    report = perfprobe(["report", "--view", "losses", "run.perfprobe"], tmp_path)
+    report = command(["report", "--view", "losses", "run.perfprobe"], tmp_path)
     assert b"no ranges were emitted" in report.out
 
 

@@ -17,7 +17,7 @@ from perfprobe.support.view import View
 from perfprobe.tables import storage
 from perfprobe.tables.events import OperatorWindows
 from perfprobe.tables.strings import Strings
-from tests.collect.runs import both, finish, perfprobe, start
+from tests.collect.runs import both, command, finish, perfprobe, start
 from tests.collect.test_children import lost, lost_lines, report
 from tests.snapshots import Snapshot
 
@@ -140,7 +140,7 @@ def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path) -> N
     pair = both(["program.py"], tmp_path)
     assert (pair.recorded.status, pair.recorded.out) == (pair.plain.status, pair.plain.out)
     assert pair.recorded.err.split(b"\n") == pair.plain.err.split(b"\n")
-    document = json.loads(perfprobe(["report", "--json", "recorded.perfprobe"], tmp_path).out)
+    document = json.loads(command(["report", "--json", "recorded.perfprobe"], tmp_path).out)
     rows = document["tables"]["workers"]
     kinds = [row["kind"] for row in rows]
     reported = {kind: kinds.count(kind) for kind in kinds}
@@ -190,7 +190,7 @@ def test_a_recorded_child_has_its_own_samples(tmp_path: Path) -> None:
         """
     document = report(tmp_path, source)
     (row,) = document["tables"]["children"]
-    child = json.loads(perfprobe(["report", "--json", row["recording"]], tmp_path).out)
+    child = json.loads(command(["report", "--json", row["recording"]], tmp_path).out)
     functions = {found["function"]: found["total_ns"] for found in child["tables"]["functions"]}
     assert functions["busy"] > 0.25e9
     program = document["meta"]["program"]
@@ -214,12 +214,12 @@ def test_the_sums_of_children_survive_a_killed_parent(tmp_path: Path) -> None:
     assert process.stdout.readline() == b"ready\n"
     process.send_signal(signal.SIGKILL)
     finish(process)  # the child holds the pipe, so this waits for its end too
-    document = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    document = json.loads(command(["report", "--json", "run.perfprobe"], tmp_path).out)
     (row,) = document["tables"]["workers"]
     assert (row["name"], row["kind"], row["is_whole"]) == ("sleep", "process", True)
     assert not lost(document)
     (child,) = document["tables"]["children"]
-    assert perfprobe(["report", child["recording"]], tmp_path).status == 0
+    assert command(["report", child["recording"]], tmp_path).status == 0
 
 
 def test_children_off_does_not_record_children(tmp_path: Path, snapshot: Snapshot) -> None:
@@ -288,7 +288,7 @@ def test_forks_during_backward_on_threads_do_not_hang(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(dedent(source))
     outcome = perfprobe(["-q", "-o", "run.perfprobe", "program.py"], tmp_path)
     assert (outcome.status, outcome.out) == (0, b"True {0} 0\n"), outcome.err
-    document = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    document = json.loads(command(["report", "--json", "run.perfprobe"], tmp_path).out)
     assert sum(row["is_whole"] for row in document["tables"]["workers"]) == 41
 
 
@@ -321,7 +321,7 @@ def test_missing_sums_are_a_loss(tmp_path: Path, snapshot: Snapshot) -> None:
         """
     report(tmp_path, source)
     os.rename(tmp_path / "run-children", tmp_path / "elsewhere")
-    document: dict[str, Any] = json.loads(perfprobe(["report", "--json", "run.perfprobe"], tmp_path).out)
+    document: dict[str, Any] = json.loads(command(["report", "--json", "run.perfprobe"], tmp_path).out)
     assert "workers" not in document["tables"]
     snapshot(lost_lines(document))
 

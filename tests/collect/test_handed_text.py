@@ -13,7 +13,7 @@ import pytest
 from perfprobe import native, sweeping
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.tables.sweep import SweepSetting
-from tests.collect.runs import both, perfprobe, where
+from tests.collect.runs import both, command, perfprobe, where
 
 # More than a word of a command line holds (128 KiB), and than a pipe (64 KiB).
 NAMES = [f"/folder/with/a/long/name/for/pictures/of/the/training/n{at:08}.JPEG" for at in range(2600)]
@@ -60,7 +60,7 @@ def test_a_program_with_long_arguments_starts_its_children(
     paths = [str(path) for path in folder.glob("*.perfprobe")]
     assert len(paths) == recorded
     for path in paths[:1]:
-        document = json.loads(perfprobe(["report", "--json", path], tmp_path).out)
+        document = json.loads(command(["report", "--json", path], tmp_path).out)
         assert document["meta"]["program"]["argv"] == ["program.py", method, *NAMES]
 
 

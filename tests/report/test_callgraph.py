@@ -308,7 +308,7 @@ def test_damaged_data_with_a_correct_checksum(tmp_path: Path, seed: int, by: str
         harmed = list(good)
         at = rng.randrange(len(harmed))
         harmed[at] = mutated(rng, harmed[at])
-        path.write_bytes(encoding.head() + b"".join(encoding.block(item) for item in harmed))
+        encoding.replace(path, encoding.head() + b"".join(encoding.block(item) for item in harmed))
         with contextlib.suppress(InputError):
             Results(str(path)).draw(str(tmp_path / "graph.dot"), GraphView(by=by))
 

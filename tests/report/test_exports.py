@@ -26,10 +26,11 @@ def test_damaged_data_with_a_correct_checksum(seed: int, tmp_path: Path) -> None
         for _ in range(rng.choice([1, 1, 2, 5])):
             at = rng.randrange(len(harmed))
             harmed[at] = mutated(rng, harmed[at])
-        path.write_bytes(encoding.head() + b"".join(encoding.block(payload) for payload in harmed))
+        encoding.replace(path, encoding.head() + b"".join(encoding.block(payload) for payload in harmed))
+        results = Results(str(path))
         for form, times in [*((form, None) for form in FORMATS), ("pstats", "samples")]:
             with contextlib.suppress(InputError, UsageError):
-                assert content(Results(str(path)).export(form, times))
+                assert content(results.export(form, times))
 
 
 @pytest.mark.parametrize("form", ["speedscope", "collapsed"])

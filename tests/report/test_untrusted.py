@@ -9,30 +9,22 @@ import pytest
 
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
-from perfprobe.report.section.listed import KINDS
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
-from perfprobe.tables.findings import Findings
 from tests import encoding
-from tests.found import find
 from tests.report.test_text import findings, training
 
 MOST_BYTES = 64 << 20
 
 
 def outcome(path: Path, data: bytes) -> str:
-    path.write_bytes(data)
+    encoding.replace(path, data)
     try:
-        found = with_gpus(findings(storage.read(path)))
+        found = findings(storage.read(path))
         json.dumps(document(found), allow_nan=False)
         return render(found, width=80)
     except InputError as error:
         return f"error: {error}"
-
-
-def with_gpus(found: Findings) -> Findings:
-    """The same with the tables of GPUs and ranges."""
-    return find(found.trace, *KINDS)
 
 
 def payloads() -> list[bytes]:
@@ -58,7 +50,7 @@ def test_a_file_cut_at_every_byte(tmp_path: Path) -> None:
         elif size % 64 == 0:  # only read at the others: a report takes 20 ms
             assert "Incomplete: " in outcome(path, data[:size])
         else:
-            path.write_bytes(data[:size])
+            encoding.replace(path, data[:size])
             assert not storage.read(path).complete
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from perfprobe.support.errors import EnvironmentLack, InputError
 from perfprobe.tables import measured_file
+from tests import encoding
 from tests.build import Program, op
 from tests.report.measured import measured
 
@@ -128,7 +129,7 @@ def test_a_damaged_file_is_read_or_refused(path: str) -> None:
             data[at : at + chance.randint(0, 3)] = chance.choice(
                 [b"", b"}", b"-1", b'"', b"null", b"1e999", b"["]
             )
-        Path(path).write_bytes(data)
+        encoding.replace(Path(path), bytes(data))
         try:
             measured_file.read(path, "4711 1", KINDS)
         except InputError:

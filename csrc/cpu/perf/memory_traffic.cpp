@@ -11,7 +11,7 @@
 namespace perfprobe {
 namespace {
 
-constexpr const char* kName = "memory bandwidth (uncore_imc)";
+constexpr const char* kTrafficName = "memory bandwidth (uncore_imc)";
 
 std::vector<std::string> entries_with(const std::string& folder, std::string_view beginning) {
   std::vector<std::string> found = folder_entries(folder);
@@ -50,7 +50,7 @@ void MemoryTraffic::start() {
     add(devices + name, "cas_count_write", false);
   }
   if (counters_.empty())
-    throw RefusedEvent(refusal_of(ENOENT, kName, EventNeed::machine, paranoid_level()));
+    throw RefusedEvent(refusal_of(ENOENT, kTrafficName, EventNeed::machine, paranoid_level()));
 }
 
 void MemoryTraffic::add(const std::string& folder, const char* name, bool is_read) {
@@ -72,7 +72,7 @@ void MemoryTraffic::add(const std::string& folder, const char* name, bool is_rea
     if (!opened.is_open()) {
       const int error = errno;
       counters_.clear();  // the sum of some would be taken for that of all
-      throw RefusedEvent(refusal_of(error, kName, EventNeed::machine, paranoid_level()));
+      throw RefusedEvent(refusal_of(error, kTrafficName, EventNeed::machine, paranoid_level()));
     }
     const double bytes = std::strtod(scale.c_str(), nullptr) * kMebibyte;
     counters_.push_back({std::move(opened), bytes, is_read});
