@@ -1,10 +1,12 @@
 #include <string>
+#include <string_view>
 
 #include <pybind11/pybind11.h>
 
 #include "python/frames.h"
 #include "python/held_signals.h"
 #include "python/keep_exception.h"
+#include "python/layout_offsets.h"
 #include "python/open_calls.h"
 #include "python/outermost.h"
 
@@ -43,13 +45,19 @@ py::list stack_public() {
 }
 
 py::list stack_fast() {
-#ifdef PERFPROBE_FAST_FRAMES
+  if (!frames_fit())
+    throw std::runtime_error("this Python's frames cannot be read by their layout");
   FrameList frames;
   read_frames_fast(PyThreadState_Get(), nullptr, frames);
   return named(frames);
-#else
-  throw std::runtime_error("this Python's frame layout has not been verified");
-#endif
+}
+
+// Of a description like the interpreter's own.
+std::string layout_difference(const py::bytes& described) {
+  const auto bytes = std::string_view(described);
+  if (bytes.size() < described_bytes())
+    throw py::value_error("too short");
+  return difference_of_offsets(bytes.data());
 }
 
 struct NoNote {};
@@ -105,15 +113,17 @@ py::object result_of(PyObject* result, const py::object& end) {
 // called before and `end` after it, so a profiler that runs between the two sees no call or return
 // of perfprobe itself.
 void bind_frames(py::module_& module) {
-#ifdef PERFPROBE_FAST_FRAMES
-  module.attr("FAST_FRAMES") = true;
-#else
-  module.attr("FAST_FRAMES") = false;
-#endif
+  check_frame_layout();
+  module.attr("FAST_FRAMES") = frames_fit();
+  module.def("frames_misfit", [] { return frames_misfit(); });
+  module.def(
+      "set_frames_misfit", [](const std::string& reason) { set_frames_misfit(reason); },
+      py::arg("reason"));
+  module.def("layout_difference", &layout_difference, py::arg("described"));
   module.def("stack_fast", &stack_fast);
   module.def("stack_public", &stack_public);
   module.def("stack_kept", &stack_kept);
-  module.attr("DEEPEST_READ") = kDeepestRead;
+  module.attr("DEEPEST_READ") = deepest_read();
   module.attr("FRAMES_OF_CUT") = kFramesOfCut;
   module.def("count_frames", &count_frames);
   module.def(
