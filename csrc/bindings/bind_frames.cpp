@@ -3,6 +3,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "bindings/named_frames.h"
 #include "python/frames.h"
 #include "python/held_signals.h"
 #include "python/keep_exception.h"
@@ -15,33 +16,10 @@ namespace py = pybind11;
 namespace perfprobe {
 namespace {
 
-py::object function_name(PyCodeObject* code) {
-#if PY_VERSION_HEX >= 0x030B0000
-  return py::reinterpret_borrow<py::object>(code->co_qualname);
-#else
-  return py::reinterpret_borrow<py::object>(code->co_name);
-#endif
-}
-
-py::list named(const FrameList& frames) {
-  py::list rows;
-  for (const FrameRef& frame : frames) {
-    auto* code = static_cast<PyCodeObject*>(const_cast<void*>(frame.code));
-    if (code == nullptr) {
-      rows.append(py::none());  // kCutFrames
-      continue;
-    }
-    const auto file = py::reinterpret_borrow<py::object>(code->co_filename);
-    rows.append(py::make_tuple(file, function_name(code), code->co_firstlineno,
-                               PyCode_Addr2Line(code, frame.instruction)));
-  }
-  return rows;
-}
-
 py::list stack_public() {
   FrameList frames;
   read_frames_public(PyThreadState_Get(), nullptr, frames);
-  return named(frames);
+  return named_frames(frames);
 }
 
 py::list stack_fast() {
@@ -49,7 +27,7 @@ py::list stack_fast() {
     throw std::runtime_error("this Python's frames cannot be read by their layout");
   FrameList frames;
   read_frames_fast(PyThreadState_Get(), nullptr, frames);
-  return named(frames);
+  return named_frames(frames);
 }
 
 // Of a description like the interpreter's own.
@@ -69,7 +47,7 @@ py::tuple stack_kept() {
   FrameList frames;
   for (size_t i = calls.size(); i-- > 0;)
     frames.push_back(calls[i].place);
-  return py::make_tuple(named(frames), kept);
+  return py::make_tuple(named_frames(frames), kept);
 }
 
 // Between the program's frames and ours: what a handler raises meanwhile is raised afterwards.

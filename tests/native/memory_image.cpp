@@ -84,7 +84,7 @@ bool MemoryImage::read(std::span<const MemoryPiece> pieces) const {
     const_cast<MemoryImage*>(this)->spoil(*changes_);
   return std::ranges::all_of(pieces, [this](const MemoryPiece& piece) {
     const std::byte* place = find(address_of(piece.from), piece.bytes);
-    if (place != nullptr)
+    if (place != nullptr && piece.bytes > 0)
       std::memcpy(piece.into, place, piece.bytes);
     return place != nullptr;
   });
