@@ -1,20 +1,44 @@
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <pybind11/pybind11.h>
 
-#include "bindings/named_frames.h"
 #include "python/frames.h"
 #include "python/held_signals.h"
 #include "python/keep_exception.h"
 #include "python/layout_offsets.h"
 #include "python/open_calls.h"
 #include "python/outermost.h"
+#include "python/seen_code.h"
 
 namespace py = pybind11;
 
 namespace perfprobe {
 namespace {
+
+py::object function_name(PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030B0000
+  return py::reinterpret_borrow<py::object>(code->co_qualname);
+#else
+  return py::reinterpret_borrow<py::object>(code->co_name);
+#endif
+}
+
+py::list named_frames(const FrameList& frames) {
+  py::list rows;
+  for (const FrameRef& frame : frames) {
+    auto* code = static_cast<PyCodeObject*>(const_cast<void*>(frame.code));
+    if (code == nullptr) {
+      rows.append(py::none());  // kCutFrames
+      continue;
+    }
+    const auto file = py::reinterpret_borrow<py::object>(code->co_filename);
+    rows.append(py::make_tuple(file, function_name(code), code->co_firstlineno,
+                               PyCode_Addr2Line(code, frame.instruction)));
+  }
+  return rows;
+}
 
 py::list stack_public() {
   FrameList frames;
@@ -37,6 +61,50 @@ std::string layout_difference(const py::bytes& described) {
     throw py::value_error("too short");
   return difference_of_offsets(bytes.data());
 }
+
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
+py::list sampled_rows(const ForeignFrames& frames, SeenCode& code) {
+  py::list rows;
+  for (const ForeignFrame& frame : frames.frames()) {
+    const SeenCode::Entry& entry = code.entry(frame.code);
+    rows.append(py::make_tuple(std::string(entry.file), std::string(entry.function),
+                               entry.first_line, entry.line_of(frame.instruction)));
+  }
+  return rows;
+}
+
+// Returns for each other thread its frames as the sampler reads them, None if that fails, and as
+// Python's public functions do. No thread runs between the two. There are gaps while a finalizer
+// runs: the frame whose variables are released is still there.
+py::list stacks_of_threads() {
+  const OwnMemory memory;
+  ForeignFrames frames(memory);
+  SeenCode code(memory);
+  std::vector<SeenThread> threads;
+  py::list pairs;
+  if (!read_threads(memory, threads))
+    return pairs;
+  for (SeenThread& thread : threads) {
+    auto* state = const_cast<PyThreadState*>(thread.address);
+    if (state == PyThreadState_Get())
+      continue;
+    FrameList by_python;
+    read_frames_public(state, nullptr, by_python);
+    const bool is_read = frames.read(thread) && code.check(frames.frames(), /*with_gaps=*/true);
+    pairs.append(py::make_tuple(is_read ? py::object(sampled_rows(frames, code)) : py::none(),
+                                named_frames(by_python)));
+  }
+  return pairs;
+}
+
+#else
+
+py::list stacks_of_threads() {
+  return py::list();
+}
+
+#endif
 
 struct NoNote {};
 
@@ -86,10 +154,10 @@ py::object result_of(PyObject* result, const py::object& end) {
 
 }  // namespace
 
-// Binds two things. First, the calling thread's frames, read in three ways, so that tests can
-// compare them. Second, a call that runs the program with perfprobe's own frames hidden: `begin` is
-// called before and `end` after it, so a profiler that runs between the two sees no call or return
-// of perfprobe itself.
+// Binds two things. First, frames of this thread and others, read in several ways, so that tests
+// can compare them. Second, a call that runs the program with perfprobe's own frames hidden:
+// `begin` is called before and `end` after it, so a profiler that runs between the two sees no call
+// or return of perfprobe itself.
 void bind_frames(py::module_& module) {
   check_frame_layout();
   module.attr("FAST_FRAMES") = frames_fit();
@@ -98,6 +166,7 @@ void bind_frames(py::module_& module) {
       "set_frames_misfit", [](const std::string& reason) { set_frames_misfit(reason); },
       py::arg("reason"));
   module.def("layout_difference", &layout_difference, py::arg("described"));
+  module.def("stacks_of_threads", &stacks_of_threads);
   module.def("stack_fast", &stack_fast);
   module.def("stack_public", &stack_public);
   module.def("stack_kept", &stack_kept);

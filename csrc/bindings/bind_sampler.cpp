@@ -12,7 +12,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
-#include "bindings/named_frames.h"
 #include "bindings/recorder_door.h"
 #include "cpu/sampler.h"
 #include "python/code_locations.h"
@@ -76,45 +75,7 @@ class PySampler {
   pid_t process_;
 };
 
-py::list sampled_rows(const ForeignFrames& frames, SeenCode& code) {
-  py::list rows;
-  for (const ForeignFrame& frame : frames.frames()) {
-    const SeenCode::Entry& entry = code.entry(frame.code);
-    rows.append(py::make_tuple(std::string(entry.file), std::string(entry.function),
-                               entry.first_line, entry.line_of(frame.instruction)));
-  }
-  return rows;
-}
-
-// Returns for each other thread its frames as the sampler reads them, None if that fails, and as
-// Python's public functions do. No thread runs between the two. There are gaps while a finalizer
-// runs: the frame whose variables are released is still there.
-py::list stacks_of_threads() {
-  const OwnMemory memory;
-  ForeignFrames frames(memory);
-  SeenCode code(memory);
-  std::vector<SeenThread> threads;
-  py::list pairs;
-  if (!read_threads(memory, threads))
-    return pairs;
-  for (SeenThread& thread : threads) {
-    auto* state = const_cast<PyThreadState*>(thread.address);
-    if (state == PyThreadState_Get())
-      continue;
-    FrameList by_python;
-    read_frames_public(state, nullptr, by_python);
-    const bool is_read = frames.read(thread) && code.check(frames.frames(), /*with_gaps=*/true);
-    pairs.append(py::make_tuple(is_read ? py::object(sampled_rows(frames, code)) : py::none(),
-                                named_frames(by_python)));
-  }
-  return pairs;
-}
-
 #else
-
-py::list stacks_of_threads() {
-  return {};
-}
 
 class PySampler {
  public:
@@ -164,7 +125,6 @@ std::vector<int32_t> next_of(const py::bytes& bytecode) {
 
 void bind_sampler(py::module_& module) {
   module.def("sampler_missing", &sampler_missing);
-  module.def("stacks_of_threads", &stacks_of_threads);
   module.def("line_of_instruction", &line_of, py::arg("table"), py::arg("first_line"),
              py::arg("offset"));
   module.def("next_instructions", &next_of, py::arg("bytecode"));
