@@ -58,6 +58,9 @@ def handed_text(text: bytes) -> int:
 def undisturbed(function: _Function) -> _Function:
     """A callable without a frame that runs the function while signals are held."""
 
+def entering(enter: _Function, leave: Callable[..., object]) -> _Function:
+    """The same for `__enter__`; `leave` is called if a signal ends the `with` statement right after it."""
+
 def around(
     function: _Function,
     before: Callable[..., object] | None = None,
