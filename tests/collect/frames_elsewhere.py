@@ -1,4 +1,6 @@
-"""Tries the frame reader in another Python, which needs nothing installed: `python -m ... MODULE.so`.
+"""Tries the frame reader in another Python, which needs nothing installed.
+
+    python -m tests.collect.frames_elsewhere MODULE.so [FIRST_SEED]
 
 Prints what was compared as JSON; `wrong` must be empty.
 """
@@ -34,9 +36,9 @@ def deep(core: ModuleType, left: int) -> bool:
     return plain(rows) == expected
 
 
-def compare_threads(core: ModuleType) -> tuple[int, list[object]]:
+def compare_threads(core: ModuleType, first: int) -> tuple[int, list[object]]:
     """How many stacks of other threads were equal, and those that were not."""
-    threads = [threading.Thread(target=grow, args=(seed, lambda: None, 400)) for seed in range(3)]
+    threads = [threading.Thread(target=grow, args=(first + each, lambda: None, 400)) for each in range(3)]
     equal = 0
     wrong: list[object] = []
     sys.setswitchinterval(1e-6)
@@ -51,13 +53,13 @@ def compare_threads(core: ModuleType) -> tuple[int, list[object]]:
     return equal, wrong
 
 
-def main(path: str) -> None:
+def main(path: str, first: int = 0) -> None:
     """Compares random trees of calls, a deep stack, and stacks of other threads."""
     core = loaded(path)
-    looks = [Compared(core, seed) for seed in range(4)]
-    for seed, look in enumerate(looks):
-        grow(seed, look, 1200)
-    equal, wrong = compare_threads(core)
+    looks = [Compared(core, first + each) for each in range(4)]
+    for each, look in enumerate(looks):
+        grow(first + each, look, 1200)
+    equal, wrong = compare_threads(core, first)
     sys.setrecursionlimit(DEEP + 1000)
     result = {
         "misfit": core.frames_misfit(),
@@ -71,4 +73,4 @@ def main(path: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], *map(int, sys.argv[2:]))
