@@ -7,7 +7,7 @@ import sys
 
 from perfprobe.collect import host
 from perfprobe.collect.destination import default_path
-from perfprobe.collect.held_signals import undisturbed
+from perfprobe.collect.held_signals import entering, undisturbed
 from perfprobe.collect.options import BUFFER_BYTES, Options
 from perfprobe.results import Results
 from perfprobe.session import Session
@@ -40,8 +40,7 @@ class Profile:
         folder = os.path.dirname(os.path.abspath(main)) if main else os.getcwd()
         self._session = Session(program, folder, options, tell=_tell)
 
-    @undisturbed
-    def __enter__(self) -> Profile:
+    def _enter(self) -> Profile:
         self._session.start(self.path, named=self._named)
         self.path = self._session.path
         self._session.begin()
@@ -53,6 +52,8 @@ class Profile:
     ) -> None:
         self._session.stop("returned" if kind is None else kind.__name__)
         self._ended = True
+
+    __enter__ = entering(_enter, __exit__)
 
     def report(  # noqa: PLR0913 (each is an option of its own)
         self,

@@ -1,12 +1,16 @@
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <pybind11/pybind11.h>
 
 #include "python/frames.h"
 #include "python/held_signals.h"
 #include "python/keep_exception.h"
+#include "python/layout_offsets.h"
 #include "python/open_calls.h"
 #include "python/outermost.h"
+#include "python/seen_code.h"
 
 namespace py = pybind11;
 
@@ -21,7 +25,7 @@ py::object function_name(PyCodeObject* code) {
 #endif
 }
 
-py::list named(const FrameList& frames) {
+py::list named_frames(const FrameList& frames) {
   py::list rows;
   for (const FrameRef& frame : frames) {
     auto* code = static_cast<PyCodeObject*>(const_cast<void*>(frame.code));
@@ -39,18 +43,68 @@ py::list named(const FrameList& frames) {
 py::list stack_public() {
   FrameList frames;
   read_frames_public(PyThreadState_Get(), nullptr, frames);
-  return named(frames);
+  return named_frames(frames);
 }
 
 py::list stack_fast() {
-#ifdef PERFPROBE_FAST_FRAMES
+  if (!frames_fit())
+    throw std::runtime_error("this Python's frames cannot be read by their layout");
   FrameList frames;
   read_frames_fast(PyThreadState_Get(), nullptr, frames);
-  return named(frames);
-#else
-  throw std::runtime_error("this Python's frame layout has not been verified");
-#endif
+  return named_frames(frames);
 }
+
+// Of a description like the interpreter's own.
+std::string layout_difference(const py::bytes& described) {
+  const auto bytes = std::string_view(described);
+  if (bytes.size() < described_bytes())
+    throw py::value_error("too short");
+  return difference_of_offsets(bytes.data());
+}
+
+#ifdef PERFPROBE_FOREIGN_FRAMES
+
+py::list sampled_rows(const ForeignFrames& frames, SeenCode& code) {
+  py::list rows;
+  for (const ForeignFrame& frame : frames.frames()) {
+    const SeenCode::Entry& entry = code.entry(frame.code);
+    rows.append(py::make_tuple(std::string(entry.file), std::string(entry.function),
+                               entry.first_line, entry.line_of(frame.instruction)));
+  }
+  return rows;
+}
+
+// Returns for each other thread its frames as the sampler reads them, None if that fails, and as
+// Python's public functions do. No thread runs between the two. There are gaps while a finalizer
+// runs: the frame whose variables are released is still there.
+py::list stacks_of_threads() {
+  const OwnMemory memory;
+  ForeignFrames frames(memory);
+  SeenCode code(memory);
+  std::vector<SeenThread> threads;
+  py::list pairs;
+  if (!read_threads(memory, threads))
+    return pairs;
+  for (SeenThread& thread : threads) {
+    auto* state = const_cast<PyThreadState*>(thread.address);
+    if (state == PyThreadState_Get())
+      continue;
+    FrameList by_python;
+    read_frames_public(state, nullptr, by_python);
+    const bool is_read = frames.read(thread) && code.check(frames.frames(), /*with_gaps=*/true);
+    pairs.append(py::make_tuple(is_read ? py::object(sampled_rows(frames, code)) : py::none(),
+                                named_frames(by_python)));
+  }
+  return pairs;
+}
+
+#else
+
+py::list stacks_of_threads() {
+  return py::list();
+}
+
+#endif
 
 struct NoNote {};
 
@@ -61,7 +115,7 @@ py::tuple stack_kept() {
   FrameList frames;
   for (size_t i = calls.size(); i-- > 0;)
     frames.push_back(calls[i].place);
-  return py::make_tuple(named(frames), kept);
+  return py::make_tuple(named_frames(frames), kept);
 }
 
 // Between the program's frames and ours: what a handler raises meanwhile is raised afterwards.
@@ -100,20 +154,23 @@ py::object result_of(PyObject* result, const py::object& end) {
 
 }  // namespace
 
-// Binds two things. First, the calling thread's frames, read in three ways, so that tests can
-// compare them. Second, a call that runs the program with perfprobe's own frames hidden: `begin` is
-// called before and `end` after it, so a profiler that runs between the two sees no call or return
-// of perfprobe itself.
+// Binds two things. First, frames of this thread and others, read in several ways, so that tests
+// can compare them. Second, a call that runs the program with perfprobe's own frames hidden:
+// `begin` is called before and `end` after it, so a profiler that runs between the two sees no call
+// or return of perfprobe itself.
 void bind_frames(py::module_& module) {
-#ifdef PERFPROBE_FAST_FRAMES
-  module.attr("FAST_FRAMES") = true;
-#else
-  module.attr("FAST_FRAMES") = false;
-#endif
+  check_frame_layout();
+  module.attr("FAST_FRAMES") = frames_fit();
+  module.def("frames_misfit", [] { return frames_misfit(); });
+  module.def(
+      "set_frames_misfit", [](const std::string& reason) { set_frames_misfit(reason); },
+      py::arg("reason"));
+  module.def("layout_difference", &layout_difference, py::arg("described"));
+  module.def("stacks_of_threads", &stacks_of_threads);
   module.def("stack_fast", &stack_fast);
   module.def("stack_public", &stack_public);
   module.def("stack_kept", &stack_kept);
-  module.attr("DEEPEST_READ") = kDeepestRead;
+  module.attr("DEEPEST_READ") = deepest_read();
   module.attr("FRAMES_OF_CUT") = kFramesOfCut;
   module.def("count_frames", &count_frames);
   module.def(

@@ -15,6 +15,7 @@
 #include "bindings/recorder_door.h"
 #include "cpu/sampler.h"
 #include "python/code_locations.h"
+#include "python/frame_layout.h"
 #include "python/next_instructions.h"
 
 namespace py = pybind11;
@@ -90,6 +91,8 @@ class PySampler {
 
 // Returns why threads cannot be sampled here; None if they can.
 py::object sampler_missing() {
+  if (!frames_fit())
+    return py::str(frames_misfit());
 #ifdef PERFPROBE_FOREIGN_FRAMES
   try {
     const OwnMemory memory;

@@ -36,6 +36,12 @@ void bind_signals(py::module_& module) {
       "undisturbed",
       [](const py::object& function) { return made(make_undisturbed(function.ptr())); },
       py::arg("function"));
+  module.def(
+      "entering",
+      [](const py::object& enter, const py::object& leave) {
+        return made(make_entering(enter.ptr(), leave.ptr()));
+      },
+      py::arg("enter"), py::arg("leave"));
   module.def("around", &around, py::arg("function"), py::arg("before") = py::none(),
              py::arg("after") = py::none());
   module.def("released", &released, py::arg("function"));

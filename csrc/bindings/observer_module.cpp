@@ -14,6 +14,7 @@
 #include "core/emission_port.h"
 #include "core/loop_port.h"
 #include "core/recorder_port.h"
+#include "python/frame_layout.h"
 #include "torch/calibration.h"
 #include "torch/compiled_kernel.h"
 #include "torch/device_memory.h"
@@ -119,6 +120,7 @@ py::object recorded_method(const py::object& function, const py::object& names,
 PYBIND11_MODULE(_observer, module) {
   using namespace perfprobe;
   module.doc() = "The operator observer of perfprobe, built for one version of torch.";
+  check_frame_layout();
   module.attr("TORCH_VERSION") = PERFPROBE_TORCH_VERSION;
   module.def("start", &start, py::arg("recorder"), py::arg("module_call"), py::arg("cpu_time"),
              py::arg("ranges") = py::none(), py::arg("folders") = Folders(),

@@ -7,8 +7,6 @@
 
 #ifdef PERFPROBE_FOREIGN_FRAMES
 
-#include "python/internal_frame.h"
-
 namespace perfprobe {
 namespace {
 
@@ -33,41 +31,6 @@ bool walk_threads(const Memory& memory, std::vector<SeenThread>& threads) {
   return true;
 }
 
-using Frame = _PyInterpreterFrame;
-
-const void* code_of(const Frame& frame) {
-#if PY_VERSION_HEX >= 0x030D0000
-  return frame.f_executable;
-#else
-  return frame.f_code;
-#endif
-}
-
-uintptr_t outer_of(const Frame& frame) {
-  return address_of(frame.previous);
-}
-
-// From 3.12 on, frames without Python code mark places where C calls into the interpreter.
-bool is_python(const Frame& frame) {
-#if PY_VERSION_HEX >= 0x030C0000
-  return frame.owner != FRAME_OWNED_BY_CSTACK;
-#else
-  (void)frame;
-  return true;
-#endif
-}
-
-int64_t offset_of(const Frame& frame) {
-#if PY_VERSION_HEX >= 0x030D0000
-  const auto* instruction = frame.instr_ptr;
-#else
-  const auto* instruction = frame.prev_instr;
-#endif
-  // Unsigned until the end, because either may have any value.
-  const uintptr_t first = address_of(code_of(frame)) + offsetof(PyCodeObject, co_code_adaptive);
-  return static_cast<int64_t>(address_of(instruction) - first);
-}
-
 // Frames and pointers to them are aligned to words and lie above the first page.
 bool is_plausible(uintptr_t address) {
   constexpr uintptr_t kFirstPage = 4096;
@@ -82,8 +45,8 @@ struct StackPlace {
 
 // The outermost frame of a thread is on its frame stack. A frame without an outer one that is not
 // on it belongs to a generator that was not resumed yet or was just suspended.
-bool is_orphan(const Frame& frame, const StackPlace& place) {
-  return frame.previous == nullptr && is_python(frame) && place.block == 0;
+bool is_orphan(const RawFrame& frame, const StackPlace& place) {
+  return outer_of(&frame) == nullptr && has_code(&frame) && place.block == 0;
 }
 
 // Returns 0 if one of them is not on the frame stack, or they are in different blocks.
@@ -127,29 +90,28 @@ bool ForeignFrames::read(SeenThread& thread) {
     was_cut_ = frames_.size() == kMost;
     if (was_cut_)
       return true;
-    Frame frame;
+    RawFrame frame;
     StackPlace place{address, 0};
     if (step == kMostSteps || !is_plausible(address) || !read_frame(address, frame, place.block) ||
         is_orphan(frame, place))
       return false;
-    if (is_python(frame)) {
-      const int64_t offset = offset_of(frame);
+    if (has_code(&frame)) {
+      const int64_t offset = offset_of(&frame);
       if (offset != static_cast<int32_t>(offset))
         return false;
-      frames_.push_back({code_of(frame), frame.f_globals, static_cast<int32_t>(offset),
+      frames_.push_back({code_of(&frame), globals_of(&frame), static_cast<int32_t>(offset),
                          room_between(place, inner)});
     }
     if (place.block != 0)
       inner = place;
-    address = outer_of(frame);
+    address = address_of(outer_of(&frame));
   }
   return true;
 }
 
 // Reads from the copies if possible. Otherwise reads the frame alone: a generator's frame is in the
 // generator, not on the frame stack.
-template <class Frame>
-bool ForeignFrames::read_frame(uintptr_t address, Frame& frame, uintptr_t& block_start) {
+bool ForeignFrames::read_frame(uintptr_t address, RawFrame& frame, uintptr_t& block_start) {
   for (;;) {
     for (const Block& block :
          blocks_ | std::views::reverse) {  // outwards, the order in which frames are read
@@ -248,7 +210,7 @@ bool ForeignFrames::read_top(SeenThread& thread, uintptr_t& top) {
   if (!was_read || thread.state.id != before.id)
     return false;
 #if PY_VERSION_HEX >= 0x030D0000
-  top = address_of(thread.state.current_frame);
+  top = address_of(top_frame(&thread.state));
 #else
   if (!place.find_top(thread.state, top))
     return false;

@@ -12,10 +12,10 @@
 #include "core/address_range.h"
 #include "core/mapped_memory.h"
 #include "core/own_memory.h"
+#include "python/raw_frame.h"
 
-// The versions whose layouts were verified. Before 3.11 a thread state does not have the kernel's
-// id of the thread.
-#if PY_VERSION_HEX >= 0x030B0000 && PY_VERSION_HEX < 0x030E0000 && !defined(Py_GIL_DISABLED)
+// Before 3.11 a thread state does not have the kernel's id of the thread.
+#if PY_VERSION_HEX >= 0x030B0000 && defined(PERFPROBE_FAST_FRAMES)
 #define PERFPROBE_FOREIGN_FRAMES 1
 #endif
 
@@ -69,8 +69,7 @@ class ForeignFrames {
   };
 
   bool read_top(SeenThread& thread, uintptr_t& top);
-  template <class Frame>
-  bool read_frame(uintptr_t address, Frame& frame, uintptr_t& block);
+  bool read_frame(uintptr_t address, RawFrame& frame, uintptr_t& block);
   bool read_outer_chunk();
   std::byte* add_block(const AddressRange& range);
 

@@ -2,10 +2,6 @@
 
 #include "python/frames.h"
 
-#if PY_VERSION_HEX < 0x030B0000
-#include <frameobject.h>
-#endif
-
 namespace perfprobe {
 namespace {
 
@@ -17,21 +13,29 @@ void add_value(FrameValues& values, PyObject* value) {
     values.variables.push_back(value);
 }
 
-#if !defined(PERFPROBE_FAST_FRAMES) && PY_VERSION_HEX < 0x030B0000
-
-void add_variables(PyFrameObject* frame, FrameValues& values) {
-  const PyCodeObject* code = values.code;
-  const Py_ssize_t count =
-      code->co_nlocals + PyTuple_GET_SIZE(code->co_cellvars) + PyTuple_GET_SIZE(code->co_freevars);
-  for (Py_ssize_t i = 0; i < count; ++i)
-    add_value(values, frame->f_localsplus[i]);
+Py_ssize_t variable_count(const PyCodeObject* code) {
+#if PY_VERSION_HEX >= 0x030B0000
+  return code->co_nlocalsplus;
+#else
+  return code->co_nlocals + PyTuple_GET_SIZE(code->co_cellvars) +
+         PyTuple_GET_SIZE(code->co_freevars);
+#endif
 }
 
-PyObject* globals_of(PyFrameObject* frame) {
-  return frame->f_globals;
+std::vector<FrameValues> values_by_layout(size_t most) {
+  std::vector<FrameValues> found;
+  for (const RawFrame* frame = top_frame(PyThreadState_Get());
+       frame != nullptr && found.size() < most; frame = outer_of(frame)) {
+    if (!has_code(frame))
+      continue;
+    FrameValues& values = found.emplace_back(FrameValues{code_of(frame), globals_of(frame), {}});
+    for (int i = 0; i < variable_count(values.code); ++i)
+      add_value(values, variable_of(frame, i));
+  }
+  return found;
 }
 
-#elif !defined(PERFPROBE_FAST_FRAMES) && PY_VERSION_HEX >= 0x030C0000
+#if PY_VERSION_HEX >= 0x030C0000
 
 // `names`: a new reference to a tuple.
 void add_named(PyFrameObject* frame, PyObject* names, FrameValues& values) {
@@ -57,28 +61,7 @@ PyObject* globals_of(PyFrameObject* frame) {
   return globals;
 }
 
-#endif
-
-}  // namespace
-
-#ifdef PERFPROBE_FAST_FRAMES
-
-std::vector<FrameValues> read_frame_values(size_t most) {
-  std::vector<FrameValues> found;
-  for (const RawFrame* frame = top_frame(PyThreadState_Get());
-       frame != nullptr && found.size() < most; frame = frame->previous) {
-    if (!has_code(frame))
-      continue;
-    FrameValues& values = found.emplace_back(FrameValues{frame->f_code, frame->f_globals, {}});
-    for (int i = 0; i < frame->f_code->co_nlocalsplus; ++i)
-      add_value(values, frame->localsplus[i]);
-  }
-  return found;
-}
-
-#else
-
-std::vector<FrameValues> read_frame_values(size_t most) {
+std::vector<FrameValues> values_by_public_api(size_t most) {
   std::vector<FrameValues> found;
   PyFrameObject* frame = PyThreadState_GetFrame(PyThreadState_Get());
   while (frame != nullptr) {
@@ -95,6 +78,19 @@ std::vector<FrameValues> read_frame_values(size_t most) {
   return found;
 }
 
+#else
+
+// The public API would give them all at once, in a dictionary that the program sees.
+std::vector<FrameValues> values_by_public_api(size_t /*most*/) {
+  return {};
+}
+
 #endif
+
+}  // namespace
+
+std::vector<FrameValues> read_frame_values(size_t most) {
+  return frames_fit() ? values_by_layout(most) : values_by_public_api(most);
+}
 
 }  // namespace perfprobe

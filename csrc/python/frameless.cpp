@@ -1,6 +1,7 @@
 #include "python/frameless.h"
 
 #include <cstddef>
+#include <iterator>
 #include <vector>
 
 #include <structmember.h>
@@ -33,6 +34,31 @@ PyObject* call_held(PyObject* object, PyObject* const* arguments, size_t flags, 
   Py_DECREF(object);
   return result;
 }
+
+#if PY_VERSION_HEX >= 0x030E0000
+
+// Calls `leave` with the exception that is set, which stays set.
+void leave_again(PyObject* leave, PyObject* manager) {
+  const HeldSignals held;
+  PyObject* error = PyErr_GetRaisedException();
+  PyObject* arguments[] = {manager, reinterpret_cast<PyObject*>(Py_TYPE(error)), error, Py_None};
+  Py_XDECREF(PyObject_Vectorcall(leave, arguments, std::size(arguments), nullptr));
+  PyErr_Clear();
+  PyErr_SetRaisedException(error);
+}
+
+PyObject* call_entering(PyObject* object, PyObject* const* arguments, size_t flags,
+                        PyObject* names) {
+  PyObject* result = call_held(object, arguments, flags, names);
+  if (result != nullptr && Py_MakePendingCalls() != 0) {
+    Py_DECREF(result);
+    leave_again(frameless(object).after, arguments[0]);
+    return nullptr;
+  }
+  return result;
+}
+
+#endif
 
 bool runs_before(const Frameless& self, PyObject* const* arguments, size_t count) {
   if (self.before == nullptr)
@@ -141,6 +167,14 @@ PyObject* make_frameless(vectorcallfunc call, PyObject* function, PyObject* befo
 
 PyObject* make_undisturbed(PyObject* function) {
   return make_frameless(&call_held, function, nullptr, nullptr);
+}
+
+PyObject* make_entering(PyObject* enter, [[maybe_unused]] PyObject* leave) {
+#if PY_VERSION_HEX >= 0x030E0000
+  return make_frameless(&call_entering, enter, nullptr, leave);
+#else
+  return make_undisturbed(enter);
+#endif
 }
 
 PyObject* wrap_around(PyObject* function, PyObject* before, PyObject* after) {

@@ -6,16 +6,12 @@
 
 namespace perfprobe {
 
-#ifdef PERFPROBE_FAST_FRAMES
-
 void read_frames_fast(const PyThreadState* state, const void* module_call, FrameList& frames) {
-  for (const RawFrame* frame = top_frame(state); frame != nullptr; frame = frame->previous) {
+  for (const RawFrame* frame = top_frame(state); frame != nullptr; frame = outer_of(frame)) {
     if (has_code(frame))
       frames.push_back(place_of(frame, module_call));
   }
 }
-
-#endif
 
 namespace {
 

@@ -30,55 +30,44 @@ class OpenCalls {
   // Whether this call has begun since the look before the last one. False where the next look could
   // not recognise it: it would be new again.
   [[nodiscard]] bool is_new(size_t index) {
-#ifdef PERFPROBE_FAST_FRAMES
     return index >= known_ && calls_[index].frame != nullptr;
-#else
-    static_cast<void>(index);
-    return false;
-#endif
   }
 
   // Reads the stack of the calling thread. Returns how many of its calls, from the outermost on,
-  // have not changed since the last look. module_call: see read_frames_fast. Needs the GIL without
-  // PERFPROBE_FAST_FRAMES.
+  // have not changed since the last look. module_call: see place_of. Needs the GIL unless
+  // frames_fit().
   //
-  // If the stack is deeper than kDeepestRead, only the innermost kFramesOfCut are kept, inside of
+  // If the stack is deeper than deepest_read(), only the innermost kFramesOfCut are kept, inside of
   // kCutFrames.
-  size_t look(PyThreadState* state, const void* module_call);
+  size_t look(PyThreadState* state, const void* module_call) {
+    return frames_fit() ? look_fast(state, module_call) : look_public(state, module_call);
+  }
 
  private:
-#ifdef PERFPROBE_FAST_FRAMES
-  struct NewCall {
-    RawFrame* frame;
-    const RawFrame* called;
-  };
-
-  [[nodiscard]] size_t find(RawFrame* frame, const RawFrame* called) const;
+  size_t look_fast(const PyThreadState* state, const void* module_call);
+  size_t look_public(PyThreadState* state, const void* module_call);
+  [[nodiscard]] size_t find(const Caller& caller) const;
   void add(size_t first, size_t count, const void* module_call);
   size_t cut(const PyThreadState* state, const void* module_call);
 
-  MappedArray<NewCall, kDeepestRead> new_calls_;  // innermost first
-#else
-  FrameList frames_;
-#endif
+  MappedArray<Caller, kDeepestRead> new_calls_;  // innermost first
+  FrameList frames_;                             // read by the public API
   MappedArray<OpenCall<Note>, kDeepestRead + 1> calls_;
   size_t size_ = 0;
   size_t known_ = 0;  // the outermost of them that were open at the look before the last one
 };
 
-#ifdef PERFPROBE_FAST_FRAMES
-
 template <class Note>
-size_t OpenCalls<Note>::look(PyThreadState* state, const void* module_call) {
+size_t OpenCalls<Note>::look_fast(const PyThreadState* state, const void* module_call) {
   size_t count = 0;
   size_t known = 0;
   size_t kept = 0;
   const RawFrame* called = nullptr;
   for (RawFrame* frame = top_frame(state); frame != nullptr;
-       called = frame, frame = frame->previous) {
+       called = frame, frame = outer_of(frame)) {
     if (!has_code(frame))
       continue;
-    const size_t index = find(frame, called);
+    const size_t index = find({frame, called});
     if (index < size_) {
       FrameRef& place = calls_[index].place;
       known = index + 1;
@@ -100,12 +89,12 @@ size_t OpenCalls<Note>::look(PyThreadState* state, const void* module_call) {
 // Returns the index of this call at the last look, or the number of calls if it was not open then.
 // A debugger that sets the line of a waiting frame does not erase its mark.
 template <class Note>
-size_t OpenCalls<Note>::find(RawFrame* frame, const RawFrame* called) const {
-  const auto index = static_cast<size_t>(mark_of(frame, called));
-  if (index >= size_ || calls_[index].frame != frame)
+size_t OpenCalls<Note>::find(const Caller& caller) const {
+  const auto index = static_cast<size_t>(mark_of(caller));
+  if (index >= size_ || calls_[index].frame != caller.frame)
     return size_;
   const bool has_place =
-      frame->stacktop < 0 || calls_[index].place.instruction == instruction_of(frame);
+      !calls_without_c(caller) || calls_[index].place.instruction == instruction_of(caller.frame);
   return has_place ? index : size_;
 }
 
@@ -113,10 +102,10 @@ template <class Note>
 void OpenCalls<Note>::add(size_t first, size_t count, const void* module_call) {
   size_ = first;
   while (count-- > 0) {
-    const auto [frame, called] = new_calls_[count];
+    const Caller& caller = new_calls_[count];
     OpenCall<Note>& call = calls_[size_];
-    call.frame = set_mark(frame, called, static_cast<int32_t>(size_)) ? frame : nullptr;
-    call.place = place_of(frame, module_call);
+    call.frame = set_mark(caller, static_cast<int32_t>(size_)) ? caller.frame : nullptr;
+    call.place = place_of(caller.frame, module_call);
     ++size_;
   }
 }
@@ -126,7 +115,7 @@ size_t OpenCalls<Note>::cut(const PyThreadState* state, const void* module_call)
   size_ = kFramesOfCut + 1;
   known_ = 0;
   size_t index = kFramesOfCut;
-  for (const RawFrame* frame = top_frame(state); index > 0; frame = frame->previous) {
+  for (const RawFrame* frame = top_frame(state); index > 0; frame = outer_of(frame)) {
     if (!has_code(frame))
       continue;
     calls_[index].frame = nullptr;
@@ -137,19 +126,17 @@ size_t OpenCalls<Note>::cut(const PyThreadState* state, const void* module_call)
   return 0;
 }
 
-#else
-
 template <class Note>
-size_t OpenCalls<Note>::look(PyThreadState* state, const void* module_call) {
+size_t OpenCalls<Note>::look_public(PyThreadState* state, const void* module_call) {
   frames_.clear();
   if (!read_frames_public(state, module_call, frames_, kFramesOfCut))
     frames_.push_back(kCutFrames);
-  size_ = 0;
-  for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame)
+  size_ = known_ = 0;
+  for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+    calls_[size_].frame = nullptr;
     calls_[size_++].place = *frame;
+  }
   return 0;
 }
-
-#endif
 
 }  // namespace perfprobe

@@ -104,7 +104,9 @@ void end(CallProfile* profile, Ending why) {
   profile->write();
 }
 
-PyObject* on_start(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t count) {
+PyObject* on_start(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t /*count*/) {
+  // PY_THROW also has the exception, for which the profiler of 3.14 has no place.
+  constexpr Py_ssize_t kCodeAndOffset = 2;
   CountedThread* thread = counted_thread(true);
   if (thread == nullptr)
     Py_RETURN_NONE;
@@ -115,7 +117,7 @@ PyObject* on_start(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t
   auto* code = reinterpret_cast<PyCodeObject*>(arguments[0]);
   if (!thread->filter->enter(code) || !thread->profile->count_call())
     Py_RETURN_NONE;
-  return forward(*thread, start, arguments, count);
+  return forward(*thread, start, arguments, kCodeAndOffset);
 }
 
 PyObject* on_leave(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t count) {

@@ -29,8 +29,12 @@ bool settle(Head& head) {
   auto& code = *reinterpret_cast<PyCodeObject*>(head.data());
   auto* object = reinterpret_cast<PyObject*>(head.data());
   // A freed object has a pointer here, or 0.
+#if PY_VERSION_HEX >= 0x030E0000
+  const bool lives = object->ob_refcnt > 0 && object->ob_overflow == 0;
+#else
   const bool lives = Py_REFCNT(object) > 0 && Py_REFCNT(object) <= Py_ssize_t{UINT_MAX};
-  std::memset(&object->ob_refcnt, 0, sizeof(object->ob_refcnt));
+#endif
+  std::memset(static_cast<void*>(object), 0, offsetof(PyObject, ob_type));
 #if PY_VERSION_HEX < 0x030C0000
   code.co_warmup = 0;
   code._co_linearray_entry_size = 0;

@@ -89,40 +89,29 @@ bool is_named(PyObject* name, const char* text) {
   return PyUnicode_CompareWithASCIIString(name, text) == 0;
 }
 
-#ifdef PERFPROBE_FAST_FRAMES
-
 int64_t samples_in(const RawFrame* frame) {
-  const PyCodeObject* code = frame->f_code;
-  for (int i = 0; i < code->co_nlocalsplus; ++i) {
-    if (is_named(PyTuple_GET_ITEM(code->co_localsplusnames, i), "data"))
-      return frame->localsplus[i] == nullptr ? kNoBatch : samples_of(frame->localsplus[i]);
+  PyObject* names = variable_names(code_of(frame));
+  for (int i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    if (!is_named(PyTuple_GET_ITEM(names, i), "data"))
+      continue;
+    PyObject* batch = variable_of(frame, i);
+    return batch == nullptr ? kNoBatch : samples_of(batch);
   }
   return kNotKnown;
 }
 
-#endif
-
-}  // namespace
-
-#ifdef PERFPROBE_FAST_FRAMES
-
 // Without the GIL: the frame keeps the batch alive, and nobody else has it yet.
-int64_t samples_of_batch() {
-  const PyThreadState* python = PyGILState_GetThisThreadState();
-  const RawFrame* frame = python == nullptr ? nullptr : top_frame(python);
-  for (size_t i = 0; frame != nullptr && i < kMostFrames; ++i, frame = frame->previous) {
-    if (has_code(frame) && is_named(frame->f_code->co_name, kFunction))
+int64_t samples_by_layout(const PyThreadState* python) {
+  const RawFrame* frame = top_frame(python);
+  for (size_t i = 0; frame != nullptr && i < kMostFrames; ++i, frame = outer_of(frame)) {
+    if (has_code(frame) && is_named(code_of(frame)->co_name, kFunction))
       return samples_in(frame);
   }
   return kNotKnown;
 }
 
-#else
-
 // Its variables: `self`, and `data` once there is a batch.
-int64_t samples_of_batch() {
-  if (PyGILState_GetThisThreadState() == nullptr)
-    return kNotKnown;
+int64_t samples_by_public_api() {
   const Gil gil;
   for (const FrameValues& frame : read_frame_values(kMostFrames)) {
     if (is_named(frame.code->co_name, kFunction))
@@ -131,6 +120,13 @@ int64_t samples_of_batch() {
   return kNotKnown;
 }
 
-#endif
+}  // namespace
+
+int64_t samples_of_batch() {
+  const PyThreadState* python = PyGILState_GetThisThreadState();
+  if (python == nullptr)
+    return kNotKnown;
+  return frames_fit() ? samples_by_layout(python) : samples_by_public_api();
+}
 
 }  // namespace perfprobe

@@ -40,12 +40,12 @@ uint64_t site() {
     return 0;
   thread_local FrameList frames;
   frames.clear();
-#ifdef PERFPROBE_FAST_FRAMES
-  read_frames_fast(python, nullptr, frames);
-#else
-  const Gil gil;
-  read_frames_public(python, nullptr, frames);
-#endif
+  if (frames_fit()) {
+    read_frames_fast(python, nullptr, frames);
+  } else {
+    const Gil gil;
+    read_frames_public(python, nullptr, frames);
+  }
   Hasher hasher;
   for (const FrameRef& frame : frames)
     hasher.add(reinterpret_cast<uint64_t>(frame.code), static_cast<uint32_t>(frame.instruction));

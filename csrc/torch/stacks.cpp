@@ -149,11 +149,15 @@ int32_t find_stack_of(ThreadState& state, PyThreadState* python) {
 
 void read_frames(ThreadState& state, PyThreadState* python) {
   state.frames.clear();
-#ifdef PERFPROBE_FAST_FRAMES
-  read_frames_fast(python, module_call_code, state.frames);
-#else
-  read_frames_public(python, module_call_code, state.frames);
-#endif
+  if (frames_fit())
+    read_frames_fast(python, module_call_code, state.frames);
+  else
+    read_frames_public(python, module_call_code, state.frames);
+}
+
+[[gnu::noinline]] int32_t find_public_stack(ThreadState& state, PyThreadState* python) {
+  const Gil gil;
+  return find_stack_of(state, python);
 }
 
 }  // namespace
@@ -162,38 +166,26 @@ void set_module_call(const void* code) {
   module_call_code = code;
 }
 
-#ifdef PERFPROBE_FAST_FRAMES
-
 int32_t find_stack(ThreadState& state, const OpenOperator* parent, OpenOperator& open) {
   open.frame = nullptr;
   PyThreadState* python = PyGILState_GetThisThreadState();
   if (python == nullptr)
     return kNone;
+  if (!frames_fit()) [[unlikely]]
+    return find_public_stack(state, python);
   const RawFrame* frame = top_frame(python);
   while (frame != nullptr && !has_code(frame))
-    frame = frame->previous;
+    frame = outer_of(frame);
   if (frame == nullptr)
     return kNone;
   // A range opened by Python returns to Python, so the frames below it change and others take their
   // addresses.
   open.frame = open.stands_still ? frame : nullptr;
-  open.instruction = frame->prev_instr;
+  open.instruction = instruction_of(frame);
   if (parent != nullptr && parent->frame == frame && parent->instruction == open.instruction)
     return parent->stack;
   return find_stack_of(state, python);
 }
-
-#else
-
-int32_t find_stack(ThreadState& state, const OpenOperator* /*parent*/, OpenOperator& /*open*/) {
-  PyThreadState* python = PyGILState_GetThisThreadState();
-  if (python == nullptr)
-    return kNone;
-  const Gil gil;
-  return find_stack_of(state, python);
-}
-
-#endif
 
 std::string users_line(ThreadState& state, const UserLines& lines, bool in_backward) {
   PyThreadState* python = PyGILState_GetThisThreadState();

@@ -49,13 +49,13 @@ enum Follows : uint8_t { kRange = 1, kId = 2, kPhase = 4, kOwnTime = 8 };
 struct OpenOperator {
   const at::RecordFunction* function;
   const void* frame;
-  const void* instruction;
   int64_t start_ticks;
   int64_t start_cpu_ns;
   int64_t start_faults;
   int64_t own_ticks;  // cost of recording its start; only set with kOwnTime
   int64_t sequence;
   int64_t node_sequence;
+  int32_t instruction;  // of the frame
   int32_t name;
   int32_t overload;
   int32_t signature;

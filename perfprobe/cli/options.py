@@ -24,10 +24,23 @@ _SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help that keeps our line breaks. It sets the width, so that argparse does not import shutil for it."""
+    """Help that keeps our line breaks. It sets the width, so that argparse does not import shutil for it.
 
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=26, width=min(width(), 80))
+    From 3.14 on, argparse makes a formatter for each parser, to check its options, and imports dataclasses
+    and inspect for the colours. So these are chosen when they are first used.
+    """
+
+    def __init__(self, prog: str, **named: object) -> None:
+        super().__init__(prog, max_help_position=26, width=min(width(), 80), **named)  # type: ignore[arg-type]
+
+    def _set_color(self, *color: Any) -> None:
+        self._color = color
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("_theme", "_decolor"):
+            raise AttributeError(name)
+        super()._set_color(*self._color)  # type: ignore[misc]
+        return self.__dict__[name]
 
 
 class Parser(argparse.ArgumentParser):

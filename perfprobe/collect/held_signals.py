@@ -35,6 +35,17 @@ def undisturbed(function: _Function) -> _Function:
     return made
 
 
+def entering(enter: _Function, leave: Callable[..., object]) -> _Function:
+    """The same for the `__enter__` of a context manager. `leave` is its `__exit__`.
+
+    From Python 3.14 on, a signal may end the `with` statement between the two: `leave` is called then.
+    """
+    if _core is None:
+        return enter
+    made: _Function = _core.entering(enter, leave)
+    return made
+
+
 def around(
     function: _Function,
     *,

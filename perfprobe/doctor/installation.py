@@ -119,8 +119,8 @@ def frames() -> Part:
         core = native.core()
     except EnvironmentLack:
         return Part("frames", LACK, "not read", "the recorder is missing", "fix the recorder")
-    if not core.FAST_FRAMES:
-        why = "the layout of frames is known for CPython 3.11 and 3.12 with the interpreter's lock only"
+    why = core.frames_misfit()
+    if why:
         return Part("frames", NOTE, "read through Python's public functions, which is slower", why)
     fast, public = core.stack_fast(), core.stack_public()
     if [row[:3] for row in fast] != [row[:3] for row in public]:

@@ -11,8 +11,8 @@ class ModuleCalls(Table, name="module_calls", most_rows=MOST_EVENTS):
     """Calls of modules from outside of other modules, one row each, of Python code or TorchScript.
 
     Calls in which no operator runs are not counted, nor calls inside of 16,384 others. There are no rows
-    with `--keep slow`, while operators are not recorded, and for Python 3.10 and 3.13 or newer, whose frames
-    do not tell whether a call is a new one.
+    with `--keep slow`, while operators are not recorded, and where `perfprobe doctor` says that frames are
+    read through Python's public functions, which do not tell whether a call is a new one.
     """
 
     start_ns: Int64 = column("just before its first operator")

@@ -158,6 +158,20 @@ class Tree:
         held = _Dying(self, left)
         del held
 
+    def by_finalizer_of_a_local(self, left: int) -> None:
+        """It runs while this function returns, between this frame and that of its caller."""
+        held = _Dying(self, left)
+        self.node(left if held is None else 0)
+
+    def by_failed_construction(self, left: int) -> None:
+        for _ in range(2):
+            with suppress(PlannedError):
+                _Failing(self, left)
+        try:
+            _Failing(self, left)
+        except PlannedError:
+            self._look()
+
     def by_tracing(self, left: int) -> None:
         before = sys.gettrace()
         sys.settrace(self._trace)
@@ -268,6 +282,12 @@ class _View:
 class _Made:
     def __init__(self, tree: Tree, left: int) -> None:
         tree.node(left)
+
+
+class _Failing:
+    def __init__(self, tree: Tree, left: int) -> None:
+        tree.node(left)
+        raise PlannedError
 
 
 class _Dying:

@@ -15,6 +15,8 @@ from perfprobe.cli import main
 
 LIMIT_S = 240  # enough for a busy machine; finds a program that hangs
 
+POISONED = str(Path(__file__).with_name("poisoned.py"))
+
 # Sources whose losses depend on the machine's load: failed looks, calls that are too expensive to count.
 BUSY_SOURCES = {"cprofile", "samples"}
 
@@ -111,3 +113,12 @@ def both(
     plain = start([*flags, *words], folder, environment)
     recorded = start([*flags, "-m", "perfprobe", "-q", "-o", str(recording), *words], folder, environment)
     return Pair(finish(plain, given), finish(recorded, given), recording)
+
+
+def poisoned(place: str, name: str, words: list[str], folder: Path) -> Outcome:
+    """The outcome of perfprobe with a function of its own that gets a signal; see `poisoned.py`."""
+    path, _, function = place.rpartition(".")
+    if path.rpartition(".")[2][:1].isupper():
+        path, _, kind = path.rpartition(".")
+        function = f"{kind}.{function}"
+    return finish(start([POISONED, path, function, name, *words], folder))

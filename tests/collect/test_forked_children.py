@@ -300,8 +300,9 @@ class Broken(Dataset):
     def __getitem__(self, index): return torch.ones(index // 2 + 1)
 class Stream(IterableDataset):
     def __iter__(self): return iter([torch.ones(2)] * 5)
-print([batch.shape for batch in DataLoader(Stream(), batch_size=2, num_workers=1, persistent_workers=True)])
-list(DataLoader(Broken(), batch_size=4, num_workers=1, multiprocessing_context="fork"))
+forked = dict(num_workers=1, multiprocessing_context="fork")
+print([batch.shape for batch in DataLoader(Stream(), batch_size=2, persistent_workers=True, **forked)])
+list(DataLoader(Broken(), batch_size=4, **forked))
 """
 
 
@@ -332,7 +333,8 @@ def test_batches_of_persistent_workers_are_counted(tmp_path: Path) -> None:
         from torch.utils.data import DataLoader, IterableDataset
         class Stream(IterableDataset):
             def __iter__(self): return iter([torch.ones(2)] * 5)
-        loader = DataLoader(Stream(), batch_size=2, num_workers=1, persistent_workers=True)
+        forked = dict(num_workers=1, multiprocessing_context="fork")
+        loader = DataLoader(Stream(), batch_size=2, persistent_workers=True, **forked)
         print([len(list(loader)) for _ in range(3)])
         """
     document = report(tmp_path, source)
@@ -356,7 +358,8 @@ def test_a_worker_of_many_small_operators_records_windows_of_them(tmp_path: Path
                     value += 1
                 return value
 
-        print(sum(batch.sum().item() for batch in DataLoader(Many(), batch_size=4, num_workers=1)))
+        loader = DataLoader(Many(), batch_size=4, num_workers=1, multiprocessing_context="fork")
+        print(sum(batch.sum().item() for batch in loader))
         """
     document = report(tmp_path, source)
     (worker,) = document["tables"]["workers"]

@@ -20,9 +20,8 @@ from perfprobe.collect.held_signals import around, undisturbed
 from perfprobe.collect.launches import KernelNames
 from perfprobe.tables import storage
 from tests.collect.poisoned import send
-from tests.collect.runs import Outcome, finish, start, where
+from tests.collect.runs import POISONED, Outcome, poisoned, where
 
-POISONED = str(Path(__file__).with_name("poisoned.py"))
 # What a handler raises: the default one, one of the program that raises what perfprobe would catch as its own
 # error, or as an error of the system.
 SIGNALS = {"SIGINT": "KeyboardInterrupt", "SIGALRM": "TimeoutError", "SIGUSR1": "Stop"}
@@ -101,14 +100,6 @@ PLACES = {
 FORK = "child = os.fork()\n    if not child: os._exit(0)\n    os.waitpid(child, 0)"
 
 
-def poisoned(place: str, name: str, words: list[str], folder: Path) -> Outcome:
-    path, _, function = place.rpartition(".")
-    if path.rpartition(".")[2][:1].isupper():
-        path, _, kind = path.rpartition(".")
-        function = f"{kind}.{function}"
-    return finish(start([POISONED, path, function, name, *words], folder))
-
-
 # An interrupt at each place, the other signals, whose handlers are the program's own, at every fourth.
 @pytest.mark.parametrize(
     ("place", "name"),
@@ -152,41 +143,6 @@ def test_an_interrupt_while_perfprobe_prepares_ends_it_without_a_traceback(
     outcome = poisoned("perfprobe.cli.run._about", "SIGINT", ["-o", "out.perfprobe", "main.py"], tmp_path)
     assert outcome == Outcome(-signal.SIGINT, b"", b"")
     assert not (tmp_path / "out.perfprobe").exists()
-
-
-ENDS = {  # the program, its exit code without a signal and with one right after its end
-    "returns": ("print(1)", 0, -signal.SIGINT, "KeyboardInterrupt\n"),
-    "exits": ("print(1); raise SystemExit(3)", 3, 3, ""),
-    "fails": ("print(1); raise ValueError('own')", 1, 1, "ValueError: own\n"),
-}
-
-
-@pytest.mark.parametrize("end", ENDS)
-def test_a_signal_when_the_program_has_ended_does_not_change_its_error(end: str, tmp_path: Path) -> None:
-    source, _, status, last = ENDS[end]
-    (tmp_path / "main.py").write_text(source)
-    outcome = poisoned(
-        "perfprobe.session.Session.end", "SIGINT", ["-q", "-o", "out.perfprobe", "main.py"], tmp_path
-    )
-    assert (outcome.status, outcome.out) == (status, b"1\n")
-    assert outcome.err.decode().endswith(last)
-    assert "perfprobe" not in outcome.err.decode().replace("out.perfprobe", "")
-    storage.read(tmp_path / "out.perfprobe")
-
-
-@pytest.mark.parametrize("end", ENDS)
-@pytest.mark.parametrize(
-    "place", ["perfprobe.collect.host.package_versions", "perfprobe.cli.after.ReportChild._run"]
-)
-def test_a_signal_while_the_report_is_made_keeps_the_exit_code(end: str, place: str, tmp_path: Path) -> None:
-    source, status, _, last = ENDS[end]
-    last = "" if end == "returns" else last
-    (tmp_path / "main.py").write_text(source)
-    outcome = poisoned(place, "SIGINT", ["-o", "out.perfprobe", "main.py"], tmp_path)
-    assert (outcome.status, outcome.out) == (status, b"1\n")
-    assert outcome.err.decode().endswith(last)
-    assert outcome.said == (f"perfprobe: interrupted; the recording is {tmp_path / 'out.perfprobe'}",)
-    storage.read(tmp_path / "out.perfprobe")
 
 
 def test_handlers_of_the_program_do_not_run_while_the_report_is_made(tmp_path: Path) -> None:

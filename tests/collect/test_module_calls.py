@@ -40,7 +40,7 @@ def test_each_call_from_one_line_is_a_row(tmp_path: Path) -> None:
     assert calls(tmp_path / "r.perfprobe", lambda: [model(INPUT) for _ in range(57)]) == 57
 
 
-@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is:DeprecationWarning")
 def test_calls_of_torchscript_are_not_its_operators(tmp_path: Path) -> None:
     scripted = torch.jit.script(net(40))
     assert calls(tmp_path / "r.perfprobe", lambda: [scripted(INPUT) for _ in range(30)]) == 30

@@ -133,5 +133,7 @@ def test_frames_are_as_under_plain_python_for_all_kinds_of_programs(words: list[
 def test_a_crash_with_faulthandler(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("import ctypes\ndef crash():\n    ctypes.string_at(0)\ncrash()\n")
     pair = both(["main.py"], tmp_path, flags=["-X", "faulthandler"])
-    assert seen(pair.recorded) == seen(pair.plain)
+    recorded, plain = (seen(outcome) for outcome in (pair.recorded, pair.plain))
+    in_c = b"\nCurrent thread's C stack trace"  # from 3.14 on; perfprobe's C functions are in it
+    assert (*recorded[:2], recorded[2].partition(in_c)[0]) == (*plain[:2], plain[2].partition(in_c)[0])
     assert b"Segmentation fault" in pair.recorded.err

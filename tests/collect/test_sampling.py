@@ -89,15 +89,15 @@ def lambdas_from_c(park: Park) -> None:
 
 
 def handlers(park: Park) -> None:
-    try:
-        raise ValueError
-    except ValueError:
+    with contextlib.suppress(KeyError):
         try:
-            raise KeyError
-        finally:
-            with contextlib.suppress(RuntimeError):
-                park()
-            return  # noqa: B012 (the point: a frame in the middle of unwinding)
+            raise ValueError
+        except ValueError:
+            try:
+                raise KeyError
+            finally:  # in the middle of unwinding
+                with contextlib.suppress(RuntimeError):
+                    park()
 
 
 class Method:

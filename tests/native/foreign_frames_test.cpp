@@ -68,12 +68,19 @@ size_t follow(const Memory& memory, const PyThreadState& state,
   _PyInterpreterFrame frame;
   while (place != nullptr && followed < frames.size() && memory.read(place, frame)) {
     place = frame.previous;
-#if PY_VERSION_HEX >= 0x030C0000
+#if PY_VERSION_HEX >= 0x030E0000
+    if (frame.owner >= FRAME_OWNED_BY_INTERPRETER ||
+        (frame.f_funcobj.bits & ~uintptr_t{3}) == perfprobe::address_of(&_Py_NoneStruct))
+      continue;
+    const void* code = reinterpret_cast<const void*>(frame.f_executable.bits & ~uintptr_t{3});
+#elif PY_VERSION_HEX >= 0x030D0000
+    if (frame.owner == FRAME_OWNED_BY_CSTACK || frame.f_funcobj == &_Py_NoneStruct)
+      continue;
+    const void* code = frame.f_executable;
+#elif PY_VERSION_HEX >= 0x030C0000
     if (frame.owner == FRAME_OWNED_BY_CSTACK)
       continue;
-#endif
-#if PY_VERSION_HEX >= 0x030D0000
-    const void* code = frame.f_executable;
+    const void* code = frame.f_code;
 #else
     const void* code = frame.f_code;
 #endif

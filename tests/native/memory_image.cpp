@@ -10,6 +10,7 @@ extern "C" {
 PyTypeObject PyCode_Type{};
 PyTypeObject PyUnicode_Type{};
 PyTypeObject PyBytes_Type{};
+PyObject _Py_NoneStruct{};
 
 static PyThreadState* newest = nullptr;
 
@@ -42,12 +43,26 @@ T empty() {
   return value;
 }
 
+// Of a frame without locals.
+constexpr size_t kFrameWords = offsetof(_PyInterpreterFrame, localsplus) / sizeof(PyObject*);
+
 #if PY_VERSION_HEX >= 0x030D0000
 constexpr size_t kInstruction = offsetof(_PyInterpreterFrame, instr_ptr);
 constexpr size_t kCode = offsetof(_PyInterpreterFrame, f_executable);
 #else
 constexpr size_t kInstruction = offsetof(_PyInterpreterFrame, prev_instr);
 constexpr size_t kCode = offsetof(_PyInterpreterFrame, f_code);
+#endif
+
+#if PY_VERSION_HEX >= 0x030C0000
+// Frames that C code has when it calls into the interpreter, and the last bit of a reference.
+#if PY_VERSION_HEX >= 0x030E0000
+constexpr char kEntryOwner = FRAME_OWNED_BY_INTERPRETER;
+constexpr uint64_t kTags = 1;
+#else
+constexpr char kEntryOwner = FRAME_OWNED_BY_CSTACK;
+constexpr uint64_t kTags = 0;
+#endif
 #endif
 
 }  // namespace
@@ -69,7 +84,7 @@ bool MemoryImage::read(std::span<const MemoryPiece> pieces) const {
     const_cast<MemoryImage*>(this)->spoil(*changes_);
   return std::ranges::all_of(pieces, [this](const MemoryPiece& piece) {
     const std::byte* place = find(address_of(piece.from), piece.bytes);
-    if (place != nullptr)
+    if (place != nullptr && piece.bytes > 0)
       std::memcpy(piece.into, place, piece.bytes);
     return place != nullptr;
   });
@@ -164,16 +179,16 @@ void MemoryImage::add_code(Random& random, size_t number) {
   Code code{};
   code.function = "function_" + std::to_string(random.up_to(9)) + "_" + std::to_string(number);
   code.code_bytes = 2 * (1 + random.up_to(40));
-  const size_t words = FRAME_SPECIALS_SIZE + 1 + random.up_to(random.one_in(8) ? 900 : 20);
+  const size_t words = kFrameWords + 1 + random.up_to(random.one_in(8) ? 900 : 20);
   code.frame_bytes = words * sizeof(PyObject*);
   auto head = empty<PyCodeObject>();
   auto* object = reinterpret_cast<PyVarObject*>(&head);
-  object->ob_base.ob_refcnt = 1 + static_cast<Py_ssize_t>(random.up_to(9));
+  object->ob_base.ob_refcnt = static_cast<decltype(object->ob_base.ob_refcnt)>(1 + random.up_to(9));
   object->ob_base.ob_type = &PyCode_Type;
   object->ob_size = static_cast<Py_ssize_t>(code.code_bytes / 2);
   head.co_firstlineno = static_cast<int>(random.up_to(1000));
   head.co_stacksize = 1;
-  head.co_nlocalsplus = static_cast<int>(words - FRAME_SPECIALS_SIZE) - 1;
+  head.co_nlocalsplus = static_cast<int>(words - kFrameWords) - 1;
 #if PY_VERSION_HEX >= 0x030C0000
   head.co_framesize = static_cast<int>(words);
   head.co_version = static_cast<uint32_t>(random.next());
@@ -220,8 +235,11 @@ void MemoryImage::add_thread(Random& random) {
     }
     const uintptr_t address = take(regions_[kFirstChunk + chunks_ - 1], code.frame_bytes);
     add_frame(random, code, address, top);
-    thread.functions.insert(thread.functions.begin(), code.function);
     top = address;
+    if (is_shown(random, address))
+      thread.functions.insert(thread.functions.begin(), code.function);
+    if (random.one_in(8))
+      top = add_entry(random, top);
   }
   const size_t used = chunk.bytes == 0 ? 0 : regions_[kFirstChunk + chunks_ - 1].used;
   add_state(thread.state, top, chunk, chunk.start + used);
@@ -235,11 +253,50 @@ void MemoryImage::add_frame(Random& random, const Code& code, uintptr_t address,
   frame.previous = pointer<_PyInterpreterFrame>(previous);
   frame.f_globals = pointer<PyObject>(code.address);
   put(address, frame);
+#if PY_VERSION_HEX >= 0x030E0000
+  put(address + kCode, code.address | random.up_to(kTags));
+#else
   put(address + kCode, code.address);
+#endif
   put(address + kInstruction,
       code.address + kCodeStart - 2 + 2 * random.up_to(code.code_bytes / 2));
   for (const size_t field : {offsetof(_PyInterpreterFrame, previous), kCode, kInstruction})
     note_pointer(address + field);
+}
+
+// Makes some frames those of the interpreter's own code. Returns whether this is not one of them.
+bool MemoryImage::is_shown(Random& random, uintptr_t address) {
+#if PY_VERSION_HEX >= 0x030D0000
+  if (random.one_in(8)) {
+    put(address + offsetof(_PyInterpreterFrame, f_funcobj),
+        address_of(&_Py_NoneStruct) | random.up_to(kTags));
+    return false;
+  }
+#else
+  static_cast<void>(random);
+  static_cast<void>(address);
+#endif
+  return true;
+}
+
+// Adds a frame without code on the thread's C stack. Returns the innermost frame.
+uintptr_t MemoryImage::add_entry(Random& random, uintptr_t previous) {
+#if PY_VERSION_HEX >= 0x030C0000
+  if (regions_[kStack].used + sizeof(_PyInterpreterFrame) > kStackBytes / 2)
+    return previous;
+  const uintptr_t address = take(regions_[kStack], sizeof(_PyInterpreterFrame));
+  auto frame = empty<_PyInterpreterFrame>();
+  frame.previous = pointer<_PyInterpreterFrame>(previous);
+  frame.owner = kEntryOwner;
+  put(address, frame);
+  put(address + kCode, address_of(&_Py_NoneStruct) | random.up_to(kTags));
+  note_pointer(address + offsetof(_PyInterpreterFrame, previous));
+  note_pointer(address + offsetof(_PyInterpreterFrame, owner) / 8 * 8);
+  return address;
+#else
+  static_cast<void>(random);
+  return previous;
+#endif
 }
 
 void MemoryImage::add_state(uintptr_t address, uintptr_t top, const AddressRange& chunk,

@@ -10,7 +10,7 @@
 #include "core/address_range.h"
 #include "core/own_memory.h"
 #include "python/foreign_frames.h"
-#include "python/internal_frame.h"
+#include "python/raw_frame.h"
 
 namespace perfprobe::test {
 
@@ -86,6 +86,8 @@ class MemoryImage final : public Memory {
   void add_thread(Random& random);
   uintptr_t add_chunk(size_t which, uintptr_t previous);
   void add_frame(Random& random, const Code& code, uintptr_t address, uintptr_t previous);
+  bool is_shown(Random& random, uintptr_t address);
+  uintptr_t add_entry(Random& random, uintptr_t previous);
   void add_state(uintptr_t address, uintptr_t top, const AddressRange& chunk, uintptr_t room);
   void link_threads();
   [[nodiscard]] uint64_t strange(Random& random) const;

@@ -37,9 +37,9 @@ REASONS: dict[str, str] = {
     "`--python cprofile` counts to the end.",
     "samples truncated: stack too deep": "In very deep recursion only the innermost frames are kept. Times "
     "of the outermost functions are too small.",
-    "stacks truncated: too deep": "In very deep recursion only the innermost 256 frames are recorded: with "
-    "Python 3.11 and 3.12 beyond 16,384 frames, with others beyond 256. An operator's line is missing if it "
-    "is further out.",
+    "stacks truncated: too deep": "In very deep recursion only the innermost 256 frames are recorded: beyond "
+    "16,384 frames, or beyond 256 if `perfprobe doctor` says that frames are read through Python's public "
+    "functions. An operator's line is missing if it is further out.",
     "events beyond": "There were more different stacks, signatures or names than the 65,536 that are kept. "
     "The rest is one row, *(other)*.",
     "operators that could not be written": "The disk was full: operators are missing.",
