@@ -139,10 +139,21 @@ def _code(program: Program, namespace: dict[str, Any]) -> Any:
     return compile(program.source, path, "exec", dont_inherit=True)
 
 
+def dedented(source: str) -> str:
+    """What `textwrap.dedent` returns. Importing that could import a file of the program."""
+    lines = source.split("\n")
+    margins = [line[: len(line) - len(line.lstrip(" \t"))] for line in lines if line.strip(" \t")]
+    first, last = min(margins, default=""), max(margins, default="")
+    common = 0
+    while common < len(first) and first[common] == last[common]:
+        common += 1
+    return "\n".join(line[common:] if line.strip(" \t") else "" for line in lines)
+
+
 def _command_code(source: str, namespace: dict[str, Any]) -> Any:
     namespace.update(__loader__=BuiltinImporter)
     if sys.version_info >= (3, 14):
-        source = importlib.import_module("textwrap").dedent(source)
+        source = dedented(source)
     code = compile(f"{source}\n", "<string>", "exec", dont_inherit=True)
     if sys.version_info >= (3, 13):  # these versions show the lines of -c in tracebacks
         linecache = importlib.import_module("linecache")

@@ -9,9 +9,11 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
+from perfprobe.collect.runner import dedented
 from tests.collect.runs import Outcome, both, finish, start
 
 SHOW = """
@@ -249,3 +251,21 @@ def test_console_script(words: list[str], folder: Path) -> None:
     # Freed memory is overwritten, so that use after free fails every time.
     recorded = finish(start(["bin/perfprobe", "-q", *words], folder, {"PYTHONMALLOC": "debug"}))
     assert seen(recorded) == seen(plain)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a",
+        "",
+        "  a\n    b\n  c",
+        "\ta\n  b",
+        "  a\n\n   \n  b\n",
+        "\n  a\n",
+        " \ta\n \tb",
+        "   ",
+        "  'x\n\\\n  y'",
+    ],
+)
+def test_the_source_of_c_is_dedented_as_by_textwrap(source: str) -> None:
+    assert dedented(source) == dedent(source)
