@@ -57,8 +57,9 @@ class ModeCollector(Collector):
     def _wrap_all(self, torch: ModuleType) -> None:
         self._folder = os.path.dirname(str(torch.__file__)) + os.sep
         profiler, native = sys.modules.get("torch.autograd.profiler"), getattr(torch, "_C", None)
-        self._wrap(profiler, "_enable_profiler", lambda *_: self._switch(PROFILER, True))
-        self._wrap(profiler, "_disable_profiler", lambda *_: self._switch(PROFILER, False))
+        # Called while the profiler is off, so that it does not show our callable among the program's.
+        self._wrap(profiler, "_run_on_profiler_start", lambda *_: self._switch(PROFILER, True))
+        self._wrap(profiler, "_run_on_profiler_stop", lambda *_: self._switch(PROFILER, False))
         for module, name, mode in (
             (torch, "set_anomaly_enabled", ANOMALY),
             (native, "_set_deterministic_algorithms", DETERMINISTIC),

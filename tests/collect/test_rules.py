@@ -186,7 +186,7 @@ def test_a_mode_that_makes_torch_slower_is_named(
 
 
 def test_the_functions_that_switch_modes_are_given_back(tmp_path: Path) -> None:
-    names = [(torch.autograd.profiler, "_enable_profiler"), (torch, "set_anomaly_enabled")]
+    names = [(torch.autograd.profiler, "_run_on_profiler_stop"), (torch, "set_anomaly_enabled")]
     before = [getattr(module, name) for module, name in names]
     with perfprobe.profile(tmp_path / "run.perfprobe"):
         assert [getattr(module, name) for module, name in names] != before

@@ -14,7 +14,7 @@ from tests.collect.call_trees import grow
 
 pytestmark = pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
 
-LEAST = 1000  # stacks to compare
+LEAST = 300  # stacks to compare
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,12 @@ def compare(run: Callable[[], object]) -> Counter[str]:
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
-            for sampled, public in _core.stacks_of_threads():
+            for sampled, frames in _core.stacks_of_threads():
+                # An instruction without a line, of a cleanup, is on the first one.
+                public = [
+                    (file, function, first, line if line >= 0 else first)
+                    for file, function, first, line in frames
+                ]
                 assert sampled == public
                 found["equal"] += 1
                 found["deep"] += len(public) > 20

@@ -19,6 +19,9 @@ SOURCES: dict[str, str] = {
     "native": "Some or all native code was not sampled. Other figures are not affected.",
     "counters": "Events were not counted. The loss says why, and what would allow it.",
     "garbage collections": "Python's garbage collections were not recorded: their time counts elsewhere.",
+    "compilations": "What torch.compile compiled was not listed: the first screen does not say what was "
+    "compiled again and again.",
+    "modes": "Modes of torch that the program switched on were not noted: the first screen has no MODE.",
     "bench": "The stored measurements of `perfprobe bench` cannot be used.",
 }
 

@@ -15,7 +15,6 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import NeedlessGraphs, SlowDtype
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
-_FASTER = {"float64": "float32 takes about half", "float16": "float32 is faster on most CPUs"}
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
 
 
@@ -61,7 +60,8 @@ def dtype_lines(findings: Findings) -> Iterator[ScreenRow]:
     line = findings.trace.line(found.frame)
     at = () if line is None else (f", made at {place(line)}",)
     text = f"{whole_percent(found.share)} of a {step_word(findings)} computes in {found.dtype}"
-    yield said("ALSO", text, *at, f": {_FASTER[found.dtype]}", share=found.share, line=line)
+    faster = ": float32 takes about half" if found.dtype == "float64" else ": float32 is faster on most CPUs"
+    yield said("ALSO", text, *at, faster, share=found.share, line=line)
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:
