@@ -8,7 +8,7 @@ from perfprobe.models.fused import is_generated, operators
 from perfprobe.read.kineto.names import LONGEST_TEXT, Names
 
 INDUCTORS, TRITONS = "inductor::", "triton::"  # as the collector names them
-_MOST_KERNELS = 65_536
+_MOST_KERNELS = 16_384
 
 
 class GeneratedKernels:
