@@ -166,7 +166,7 @@ def test_the_function_that_is_compiled_again_and_again_is_named(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("mode", "with_it", "without", "name", "line"),
     [
-        ("profiler", 30, 30, "torch.profiler", 12),
+        ("profiler", 40, 4, "torch.profiler", 12),
         ("profiler", 5, 55, "", 0),
         ("anomaly", 40, 0, "anomaly mode", 15),
     ],
@@ -182,7 +182,7 @@ def test_a_mode_that_makes_torch_slower_is_named(
         assert (each.line and each.line.line) == line
         assert 0 < each.steps <= with_it  # steps that warm up, or with cProfile, do not count
         assert each.whole - each.steps <= without + 1  # the one in which it is switched off
-        assert (each.slower is None) == (without == 0)
+        assert each.slower is None  # with fewer than six others: see tests/analyse/test_modes.py
 
 
 def test_the_functions_that_switch_modes_are_given_back(tmp_path: Path) -> None:
