@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from perfprobe.tables.columns import Int64, Mask, among
+from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.modes import Mode, Modes
-from perfprobe.tables.steps import StepMark, Steps, StepTimes
+from perfprobe.tables.steps import Steps, StepTimes
 from perfprobe.tables.trace import Trace, line_of
 
 _FEWEST = 6  # steps of which a median is taken
-_COUNTED = (StepMark.STEADY, StepMark.OUTLIER)
 _LAST_NS = 1 << 62
 
 
@@ -21,7 +20,7 @@ def modes(trace: Trace, times: StepTimes) -> Modes | None:
     listed = trace.recording.fact("modes", "rows")
     rows = [row for row in (listed if isinstance(listed, list) else []) if isinstance(row, dict)]
     rows = [row for row in rows if isinstance(row.get("mode"), str) and _time_ns(row.get("from_ns"))]
-    steps = times.steps.take((times.steps.loop == 0) & among(times.steps.mark, _COUNTED))
+    steps = times.steps.take((times.steps.loop == 0) & times.steps.usual())
     names = dict.fromkeys(row["mode"] for row in rows)
     end_ns = trace.end_ns or _LAST_NS
     found = [_mode([row for row in rows if row["mode"] == name], steps, end_ns) for name in names]

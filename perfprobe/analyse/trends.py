@@ -11,11 +11,10 @@ from perfprobe.analyse.slopes import is_growing, slope_interval
 from perfprobe.models.waiting import HeldUp, held_up, waited_each_ns
 from perfprobe.tables.columns import Int32, Rows, among, distinct
 from perfprobe.tables.live_steps import LiveSteps
-from perfprobe.tables.steps import StepMark, Steps, StepTimes
+from perfprobe.tables.steps import Steps, StepTimes
 from perfprobe.tables.trace import Trace
 from perfprobe.tables.trends import Trend, Trends
 
-_COUNTED = (StepMark.STEADY, StepMark.OUTLIER)
 _FEWEST_STEPS = 50
 _FEWEST_VALUES = 24
 _PARTS = 12  # of the steps, of which medians are compared
@@ -28,7 +27,7 @@ def trends(trace: Trace, times: StepTimes, looks: Looks | None) -> Trends | None
     """What rises in the leading loop; None without steps."""
     if len(times.loops) == 0:
         return None
-    row = np.flatnonzero((times.steps.loop == 0) & among(times.steps.mark, _COUNTED))
+    row = np.flatnonzero((times.steps.loop == 0) & times.steps.usual())
     steps, thread = times.steps.take(row), int(times.loops.thread[0])
     own_ns = _own_ns(trace, thread, steps) if len(steps) >= _FEWEST_STEPS else None
     duration = None if own_ns is None else trend(np.arange(len(steps)), own_ns)

@@ -32,8 +32,8 @@ class Collector:
     name: str
 
     def available(self) -> EnvironmentLack | None:
-        """Returns why this collector cannot work here; None if it can."""
-        raise NotImplementedError
+        """Returns why this collector cannot work here; None if it can, or that is known only later."""
+        return None
 
     def start(self) -> None:
         """Starts recording."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe.collect.base import Facts
-    from perfprobe.support.errors import EnvironmentLack
 
 _DYNAMO = "torch._dynamo.utils"
 _LONGEST_REASON = 200
@@ -30,10 +29,6 @@ class CompilationCollector(Collector):
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._started_s = 0.0
-
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: without torch.compile there is nothing to write."""
-        return None
 
     def start(self) -> None:
         """Notes the time."""
@@ -54,10 +49,8 @@ class CompilationCollector(Collector):
 def _calls(metrics: Iterable[Any], since_s: float) -> Iterable[dict[str, object]]:
     """Yields the compilations of the program's functions. Those of backward belong to a forward one."""
     for each in metrics:
-        begun_s, time_s = (
-            getattr(each, "start_time", None),
-            getattr(each, "entire_frame_compile_time_s", None),
-        )
+        begun_s = getattr(each, "start_time", None)
+        time_s = getattr(each, "entire_frame_compile_time_s", None)
         if each.co_name is None or begun_s is None or begun_s < since_s:
             continue
         reason = getattr(each, "recompile_reason", None) or ""

@@ -9,7 +9,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
     from perfprobe.native import PerfCounters
-    from perfprobe.support.errors import EnvironmentLack
 
 INTERVAL_NS = 5_000_000
 
@@ -25,10 +24,6 @@ class CounterCollector(Collector):
         self._root = root
         self._counters: PerfCounters | None = None
         self._traffic_refused: tuple[str, str] | None = None
-
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: events that are refused are left out and become losses."""
-        return None
 
     def start(self) -> None:
         """Starts counting, and writes down what is counted and what is not."""

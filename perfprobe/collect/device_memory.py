@@ -37,10 +37,6 @@ class DeviceMemoryCollector(Collector):
         self._observer: Any = None
         self._missing: EnvironmentLack | None = None
 
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: only the program's torch says whether there is anything to read."""
-        return None
-
     def start(self) -> None:
         """Waits for torch; starts at once if it is imported already."""
         self._watch.start()

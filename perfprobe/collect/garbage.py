@@ -11,19 +11,11 @@ import gc
 from perfprobe import native
 from perfprobe.collect.base import Collector
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from perfprobe.support.errors import EnvironmentLack
-
 
 class GarbageCollections(Collector):
     """Records garbage collections as ranges, so it must start after the collector of ranges."""
 
     name = "garbage collections"
-
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: it always works."""
-        return None
 
     def start(self) -> None:
         """Starts receiving collections."""

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from perfprobe.collect.options import Options
     from perfprobe.collect.profiler_watch import ProfilerWatch
     from perfprobe.native import GpuSession
-    from perfprobe.support.errors import EnvironmentLack
 
 # Names of the values of `tables.gpu.CopyKind`, from 0.
 COPIES = (
@@ -105,10 +104,6 @@ class GpuCollector(Collector):
         self._profilers: ProfilerWatch | None = None
         self._said = False
         self._is_profilers = False  # the autograd profiler records the GPU
-
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: only the program's torch says whether there is anything to record."""
-        return None
 
     def start(self) -> None:
         """Waits for torch; starts at once if torch has initialised CUDA already."""

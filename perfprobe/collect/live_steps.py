@@ -41,10 +41,6 @@ class StepFinder(Collector):
         self._log: native.StepLog | None = None
         self._observer: Any = None
 
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: whether torch can be watched is only known after the program has imported it."""
-        return None
-
     def start(self) -> None:
         """Waits for the import of torch. Calls of `perfprobe.step()` count from now on."""
         every = self._options.every_step_line or 0

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from perfprobe.collect.base import Facts
-    from perfprobe.support.errors import EnvironmentLack
 
 PROFILER, ANOMALY, DETERMINISTIC = "torch.profiler", "anomaly mode", "deterministic algorithms"
 _MOST = 1000  # times that modes are switched on; later ones are counted
@@ -36,10 +35,6 @@ class ModeCollector(Collector):
         self._more = 0
         self._wrapped: list[tuple[Any, str, object, object]] = []
         self._watch = ImportWatch("torch", self._wrap_all)
-
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: without torch there is nothing to write."""
-        return None
 
     def start(self) -> None:
         """Waits for torch; starts at once if it is imported already."""

@@ -68,10 +68,6 @@ class OperatorCollector(Collector):
         self._profiler: AutogradProfiler | None = None
         self._budget: native.OperatorBudget | None = None
 
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: whether the observer fits is only known after the program has imported its torch."""
-        return None
-
     def start(self) -> None:
         """Waits for torch; starts at once if it is imported already."""
         self._watch.start()

@@ -15,7 +15,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
     from perfprobe.native import ThreadTimes
-    from perfprobe.support.errors import EnvironmentLack
 
 _open = open  # kept, because a program may replace it
 _FILES = {"waiting": "proc/self/schedstat", "machine": "proc/stat", "pressure": "proc/pressure/cpu"}
@@ -33,10 +32,6 @@ class ProcessorWaits(Collector):
         self._facts = facts
         self._root = root
         self._times: ThreadTimes | None = None
-
-    def available(self) -> EnvironmentLack | None:
-        """Returns None: it always works. What the kernel does not provide is left out."""
-        return None
 
     def start(self) -> None:
         """Starts reading. Times before this are not the program's."""

@@ -9,7 +9,7 @@ import numpy as np
 from perfprobe.diagnose.limits import STANDS_OUT
 from perfprobe.models.dtypes import short_name
 from perfprobe.models.signature import parse, tensors
-from perfprobe.tables.columns import Mask, distinct
+from perfprobe.tables.columns import distinct
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.judgements import SlowDtype
 from perfprobe.tables.step_rows import StepHotspots
@@ -25,21 +25,22 @@ def slow_dtype(findings: Findings) -> SlowDtype | None:
     found = findings.get(StepHotspots)
     if found is None or findings.trace.gpu is not None:
         return None
-    rows = found.hotspots.rows
-    times_ns = {each: int(rows.typical_ns[_computes(findings.trace, rows, each)].sum()) for each in DTYPES}
+    times_ns = _times(findings.trace, found.hotspots.rows)
     dtype = max(DTYPES, key=times_ns.__getitem__)
     share = found.share(times_ns[dtype])
     return SlowDtype(dtype, share, _origin(findings, dtype)) if share >= STANDS_OUT else None
 
 
-def _computes(trace: Trace, rows: HotspotRows, dtype: str) -> Mask:
-    """Which operators have an array of this dtype, and no other floating one, on the CPU."""
-    chosen = np.zeros(len(rows), np.bool_)
-    for signature in distinct(rows.signature).tolist():
-        own = _arrays(trace.signature(signature))
-        if own and set(own) == {short_name(dtype)}:
-            chosen |= rows.signature == signature
-    return chosen
+def _times(trace: Trace, rows: HotspotRows) -> dict[str, int]:
+    """The time of operators that have arrays of one such dtype, and no other floating one, on the CPU."""
+    known = distinct(rows.signature)
+    sums_ns = np.bincount(np.searchsorted(known, rows.signature), rows.typical_ns, len(known))
+    times_ns = dict.fromkeys(DTYPES, 0)
+    for signature, time_ns in zip(known.tolist(), sums_ns.tolist(), strict=True):
+        own = set(_arrays(trace.signature(signature)))
+        for dtype in DTYPES:
+            times_ns[dtype] += round(time_ns) if own == {short_name(dtype)} else 0
+    return times_ns
 
 
 def _origin(findings: Findings, dtype: str) -> int:

@@ -63,8 +63,13 @@ def interval(low: str, high: str) -> str:
     """Joins two formatted numbers, with the unit once if it is the same: "1.20-1.31 ms", "980 us-1.02 ms"."""
     if ABSENT in (low, high):
         return ABSENT
-    number, _, unit = low.rpartition(" ")
-    return f"{number if number and high.endswith(f' {unit}') else low}-{high}"
+    return f"{without_unit(low, high)}-{high}"
+
+
+def without_unit(text: str, other: str) -> str:
+    """The first of two formatted numbers without its unit, if the second has the same."""
+    number, _, unit = text.rpartition(" ")
+    return number if number and other.endswith(f" {unit}") else text
 
 
 def clock(clock_mhz: int | None) -> str:

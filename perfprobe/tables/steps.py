@@ -172,8 +172,12 @@ class Steps(Table):
 
     def counted(self) -> Mask:
         """Which steps sums are of: steady ones and outliers, which are rare heavy work; else all recorded."""
-        found = among(self.mark, [StepMark.STEADY, StepMark.OUTLIER])
+        found = self.usual()
         return np.asarray(found if bool(found.any()) else self.mark != StepMark.BASELINE)
+
+    def usual(self) -> Mask:
+        """Which steps are steady, or outliers."""
+        return among(self.mark, [StepMark.STEADY, StepMark.OUTLIER])
 
 
 class StepLooks(Table):

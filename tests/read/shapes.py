@@ -173,11 +173,11 @@ def main() -> int:
         for shape in sys.argv[2:] or SHAPES:
             found = []
             for each in (numbers, 4 * numbers):
-                path.write_bytes(text(events(shape, each)))
+                made = events(shape, each)
+                path.write_bytes(text(made))
                 found.append((path.stat().st_size, cost(path)))
             (_, small), (size_bytes, large) = found
             limit_mib = 64 + (4 * size_bytes >> 20)
-            count = len(events(shape, 4 * numbers))
             if small is None or large is None:
                 print(f"{shape:30} {size_bytes / 1e6:6.1f} MB  more than {MOST_CPU_S} s", flush=True)
                 bad += 1
@@ -189,7 +189,7 @@ def main() -> int:
             print(
                 f"{shape:30} {size_bytes / 1e6:6.1f} MB {own_s[0]:6.2f} s {own_s[1]:6.2f} s"
                 f"{' SQUARE' if is_square else ''} {peak_mib:5} MiB of {limit_mib}, "
-                f"{(large.peak_bytes - base.peak_bytes) // count:6,} bytes an event: {large.said}",
+                f"{(large.peak_bytes - base.peak_bytes) // len(made):6,} bytes an event: {large.said}",
                 flush=True,
             )
     return int(bad > 0)

@@ -179,8 +179,7 @@ def _idle(findings: Findings) -> Iterator[ScreenRow]:
 
 def _beside(time_ns: int, other_ns: int) -> str:
     """The second of two durations, without its unit if the first has the same."""
-    text, other = units.duration(time_ns), units.duration(other_ns)
-    return text.rpartition(" ")[0] if text.rpartition(" ")[2] == other.rpartition(" ")[2] else text
+    return units.without_unit(units.duration(time_ns), units.duration(other_ns))
 
 
 def _rate(value: float) -> str:

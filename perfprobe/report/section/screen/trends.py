@@ -36,7 +36,7 @@ def growth_line(findings: Findings) -> Iterator[ScreenRow]:
     rise = findings[Trends].memory
     assert rise is not None
     low, each, high = (units.size(round(at)) for at in (rise.low, rise.a_step, rise.high))
-    low, high = (_without_unit(at, each) for at in (low, high))
+    low, high = (units.without_unit(at, each) for at in (low, high))
     on = MemoryUse in findings
     yield said(
         "" if on else "MEMORY",
@@ -45,9 +45,3 @@ def growth_line(findings: Findings) -> Iterator[ScreenRow]:
         f"; {units.size(round(rise.last))} at the end",
         style="yellow",
     )
-
-
-def _without_unit(text: str, other: str) -> str:
-    """The first text without its unit if the second has the same."""
-    number, _, unit = text.rpartition(" ")
-    return number if other.endswith(f" {unit}") else text
