@@ -24,7 +24,7 @@ from perfprobe.tables.scopes import FUNCTION, USER_SCOPE
 from perfprobe.tables.threads import each_thread
 
 _RANGES = ("ProfilerStep#", "Optimizer.", "enumerate(DataLoader)")  # operators in older traces
-_MOST_NAMES = 1 << 14  # names whose rows are remembered; those of others are found again
+_MOST_NAMES = 1 << 12  # names whose rows are remembered; those of others are found again
 _MOST_INPUTS = 1 << 16  # likewise
 _MOST_OPEN = 1000  # Python calls within each other
 _MOST_FORWARD = 64  # threads that called forward
