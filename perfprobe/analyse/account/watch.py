@@ -141,10 +141,9 @@ class AccountWatch(AtMoments):
         outer = outermost(rows.start_ns, rows.scope)
         if len(outer):
             end_ns = np.maximum.accumulate(rows.end_ns[outer])
-            at = np.searchsorted(end_ns, rows.end_ns)
-            known = at < len(outer)
-            own = np.isin(phase, _INSIDE) | ~known
-            phase = np.where(own, phase, phase[outer[np.minimum(at, len(outer) - 1)]])
+            at = outer[np.minimum(np.searchsorted(end_ns, rows.end_ns), len(outer) - 1)]
+            inside = (rows.start_ns[at] <= rows.start_ns) & (rows.end_ns <= rows.end_ns[at])
+            phase = np.where(inside & ~np.isin(phase, _INSIDE), phase[at], phase)
         updates = (around(*self._optimizer_ns, rows.start_ns) >= 0) & (phase == StepPhase.OTHER)
         phase = np.where(updates, np.int8(StepPhase.OPTIMIZER), phase)
         phase = at_next(phase, self._is_next[rows.stack])
