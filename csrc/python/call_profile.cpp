@@ -67,12 +67,13 @@ bool CallProfile::begin() {
     return false;
   active_ = this;
   started_ns_ = monotonic_ns();
-  governor_.begin(started_ns_);
   next_snapshot_ns_ = started_ns_ + snapshot_gap_ns_;
   if (options_.governed && options_.slowed > 0)
     probe_.begin();
-  if (join() != nullptr && start_events())
+  if (join() != nullptr && start_events()) {
+    governor_.begin(undelayed_ns(started_ns_));
     return true;
+  }
   end(Ending::stopped);
   PyErr_SetString(PyExc_RuntimeError, "the interpreter's profiler cannot be started");
   return false;
@@ -119,6 +120,7 @@ void CallProfile::end(Ending why) {
   new_cost_ns();
   probe_.end();
   ended_ns_ = monotonic_ns();
+  delay_.close();
   for (const auto& thread : threads_)
     finish(*thread);
   close_hook();
@@ -148,9 +150,20 @@ double CallProfile::new_cost_ns() {
   return cost_ns;
 }
 
+// This time without what the first thread has waited for a processor. Waits are longer than the
+// time between two readings.
+int64_t CallProfile::undelayed_ns(int64_t now_ns) {
+  constexpr int64_t kBetweenNs = 1'000'000;
+  if (now_ns >= next_delay_ns_) {
+    delayed_ns_ = std::max(delayed_ns_, delay_.read_ns(threads_.front()->os_thread));
+    next_delay_ns_ = now_ns + kBetweenNs;
+  }
+  return now_ns - delayed_ns_;
+}
+
 // Adds the cost. If it was too much, ends the profile and returns true.
 bool CallProfile::spend(int64_t now_ns, double cost_ns) {
-  if (!options_.governed || !governor_.overspent(now_ns, cost_ns))
+  if (!options_.governed || !governor_.overspent(undelayed_ns(now_ns), cost_ns))
     return false;
   end(Ending::too_costly);
   write();

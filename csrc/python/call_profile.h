@@ -19,6 +19,7 @@
 #include "core/clock.h"
 #include "core/recorder.h"
 #include "core/records.h"
+#include "core/run_delay.h"
 #include "python/bytecode_probe.h"
 #include "python/code_filter.h"
 #include "python/governor.h"
@@ -123,6 +124,7 @@ class CallProfile {
   static constexpr int kCallsBetweenLooks = 128;
   static constexpr size_t kMostThreads = 64;  // with a profiler of their own
 
+  int64_t undelayed_ns(int64_t now_ns);
   bool spend(int64_t now_ns, double cost_ns);
   double new_cost_ns();
   void add_event(int64_t took_ns);
@@ -137,6 +139,9 @@ class CallProfile {
   std::vector<std::unique_ptr<CountedThread>> threads_;
   int64_t joined_ = 0;
   Governor governor_;
+  RunDelay delay_;  // of the first thread
+  int64_t delayed_ns_ = 0;
+  int64_t next_delay_ns_ = 0;
   int countdown_ = kCallsBetweenLooks;
   int64_t calls_ = 0;
   int64_t c_calls_ = 0;

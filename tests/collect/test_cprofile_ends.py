@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
 from perfprobe.tables import storage
@@ -74,6 +75,35 @@ def test_expensive_counting_stops(tmp_path: Path, snapshot: Snapshot) -> None:
     assert cost > 100e6
     table = recording[Losses]
     snapshot(f"{timeless(loss)}\n{table.remedy[table.reason.tolist().index(loss)]}")
+
+
+def test_waiting_for_a_processor_buys_no_counting(tmp_path: Path) -> None:
+    source = """
+        import os, subprocess, time
+
+        def leaf(n):
+            return n + 1
+
+        os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+        busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(4)]
+        begin = time.thread_time() + 0.8
+        while time.thread_time() < begin:
+            for _ in range(2_000):
+                leaf(leaf(leaf(0)))
+            print(time.monotonic_ns(), time.thread_time_ns())
+        for each in busy:
+            each.kill()
+            each.wait()
+        """
+    (tmp_path / "main.py").write_text(dedent(source))
+    outcome, recording = count(tmp_path, "main.py", python="both")
+    assert recording.fact("cprofile", "reason") == "too costly"
+    moments_ns, ran_ns = np.array(outcome.out.split(), np.int64).reshape(-1, 2).T
+    keys = ("started_ns", "ended_ns", "estimated_ns")
+    started_ns, ended_ns, cost_ns = (recording.number("cprofile", key) or 0 for key in keys)
+    begin_ns, end_ns = np.interp([started_ns, ended_ns], moments_ns, ran_ns)
+    assert end_ns - begin_ns < 0.5 * (ended_ns - started_ns)  # it did wait
+    assert 100e6 < cost_ns < 1.15 * (100e6 + 0.05 * end_ns)
 
 
 def test_expensive_counting_continues_on_request(tmp_path: Path) -> None:
