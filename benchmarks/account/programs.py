@@ -55,6 +55,7 @@ def lists():
     return [[at] for at in range(100_000)]
 
 
+gc.freeze()  # a collection looks at the lists only
 junk = lists()
 """
 
