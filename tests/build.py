@@ -25,7 +25,7 @@ from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.memory import MemoryEvent, MemoryRows
 from perfprobe.tables.module_calls import ModuleCalls
 from perfprobe.tables.native_code import NativeFunctions, NativeSamples
-from perfprobe.tables.processors import ProcessorTimes, ThreadTimes
+from perfprobe.tables.processors import ProcessorTimes, ThreadTimes, WaitReadings
 from perfprobe.tables.python import Samples
 from perfprobe.tables.ranges import Ranges
 from perfprobe.tables.recording import Recording
@@ -296,8 +296,8 @@ class Program:
 
 
 RECORDED = (
-    *(ThreadTimes, ProcessorTimes, ThreadActivity, NativeFunctions, NativeSamples, Counters, MemoryRows),
-    *(ModuleCalls, LiveSteps),
+    *(ThreadTimes, ProcessorTimes, WaitReadings, ThreadActivity, NativeFunctions, NativeSamples, Counters),
+    *(MemoryRows, ModuleCalls, LiveSteps),
 )
 TABLES = {
     "strings": ("text",),

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from perfprobe.models.readings import changes
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.live_steps import LiveSteps
-from perfprobe.tables.processors import ThreadTimes
+from perfprobe.tables.processors import ThreadTimes, WaitReadings
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
@@ -90,6 +90,13 @@ def _by_steps(times: ThreadTimes, steps: LiveSteps) -> tuple[Int64, npt.NDArray[
     part = np.diff(moments_ns)[inside] / (steps.end_ns - steps.start_ns)[step]
     wait_ns[inside] = steps.waited_ns[step] * part
     return moments_ns, np.append(0.0, np.cumsum(wait_ns))
+
+
+def wait_readings(recording: Recording, thread: int) -> WaitReadings:
+    """What a thread read of its waiting, in order. thread: the system's number."""
+    rows = recording[WaitReadings]
+    rows = rows.take(recording.os_threads()[rows.thread] == thread)
+    return rows.take(np.argsort(rows.end_ns, kind="stable"))
 
 
 def held_up(trace: Trace) -> HeldUp:

@@ -218,6 +218,11 @@ class StepPhases(Table):
         combine=Combine.SUM,
         optional=True,
     )
+    waited_ns: Int64 = column(
+        "the part of time_ns in which the thread waited for a processor, by its readings, -1 if it read none",
+        combine=Combine.SUM,
+        optional=True,
+    )
 
 
 class Phases(Table):

@@ -34,7 +34,7 @@ def account(trace: Trace, times: StepTimes, watched: Watched, looks: Looks | Non
     """The account of the leading loop; None without steps."""
     if looks is None:
         return None
-    steps, whole_ns = times.steps.take(watched.steps), _phase_times(times, watched)
+    whole_ns = _phase_times(times, watched)
     known = measured(trace, times, watched, looks, whole_ns)
     found, waits = [of_cells(known.operators)], [known.waits]
     for phase in np.flatnonzero(known.rest_ns > 0).tolist():
@@ -46,7 +46,7 @@ def account(trace: Trace, times: StepTimes, watched: Watched, looks: Looks | Non
             operators = known.operators
             found += _rest_of(rest, operators.take(operators.phase == phase), here, watched, len(looks) > 0)
     leaves = _with_steps(merged(Leaves.concat(found)), times, watched)
-    taken = moved(trace, int(times.loops.thread[0]), steps, leaves, looks, watched.stood)
+    taken = moved(trace, times, watched, leaves, looks)
     rows = Leaves.concat([_with_waiting(leaves, taken), merged(Leaves.concat(waits))])
     rows = rows.take(np.argsort(-rows.time_ns, kind="stable"))
     return Account(rows, len(watched.steps), int(whole_ns.sum()), None if taken is None else taken.waited_ns)

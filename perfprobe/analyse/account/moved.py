@@ -14,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.account.looks import Looks
-from perfprobe.analyse.account.stood import Stood, Waits
+from perfprobe.analyse.account.stood import Waits
+from perfprobe.analyse.account.watch import Watched
 from perfprobe.models.waiting import RUNNING, waited_within_ns
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import Leaves
-from perfprobe.tables.columns import Int64, Mask, distinct
-from perfprobe.tables.steps import StepPhase, Steps
+from perfprobe.tables.columns import Int64, Mask, among, distinct
+from perfprobe.tables.steps import StepPhase, StepTimes
 from perfprobe.tables.trace import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -44,19 +45,18 @@ class _Seen(NamedTuple):
     looks: int
 
 
-def moved(
-    trace: Trace, thread: int, steps: Steps, leaves: Leaves, looks: Looks, stood: Stood
-) -> Moved | None:
-    """How long the thread waited for a processor, by row; None if the scheduler was not read.
-
-    thread: its row of `threads`.
-    """
+def moved(trace: Trace, times: StepTimes, watched: Watched, leaves: Leaves, looks: Looks) -> Moved | None:
+    """How long the thread waited for a processor, by row; None if the scheduler was not read."""
+    thread, steps, stood = int(times.loops.thread[0]), times.steps.take(watched.steps), watched.stood
     waited_ns = waited_within_ns(trace.recording, thread, steps.start_ns, steps.end_ns)
     whole_ns = int(leaves.time_ns.sum())
     if waited_ns is None or whole_ns <= 0:
         return None
     waited_ns = min(waited_ns, whole_ns)
-    seen = _told(leaves, looks, stood.waits, waited_ns) if stood.is_known else _ran(leaves, looks, waited_ns)
+    if stood.is_known:
+        seen = _told(leaves, looks, stood.waits, waited_ns, _by_phase(times, watched))
+    else:
+        seen = _ran(leaves, looks, waited_ns)
     taken = _taken(seen.stood_ns, leaves.time_ns.astype(np.float64), waited_ns)
     of_leaves_ns = np.floor(taken).astype(np.int64)
     left_ns = waited_ns - int(of_leaves_ns.sum())
@@ -69,22 +69,46 @@ def moved(
     return Moved(waited_ns, of_leaves_ns, error_ns, len(steps))
 
 
-def _told(leaves: Leaves, looks: Looks, waits: Waits, waited_ns: int) -> _Seen:
+def _by_phase(times: StepTimes, watched: Watched) -> Int64 | None:
+    """How long the thread waited in each phase, by its own readings; None without any."""
+    rows = times.step_phases
+    rows = rows.take(among(rows.step, watched.steps) & (rows.waited_ns >= 0))
+    if len(rows) == 0:
+        return None
+    return np.bincount(rows.phase, rows.waited_ns, len(StepPhase)).astype(np.int64)
+
+
+def _told(leaves: Leaves, looks: Looks, waits: Waits, waited_ns: int, of_phases_ns: Int64 | None) -> _Seen:
     """By what the thread read: in operators, in ranges of the same phase, and between them by line."""
     cell, cells = _cells(leaves, looks), len(leaves)
     between_ns = np.bincount(cell[cell >= 0], looks.wait_ns[cell >= 0], cells).astype(np.float64)
     operators = waits.take(~waits.is_range)
     at = _cells(leaves, operators)
-    apart = np.bincount(at[at >= 0], operators.time_ns[at >= 0], cells).astype(np.float64)
+    inside_ns = np.bincount(at[at >= 0], operators.time_ns[at >= 0], cells).astype(np.float64)
     ranges = waits.take(waits.is_range)
-    rest_ns = leaves.time_ns - leaves.operators_ns
+    rest_ns, outside_ns = leaves.time_ns - leaves.operators_ns, between_ns.copy()
     for phase in distinct(ranges.phase).tolist():
         of_phase = rest_ns * (leaves.phase == phase)
-        apart += of_phase * (ranges.time_ns[ranges.phase == phase].sum() / max(int(of_phase.sum()), 1))
-    found = _in_phases(leaves, apart + between_ns)
+        outside_ns += of_phase * (ranges.time_ns[ranges.phase == phase].sum() / max(int(of_phase.sum()), 1))
+    if of_phases_ns is not None:
+        left_ns = of_phases_ns - np.bincount(leaves.phase, inside_ns, len(StepPhase))
+        outside_ns = _as_read(leaves, outside_ns, np.maximum(left_ns, 0))
+    found = _in_phases(leaves, inside_ns + outside_ns)
     unseen = np.bincount(cell[cell >= 0], minlength=cells) + np.bincount(at[at >= 0], minlength=cells) == 0
     found += _spread_unseen(leaves, unseen, max(waited_ns - float(found.sum()), 0))
     return _Seen(found, between_ns, int((looks.wait_ns > 0).sum()))
+
+
+def _as_read(leaves: Leaves, found: Floats, of_phases_ns: Floats) -> Floats:
+    """These waits outside of operators, made to sum to those of each phase.
+
+    A wait between two operators may have no sample of its own: then that of another phase has it.
+    """
+    rest_ns = np.maximum(leaves.time_ns - leaves.operators_ns, 0).astype(np.float64)
+    sums_ns, rests_ns = (np.bincount(leaves.phase, each, len(StepPhase)) for each in (found, rest_ns))
+    weight = np.where((sums_ns > 0)[leaves.phase], found, rest_ns)
+    whole_ns = np.where(sums_ns > 0, sums_ns, rests_ns)
+    return np.asarray(weight * (of_phases_ns / np.maximum(whole_ns, 1))[leaves.phase], np.float64)
 
 
 def _in_phases(leaves: Leaves, found: Floats) -> Floats:

@@ -13,10 +13,10 @@ import numpy as np
 
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.sampled import in_program
+from perfprobe.models.waiting import wait_readings
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Signatures
 from perfprobe.tables.intervals import overlaps
-from perfprobe.tables.processors import WaitReadings
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames, Modules
@@ -159,9 +159,7 @@ class StoodStill:
 
 def _readings(recording: Recording, thread: int) -> Stretches | None:
     """What the thread read itself; None if nothing."""
-    rows = recording[WaitReadings]
-    rows = rows.take(recording.os_threads()[rows.thread] == thread)
-    rows = rows.take(np.argsort(rows.end_ns, kind="stable"))
+    rows = wait_readings(recording, thread)
     return Stretches(rows.start_ns, rows.end_ns, rows.wait_ns) if len(rows) else None
 
 

@@ -17,6 +17,7 @@ from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, ZERO_GRAD, NamedSpans
 from perfprobe.analyse.loop.regions import Regions
 from perfprobe.analyse.loop.timeline import Segments, Timeline, is_possible
 from perfprobe.analyse.sampled import in_program
+from perfprobe.models.waiting import wait_readings
 from perfprobe.tables.columns import Int8, Int32, Int64, distinct
 from perfprobe.tables.gpu import Copies, Kernels
 from perfprobe.tables.intervals import around
@@ -31,8 +32,8 @@ _STEPS_AT_ONCE = 8192
 class Pieces(NamedTuple):
     """Times by step and phase; phase p of step s is at s * PHASES + p.
 
-    beside_ns, gpu_ns, children_ns: the parts during which operators ran on other threads, work ran on a GPU,
-    or child processes ran; None if none was recorded. look_...: of each sample its row, step (-1 none),
+    beside_ns, gpu_ns, children_ns, waited_ns: the parts during which operators ran on other threads, work ran
+    on a GPU, child processes ran, or the thread waited for a processor; None if none was recorded. look_...: of each sample its row, step (-1 none),
     phase, user line (a row of `Frames`), and the time it stands for.
     """
 
@@ -40,6 +41,7 @@ class Pieces(NamedTuple):
     beside_ns: Int64
     gpu_ns: Int64 | None
     children_ns: Int64 | None
+    waited_ns: Int64 | None
     look_row: Int64
     look_step: Int64
     look_phase: Int8
@@ -70,7 +72,8 @@ def pieces(
     )
     bounds = np.array([(span.start_ns, span.end_ns) for span in loop.spans], np.int64)
     children = None if trace.children_ran is None else Covered(*trace.children_ran)
-    overlaps = (Covered(others.start_ns, others.end_ns), _on_gpus(trace), children)
+    beside, waited = Covered(others.start_ns, others.end_ns), _waited(trace, loop.thread)
+    overlaps = (beside, _on_gpus(trace), children, waited)
     return _added(layers, bounds, overlaps, look_row), item
 
 
@@ -106,6 +109,15 @@ def _on_gpus(trace: Trace) -> Covered | None:
     return None if trace.gpu is None else Covered(*timed(rows[Kernels], rows[Copies]))
 
 
+def _waited(trace: Trace, thread: int) -> Covered | None:
+    """When a thread waited for a processor; None if it did not read that.
+
+    It reads as soon as an operator begins or ends after a wait, so a wait is just before the reading.
+    """
+    rows = wait_readings(trace.recording, thread)
+    return Covered(np.maximum(rows.end_ns - rows.wait_ns, rows.start_ns), rows.end_ns) if len(rows) else None
+
+
 def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Samples, Int64]:
     """The samples of a thread ordered by time: as looks, as they are, and their rows."""
     samples = in_program(trace.recording)
@@ -126,10 +138,10 @@ def _looks(trace: Trace, thread: int, regions: Regions) -> tuple[Looks, Samples,
 def _added(
     layers: Layers,
     bounds: Int64,
-    overlaps: tuple[Covered, Covered | None, Covered | None],
+    overlaps: tuple[Covered | None, ...],
     look_row: Int64,
 ) -> Pieces:
-    """The painted time by step and phase, a row for each step. overlaps: other threads, GPUs, children."""
+    """The painted time by step and phase, a row for each step. overlaps: as in `Pieces`."""
     looks = layers.looks
     sums = [None if known is None else np.zeros(len(bounds) * PHASES, np.int64) for known in (0, *overlaps)]
     look_phase = np.full(len(looks.time_ns), StepPhase.OTHER, np.int8)
@@ -145,12 +157,12 @@ def _added(
                 np.add.at(found, key[some], within_ns[some])
         look_phase = _of_looks(looks, painted, look_phase)
     look_ns = np.diff(looks.from_ns, append=looks.time_ns[-1:]) if len(looks.time_ns) else looks.time_ns
-    time_ns, beside_ns, gpu_ns, children_ns = sums
+    time_ns, beside_ns, gpu_ns, children_ns, waited_ns = sums
     assert time_ns is not None
     assert beside_ns is not None
     look_step = _step(bounds, looks.time_ns)
     return Pieces(
-        *(time_ns, beside_ns, gpu_ns, children_ns, look_row, look_step, look_phase),
+        *(time_ns, beside_ns, gpu_ns, children_ns, waited_ns, look_row, look_step, look_phase),
         look_frame=looks.frame,
         look_ns=look_ns,
     )

@@ -87,7 +87,7 @@ class Kept:
         return table
 
     def overlap(self, name: str, chosen: Mask | None = None) -> Int64:
-        """What else ran in that time, one of OVERLAPS, as `by_phase` has it; all -1 if it is not known."""
+        """What else ran in that time, such as beside_ns, as `by_phase` has it; all -1 if it is not known."""
         values: Int64 | None = getattr(self.pieces, name)
         if values is None:
             steps = len(self.rows) if chosen is None else int(np.count_nonzero(chosen))
@@ -201,7 +201,7 @@ def step_phase_rows(kept: Kept, first: int) -> StepPhases:
         step=(step + first).astype(np.int32),
         phase=phase.astype(np.int8),
         time_ns=time_ns,
-        **{name: kept.overlap(name)[step, phase] for name in OVERLAPS},
+        **{name: kept.overlap(name)[step, phase] for name in (*OVERLAPS, "waited_ns")},
     )
 
 

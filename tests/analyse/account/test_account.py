@@ -173,6 +173,31 @@ def test_a_wait_is_that_of_the_call_that_took_longer_than_others(tmp_path: Path)
     assert times_ms["LINE", 31] == pytest.approx(6 * found.steps, rel=0.03)
 
 
+def test_a_wait_without_a_sample_is_that_of_its_own_phase(tmp_path: Path) -> None:
+    """The thread waits for 6 ms between a model's operators, where no sample is; the next sees the Python."""
+    program, at = Program(**META), 0
+    program.thread(1)
+    model = program.stack("/p/train.py:22 main", (MODEL, program.module("", "Net")))
+    update = program.stack("/p/train.py:32 main")
+    for number in range(20):
+        program.run(op("aten::mm", at, at + 1 * MS, stack=model, sequence=number))
+        program.run(op("aten::exp", at + 8 * MS, at + 9 * MS, stack=model))
+        program.row("wait_readings", at + 1 * MS, at + 8 * MS, 0, 6 * MS)
+        node = {"stack": update, "node_sequence": number, "node_thread": 1}
+        program.run(op("MmBackward0", at + 14 * MS, at + 15 * MS, **node))
+        program.run(op("Optimizer.step#SGD.step", at + 15 * MS, at + 16 * MS, stack=update, scope=7))
+        program.sample(at + 2 * MS, at + 12 * MS, "/p/train.py:31 main", cpu_ns=4 * MS, wait_ns=0)
+        at += 16 * MS
+    program.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
+    for time_ns, sum_ns in ((0, 0), (at, 20 * 6 * MS)):
+        program.row("thread_times", time_ns, 0, 0, sum_ns, 0, 0, 0)
+    trace = link(program.recording(tmp_path))
+    found = account_of(trace)
+    times_ms = parts(found, trace)
+    assert times_ms["LINE", 88] == pytest.approx(3 * found.steps, rel=0.03)
+    assert times_ms["LINE", 31] == pytest.approx(5 * found.steps, rel=0.03)
+
+
 def test_backward_on_autograds_thread_is_that_of_its_lines(tmp_path: Path) -> None:
     """As with a GPU: the loop's thread waits 9 ms for autograd's, which runs 2 and 6 ms of two lines."""
     program, at = Program(**META), 0
