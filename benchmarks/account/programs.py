@@ -128,7 +128,7 @@ PROGRAMS = {
     "python and a product": Timed((python("python", 100_000), product("product", 4))),
     "three lines of Python": Timed((python("a", 50_000), python("b", 100_000), python("c", 150_000))),
     "three kinds of operators": Timed((product("product", 4), wide("exp", 4), short("short", 3000))),
-    "every fifth step": Timed((python("python", 30_000), python("metric", 600_000, every=5))),
+    "every fifth step": Timed((python("python", 100_000), python("metric", 2_000_000, every=5))),
     "work in the loader": Timed((product("product", 3),), data=(0, 100_000)),
     "sleep in the loader": Timed((product("product", 3),), data=(10, 0)),
     "short operators": Timed((short("short", 6000), python("python", 50_000))),

@@ -71,6 +71,7 @@ class SampledOperators(AtMoments):
             looks=np.add.reduceat(samples.looks.astype(np.int64)[order], first),
             time_ns=np.add.reduceat(time_ns[order], first),
             cpu_ns=np.where(measured > 0, cpu_ns, -1),
+            own_ns=np.add.reduceat(np.maximum(time_ns - np.maximum(samples.wait_ns, 0), 0)[order], first),
         )
 
     def take(self, batch: LinkedOperators, place: Rows, rows: Rows) -> None:

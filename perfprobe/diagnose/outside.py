@@ -1,4 +1,7 @@
-"""The functions of the program with most time outside of operators, and where the main thread waited."""
+"""The functions of the program with most time outside of operators, and where the main thread waited.
+
+Times are without waiting for a processor.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +63,9 @@ def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
         return None
     time_ns, frame, at = _longest(trace, rows)
     stacks, frames = trace.recording[Stacks], trace.recording[Frames]
-    stack = called_from_user(trace, calling.python, int(at.stack[at.time_ns.argmax()]))
+    stack = called_from_user(trace, calling.python, int(at.stack[at.own_ns.argmax()]))
     called = -1 if stack is None else int(frames.function[stacks.frame[stack]])
-    return Passed(time_ns, frame, int(at.time_ns.sum()), called)
+    return Passed(time_ns, frame, int(at.own_ns.sum()), called)
 
 
 def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | None:
@@ -70,8 +73,8 @@ def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | Non
     if len(rows) == 0:
         return None
     time_ns, frame, at = _longest(trace, rows)
-    code, _ = _largest(calling.python.of_stack[at.stack], at.time_ns)
-    return Passed(time_ns, frame, int(at.time_ns.sum()), _library(calling, code))
+    code, _ = _largest(calling.python.of_stack[at.stack], at.own_ns)
+    return Passed(time_ns, frame, int(at.own_ns.sum()), _library(calling, code))
 
 
 def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks]:
@@ -79,9 +82,9 @@ def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks
     frames, frame = trace.recording[Frames], trace.sites.frame[rows.stack]
     functions = np.stack([column[frame] for column in (frames.file, frames.function, frames.first_line)])
     _, number = np.unique(functions, axis=1, return_inverse=True)
-    function, time_ns = _largest(number.reshape(-1), rows.time_ns)
+    function, time_ns = _largest(number.reshape(-1), rows.own_ns)
     rows, frame = rows.take(number.reshape(-1) == function), frame[number.reshape(-1) == function]
-    line, _ = _largest(frame, rows.time_ns)
+    line, _ = _largest(frame, rows.own_ns)
     return time_ns, line, rows.take(frame == line)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfprobe.diagnose.outside import Passed, busiest, longest_compile, longest_wait
+from perfprobe.diagnose.own_time import own_wall_ns
 from perfprobe.models.seen import has_few_samples
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, Outside
 from perfprobe.tables.findings import Findings, Hotspots
@@ -20,13 +21,13 @@ def outside(findings: Findings) -> Outside | None:
     them. Nothing if the time is small, or if operators take most of the run. Waiting counts only if it took
     longer than operators, or if these are negligible.
     """
-    calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), findings.wall_ns
+    calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), own_wall_ns(findings)
     if calling is None or not wall_ns or has_few_samples(calling) or findings.focus is not None:
         return None
     operators_ns = 0.0 if hotspots is None else _computing_ns(findings, hotspots)
     if operators_ns > _MINOR * wall_ns:
         return None
-    trace, imports_ns = findings.trace, int(calling.imports.time_ns.sum())
+    trace, imports_ns = findings.trace, int(calling.imports.own_ns.sum())
     waiting = _diagnosis(Cause.WAITING, longest_wait(trace, calling), wall_ns)
     longest = _busiest(calling, busiest(trace, calling), wall_ns)
     if operators_ns < max(_NOTEWORTHY * wall_ns, waiting.time_ns) and waiting.time_ns > longest.time_ns:
@@ -41,9 +42,9 @@ def outside(findings: Findings) -> Outside | None:
 
 def _computing_ns(findings: Findings, hotspots: Hotspots) -> float:
     """Operator time of the busiest thread, without what torch.compile traces, at the rate at which it was
-    recorded.
+    recorded, and without its part of the waiting for a processor.
     """
-    wall_ns, recorded_ns = findings.wall_ns, findings.operators_wall_ns
+    wall_ns, recorded_ns = own_wall_ns(findings), findings.operators_wall_ns
     rate = wall_ns / recorded_ns if wall_ns and recorded_ns else 1
     compile_ns = int(hotspots.ungrouped.self_ns[hotspots.ungrouped.phase == Phase.COMPILE].sum())
     return max(hotspots.totals.busiest_ns - compile_ns, 0) * rate

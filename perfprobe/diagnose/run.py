@@ -1,4 +1,7 @@
-"""Rules for a program without steps, by wall time: waiting for data, Python, operators, imports."""
+"""Rules for a program without steps: waiting for data, Python, operators, imports.
+
+Shares are of its time without waiting for a processor.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.diagnose.device import device
+from perfprobe.diagnose.own_time import own_part, own_wall_ns
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, Outside
 from perfprobe.tables.findings import Findings, Hotspots
@@ -45,9 +49,9 @@ def _data(findings: Findings) -> Iterator[Diagnosis]:
     waited_ns = int(loaders.waited_ns[loaders.batches > 0].max(initial=0))
     operators_ns = 0 if hotspots is None else hotspots.totals.busiest_ns
     if waited_ns > max(_NOTEWORTHY * wall_ns, operators_ns):
-        share = waited_ns / wall_ns
+        share, time_ns = waited_ns / wall_ns, int(waited_ns * own_part(findings))
         yield Diagnosis(
-            cause=Cause.DATA, base=Base.RUN, time_ns=waited_ns, share=share, stands_out=True, phases={}
+            cause=Cause.DATA, base=Base.RUN, time_ns=time_ns, share=share, stands_out=True, phases={}
         )
 
 
@@ -64,7 +68,8 @@ def _computing(findings: Findings, operators: list[Diagnosis]) -> Iterator[Diagn
     operators = operators if _is_noteworthy(findings) else []
     is_once = any(each.cause in _ONCE for each in python)
     is_longer = not is_once and any(
-        each.share * findings[Hotspots].totals.busiest_ns > python[0].time_ns for each in operators
+        each.share * findings[Hotspots].totals.busiest_ns * own_part(findings) > python[0].time_ns
+        for each in operators
     )
     yield from [*operators, *python] if is_longer else [*python, *operators]
 
@@ -85,8 +90,8 @@ def _has_few_operators(findings: Findings) -> bool:
 
 def _imports(findings: Findings) -> Diagnosis | None:
     """All imports of libraries, if they took long."""
-    calling, wall_ns = findings.get(Calling), findings.wall_ns
-    time_ns = 0 if calling is None else int(calling.imports.time_ns.sum())
+    calling, wall_ns = findings.get(Calling), own_wall_ns(findings)
+    time_ns = 0 if calling is None else int(calling.imports.own_ns.sum())
     if not wall_ns or time_ns < _NOTEWORTHY * wall_ns:
         return None
     return Diagnosis(cause=Cause.IMPORTS, base=Base.RUN, time_ns=time_ns, share=time_ns / wall_ns, phases={})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.diagnose.own_time import own_part
 from perfprobe.models.waiting import waited_ns
 from perfprobe.tables.account import Account
 from perfprobe.tables.columns import Int64
@@ -34,7 +35,7 @@ def _run(findings: Findings) -> Starved | None:
     if not wall_ns or trace.start_ns is None or main_ns is None or main_ns < _STARVED * wall_ns:
         return None
     bounds_ns = np.array([trace.start_ns]), np.array([trace.start_ns + wall_ns])
-    return Starved(max(1 - main_ns / wall_ns, 0), _by_others(findings, *bounds_ns), of_run=True)
+    return Starved(own_part(findings), _by_others(findings, *bounds_ns), of_run=True)
 
 
 def _by_others(findings: Findings, start_ns: Int64, end_ns: Int64) -> bool | None:

@@ -198,6 +198,7 @@ class SampledStacks(Table):
         "time of the samples between the program's start and its stop", combine=Combine.SUM
     )
     cpu_ns: Int64 = column("CPU time of the thread in that time", combine=Combine.SUM, optional=True)
+    own_ns: Int64 = column("that time without what the thread waited for a processor", combine=Combine.SUM)
 
 
 class Imports(Table):
@@ -207,6 +208,7 @@ class Imports(Table):
     body: Int32 = column("the stack that runs the code of the imported module, -1 if not seen", Stacks)
     time_ns: Int64 = column("duration, including all that it imported in turn", combine=Combine.SUM)
     cpu_ns: Int64 = column("CPU time in it, of samples that have CPU time", combine=Combine.SUM)
+    own_ns: Int64 = column("duration without what the thread waited for a processor", combine=Combine.SUM)
 
 
 class OperatorSites(Table):

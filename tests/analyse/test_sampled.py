@@ -109,8 +109,8 @@ def test_equal_rows_are_merged_with_their_known_cpu_time(tmp_path: Path) -> None
     names = {name: program.string(name) for name in ("mm", "MmBackward0")}
     assert rows == sorted(
         [
-            (0, seven, 0, names["mm"], -1, small, 1, 3, 150, 42),
-            (0, seven, 0, names["MmBackward0"], -1, -1, 2, 1, 50, -1),
+            (0, seven, 0, names["mm"], -1, small, 1, 3, 150, 42, 150),
+            (0, seven, 0, names["MmBackward0"], -1, -1, 2, 1, 50, -1, 50),
         ],
         key=str,
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe.report.section.screen.screen import screen_rows
+from perfprobe.tables.diagnoses import Cause, Diagnoses
 from perfprobe.tables.judgements import Starved
 from tests.build import Program, op
 from tests.report.test_screen import found
@@ -34,7 +35,8 @@ def script(main_waits_ms: int, other_waits_ms: int = 0, neighbours_ms: int = 0) 
 def test_what_the_main_thread_got_comes_first(tmp_path: Path, waits_ms: int, snapshot: Snapshot) -> None:
     findings = found(script(waits_ms, neighbours_ms=1500), tmp_path)
     starved = findings[Starved]
-    assert (starved.share, starved.by_others, starved.of_run) == (1 - waits_ms / WHOLE_MS, True, True)
+    assert starved.share == pytest.approx(1 - waits_ms / WHOLE_MS)
+    assert (starved.by_others, starved.of_run) == (True, True)
     rows = screen_rows(findings)
     assert [row.label for row in rows[1:3]] == ["MACHINE", "STEPS"]
     snapshot(rows[1].text)
@@ -45,3 +47,20 @@ def test_a_thread_beside_does_not_make_it_starved(tmp_path: Path, main_ms: int, 
     findings = found(script(main_ms, other_ms), tmp_path)
     assert findings.get(Starved) is None
     assert "MACHINE" not in [row.label for row in screen_rows(findings)]
+
+
+def test_shares_of_a_run_without_steps_are_of_its_own_time(tmp_path: Path) -> None:
+    """Two functions: one ran for 100 ms in 700, the other for 300 in 300. Own time is 400 ms."""
+    program = script(600, neighbours_ms=1500)
+    for at in range(WHOLE_MS // 10):
+        is_first = at < 70
+        function, wait_ns = ("8 crowded", 600 * MS // 70) if is_first else ("18 alone", 0)
+        begin, end = at * 10 * MS, (at + 1) * 10 * MS
+        frames = ("/p/script.py:30 main", f"/p/script.py:{function}")
+        program.sample(begin, end, *frames, cpu_ns=10 * MS - wait_ns, wait_ns=wait_ns)
+    findings = found(program, tmp_path)
+    (first,) = (each for each in findings[Diagnoses].found if each.cause is Cause.PYTHON)
+    line = findings.trace.line(first.frame)
+    assert line is not None
+    assert line.line == 18
+    assert first.share == pytest.approx(0.75, abs=0.01)

@@ -102,7 +102,7 @@ class Made:
             python=python,
             functions=table(FunctionRows, self.rows),
             calls=table(FunctionCalls, self.edges),
-            sampled=table(SampledStacks, self.sampled),
+            sampled=table(SampledStacks, [{"own_ns": row["time_ns"], **row} for row in self.sampled]),
             sites=OperatorSites.empty(),
             threads=table(ThreadSums, self.threads),
             by_samples=self.by_samples,

@@ -22,6 +22,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, Outside
 from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.judgements import Starved
 from perfprobe.tables.python import Calling
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line
@@ -105,19 +106,25 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
         yield Paragraph(f"Hottest Python: {outside_text(findings, each)}.", "bold")
 
 
+def of_run(findings: Findings) -> str:
+    """What shares of a run without steps are of."""
+    return "of wall" if findings.get(Starved) is None else "of its own time"
+
+
 def outside_text(findings: Findings, each: Diagnosis) -> str:
     """How much time was spent outside of operators, and where."""
-    trace, share = findings.trace, units.percent(each.share)
+    trace, share = findings.trace, f"{units.percent(each.share)} {of_run(findings)}"
     if each.cause is Cause.IMPORTS:
-        return f"imports, {share} of wall: {imports_text(import_rows(trace, findings[Calling]))}"
+        return f"imports, {share}: {imports_text(import_rows(trace, findings[Calling]))}"
     called = printable(trace.recording[Strings][each.called]) if each.called >= 0 else ""
     at = _at(each, trace.line(each.frame))
     if each.cause is Cause.COMPILE:
-        return f"torch.compile's own work, {share} of wall, {at}"
+        return f"torch.compile's own work, {share}, {at}"
     if each.cause is Cause.WAITING:
-        return f"main thread waits {share} of wall, {at}{f' ({called})' if called else ''}"
-    of = "of wall" if each.base is Base.RUN else "of all threads' Python time"
-    return f"{share} {of} outside of operators, {at}{f' in {called}' if called else ''}"
+        return f"main thread waits {share}, {at}{f' ({called})' if called else ''}"
+    if each.base is not Base.RUN:
+        share = f"{units.percent(each.share)} of all threads' Python time"
+    return f"{share} outside of operators, {at}{f' in {called}' if called else ''}"
 
 
 def _at(each: Diagnosis, line: Line | None) -> str:

@@ -40,15 +40,13 @@ _WHO = {None: "", True: ": other processes", False: ": its own threads"}
 
 
 def starved_line(findings: Findings) -> Iterator[ScreenRow]:
-    """MACHINE: where a thread waited much for a processor. Shares of steps leave that out."""
+    """MACHINE: where a thread waited much for a processor. Shares leave that out."""
     found = findings.get(Starved)
     if found is None:
         return
-    who, of = (
-        ("the main thread", "wall time, with that waiting") if found.of_run else ("the loop", "its own time")
-    )
+    who = "the main thread" if found.of_run else "the loop"
     text = f"{who} got {found.share * 100:.0f} % of a core{_WHO[found.by_others]}"
-    yield said("MACHINE", text, f". Shares are of {of}", share=found.share, style="yellow")
+    yield said("MACHINE", text, ". Shares are of its own time", share=found.share, style="yellow")
 
 
 def cpu_line(findings: Findings) -> Iterator[ScreenRow]:

@@ -14,7 +14,7 @@ from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.operators import OperatorRow, rows_of
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.hot_operators import why_none
-from perfprobe.report.section.hottest import HottestRow, hottest_row, outside_text
+from perfprobe.report.section.hottest import HottestRow, hottest_row, of_run, outside_text
 from perfprobe.report.section.imports import imports_text
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.device import device_lines, device_parts, judged_by_gpu
@@ -82,7 +82,7 @@ def _loader(findings: Findings, each: Diagnosis) -> Iterator[ScreenRow]:
     """Waiting for the workers of a DataLoader, and what they do."""
     loader = awaited_loader(findings)
     line = None if loader is None else loader.line
-    text = f"data loading, {units.duration(each.time_ns)} = {whole_percent(each.share)} of wall"
+    text = f"data loading, {units.duration(each.time_ns)} = {whole_percent(each.share)} {of_run(findings)}"
     facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}
     yield said("", text, *place_in(line), **facts)
     if loader is not None:
@@ -99,7 +99,7 @@ def _imports(findings: Findings) -> Iterator[ScreenRow]:
     for each in findings[Diagnoses].of(Cause.IMPORTS):
         text = imports_text(import_rows(findings.trace, findings[Calling])).split(", ")
         facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share}
-        yield said("IMPORTS", f"{whole_percent(each.share)} of wall: ", *listed(text), **facts)
+        yield said("IMPORTS", f"{whole_percent(each.share)} {of_run(findings)}: ", *listed(text), **facts)
 
 
 def _slow(findings: Findings) -> Iterator[ScreenRow]:
@@ -129,7 +129,7 @@ def _lines_of(findings: Findings, each: Diagnosis) -> tuple[list[ScreenRow], lis
     if each.cause is Cause.DATA:
         return list(_loader(findings, each)), []
     if each.cause is Cause.IMPORTS:
-        text = f"imports, {whole_percent(each.share)} of wall; a longer run would not have more"
+        text = f"imports, {whole_percent(each.share)} {of_run(findings)}; a longer run would not have more"
         return [said("", text, time_ns=each.time_ns)], []
     if each.base is not Base.OPERATORS:
         return [said("", f"Python: {outside_text(findings, each)}")], []
