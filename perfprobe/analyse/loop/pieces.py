@@ -33,8 +33,9 @@ class Pieces(NamedTuple):
     """Times by step and phase; phase p of step s is at s * PHASES + p.
 
     beside_ns, gpu_ns, children_ns, waited_ns: the parts during which operators ran on other threads, work ran
-    on a GPU, child processes ran, or the thread waited for a processor; None if none was recorded. look_...: of each sample its row, step (-1 none),
-    phase, user line (a row of `Frames`), and the time it stands for.
+    on a GPU, child processes ran, or the thread waited for a processor; None if none was recorded.
+    look_...: of each sample its row, step (-1 none), phase, user line (a row of `Frames`), and the time it
+    stands for.
     """
 
     time_ns: Int64
