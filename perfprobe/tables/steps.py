@@ -66,9 +66,9 @@ class StepPhase(IntEnum):
     ZERO_GRAD = 7
     COMPILE = 8
     SAVING = 9
-    LOGGING = 10  # writers of logs, progress bars, reading numbers from tensors; a plain print is OTHER
+    LOGGING = 10  # writers of logs, progress bars; a plain print is OTHER
     COLLECTION = 11  # Python's garbage collection
-    RESULTS = 12  # of inference: reading the model's output
+    RESULTS = 12  # reading values of tensors, such as a loss: `item`, copies to the host
     IMPORT = 13  # imports of libraries
 
 
@@ -94,7 +94,7 @@ PHASE_TEXTS = {
     StepPhase.SAVING: "saving",
     StepPhase.LOGGING: "logging",
     StepPhase.COLLECTION: "garbage collection",
-    StepPhase.RESULTS: "read results",
+    StepPhase.RESULTS: "reads",
     StepPhase.IMPORT: "import",
 }
 # The names of phases if nothing is trained.

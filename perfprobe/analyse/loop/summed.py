@@ -33,12 +33,12 @@ from perfprobe.tables.steps import (
 )
 from perfprobe.tables.trace import Trace
 
-_RECURRING = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.DATA)
+_RECURRING = (StepPhase.SAVING, StepPhase.LOGGING, StepPhase.RESULTS, StepPhase.DATA)
 OVERLAPS = ("beside_ns", "gpu_ns", "children_ns")  # columns of `pieces`, also of the tables made of them
 _EXAMINED = 64  # at most this many events of a step are examined to find the line of the loop
 # By the kind of step: phases of the timeline that are reported as another phase.
 _REPORTED = {
-    StepKind.TRAINING: {StepPhase.RESULTS: StepPhase.LOGGING},
+    StepKind.TRAINING: {},
     StepKind.INFERENCE: {StepPhase.COPY: StepPhase.DATA},
     StepKind.EVALUATION: {},
 }

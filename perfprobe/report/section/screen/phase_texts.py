@@ -19,7 +19,7 @@ LONG_TEXTS = {
     StepPhase.SAVING: "saving",
     StepPhase.LOGGING: "logging",
     StepPhase.COLLECTION: "Python's garbage collection",
-    StepPhase.RESULTS: "reading results",
+    StepPhase.RESULTS: "reading values",
     StepPhase.IMPORT: "imports of libraries",
 }
 
