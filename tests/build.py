@@ -101,6 +101,7 @@ class Program:
 
     def row(self, table: str, *values: Any, anew: bool = False) -> int:
         """Returns the row of a definition table with these values. anew: adds a row even if there is one."""
+        assert table in TABLES, f"{table} would not be written"
         rows = self._tables.setdefault(table, [])
         if anew or (table, *values) not in self._ids:
             self._ids[(table, *values)] = len(rows)

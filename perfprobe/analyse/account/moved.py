@@ -25,6 +25,7 @@ from perfprobe.tables.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 _KEYS = ("phase", "frame", "module")
+_MISPLACED = 0.01  # of the waiting, beside 16 busy processes: python -m benchmarks.account
 
 
 @frozen
@@ -38,7 +39,7 @@ class Moved:
 
 
 class _Seen(NamedTuple):
-    """How long the thread stood still in each row. sampled_ns: the part that this many looks divide."""
+    """How long the thread stood still in each row. sampled_ns: the part that this many looks divide, if any."""
 
     stood_ns: Floats
     sampled_ns: Floats
@@ -63,10 +64,20 @@ def moved(trace: Trace, times: StepTimes, watched: Watched, leaves: Leaves, look
     if left_ns > 0 and len(leaves):
         room = np.argsort(of_leaves_ns - leaves.time_ns, kind="stable")[:1]
         of_leaves_ns[room] += left_ns
-    sum_ns = max(float(seen.stood_ns.sum()), 1)
-    share = seen.sampled_ns / sum_ns
-    error_ns = 2 * np.sqrt(share * np.maximum(1 - share, 0) / max(seen.looks, 1)) * waited_ns
-    return Moved(waited_ns, of_leaves_ns, error_ns, len(steps))
+    return Moved(waited_ns, of_leaves_ns, _errors(seen, of_leaves_ns), len(steps))
+
+
+def _errors(seen: _Seen, of_leaves_ns: Int64) -> Floats:
+    """Two standard deviations of the waiting of each row.
+
+    Where samples divide it: that of a share of so many. Where the thread read when it waited, rows of one
+    phase have the same errors as their own time, which has them already.
+    """
+    if seen.looks == 0:
+        return _MISPLACED * of_leaves_ns
+    share = seen.sampled_ns / max(float(seen.stood_ns.sum()), 1)
+    deviation = np.sqrt(share * np.maximum(1 - share, 0) / seen.looks)
+    return np.asarray(2 * deviation * int(of_leaves_ns.sum()), np.float64)
 
 
 def _by_phase(times: StepTimes, watched: Watched) -> Int64 | None:
@@ -96,7 +107,7 @@ def _told(leaves: Leaves, looks: Looks, waits: Waits, waited_ns: int, of_phases_
     found = _in_phases(leaves, inside_ns + outside_ns)
     unseen = np.bincount(cell[cell >= 0], minlength=cells) + np.bincount(at[at >= 0], minlength=cells) == 0
     found += _spread_unseen(leaves, unseen, max(waited_ns - float(found.sum()), 0))
-    return _Seen(found, between_ns, int((looks.wait_ns > 0).sum()))
+    return _Seen(found, between_ns, int((looks.wait_ns > 0).sum()) if of_phases_ns is None else 0)
 
 
 def _as_read(leaves: Leaves, found: Floats, of_phases_ns: Floats) -> Floats:
