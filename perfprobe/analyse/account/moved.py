@@ -74,7 +74,7 @@ def _errors(seen: _Seen, of_leaves_ns: Int64) -> Floats:
     phase have the same errors as their own time, which has them already.
     """
     if seen.looks == 0:
-        return _MISPLACED * of_leaves_ns
+        return np.asarray(_MISPLACED * of_leaves_ns, np.float64)
     share = seen.sampled_ns / max(float(seen.stood_ns.sum()), 1)
     deviation = np.sqrt(share * np.maximum(1 - share, 0) / seen.looks)
     return np.asarray(2 * deviation * int(of_leaves_ns.sum()), np.float64)
