@@ -39,7 +39,7 @@ class Moved:
 
 
 class _Seen(NamedTuple):
-    """How long the thread stood still in each row. sampled_ns: the part that this many looks divide, if any."""
+    """How long the thread stood still in each row. sampled_ns: the part that so many looks divide, if any."""
 
     stood_ns: Floats
     sampled_ns: Floats

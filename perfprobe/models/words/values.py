@@ -25,7 +25,7 @@ VALUES: dict[str, dict[str, str]] = {
         "saving": "Writing checkpoints and other files.",
         "logging": "Writers of logs, progress bars. A `print` is *other*.",
         "garbage collection | collection | Python's garbage collection": "Python's garbage collector ran.",
-        "reads | results | reading values": "Reading values of tensors: a loss by `item`, the model's output.",
+        "reads | results | reading values": "Reading tensors: losses by `item`, a model's output.",
         "import | imports of libraries": "The import of a library in a step. Imports before are start-up.",
         "other | Python outside of model and loader": "Python of the program, and unknown time.",
     },
