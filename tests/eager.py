@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 # A sitecustomize.py leaves out of torch what only compilers, exporters, quantisation, distributions, nested
-# and masked tensors and the device `meta` use. Nor is garbage collected while torch is imported, and no
-# collection looks at torch's objects afterwards. A program that imports torch takes 0.65 s of CPU time, not
-# 1.65. The first step of an optimizer imports torch._dynamo, and torch.profiler torch._inductor, 1 to 2 s.
+# and masked tensors, pipes of data and the device `meta` use. Nor is garbage collected while torch is
+# imported, and no collection looks at torch's objects afterwards. A program that imports torch takes 0.65 s
+# of CPU time, not 1.65. The first step of an optimizer imports torch._dynamo, and torch.profiler
+# torch._inductor, 1 to 2 s.
 # A program that uses a part that is left out fails and names this file: give it WHOLE_TORCH.
 WHOLE_TORCH = {"PYTHONPATH": ""}
 # The first entry of PYTHONPATH for programs that run with `python -S`.

@@ -20,7 +20,7 @@ py::object around(const py::object& function, const py::object& before, const py
   return made(wrap_around(function.ptr(), given(before), given(after)));
 }
 
-py::object released(const py::object& function, const py::args& arguments) {
+py::object call_released(const py::object& function, const py::args& arguments) {
   PyObject* result = nullptr;
   {
     const ReleasedSignals program_runs;
@@ -44,7 +44,7 @@ void bind_signals(py::module_& module) {
       py::arg("enter"), py::arg("leave"));
   module.def("around", &around, py::arg("function"), py::arg("before") = py::none(),
              py::arg("after") = py::none());
-  module.def("released", &released, py::arg("function"));
+  module.def("released", &call_released, py::arg("function"));
   module.def("signals_have_arrived", &HeldSignals::have_arrived);
   module.def("drop_signals", [] { return made(HeldSignals::drop()); });
 }

@@ -21,7 +21,7 @@ from perfprobe.support.view import View
 from perfprobe.tables.scopes import USER_SCOPE
 from tests.analyse.test_gpu_traces import folder
 from tests.build import Program, op
-from tests.collect.runs import command, perfprobe
+from tests.collect.runs import command
 from tests.read.test_kineto import operator, span, written
 
 MS = 1_000_000
@@ -148,9 +148,9 @@ def test_calls_that_one_rank_has_not_are_left_out(tmp_path: Path) -> None:
 def test_what_has_no_ranks_is_one_line(tmp_path: Path) -> None:
     cProfile.Profile().dump_stats(tmp_path / "old.prof")
     (tmp_path / "empty.perfprobe").write_bytes(Program().encode())
-    outcome = perfprobe(["report", "old.prof", "--view", "ranks"], tmp_path)
+    outcome = command(["report", "old.prof", "--view", "ranks"], tmp_path)
     assert (outcome.status, len(outcome.said)) == (3, 1)
-    outcome = perfprobe(["report", "empty.perfprobe", "empty.perfprobe", "--view", "ranks"], tmp_path)
+    outcome = command(["report", "empty.perfprobe", "empty.perfprobe", "--view", "ranks"], tmp_path)
     assert (outcome.status, b"No straggler" in outcome.out) == (0, True)
 
 

@@ -36,9 +36,9 @@ cat "$OBSERVER" > "$2"
 class Site:
     """One environment: an interpreter that sees our packages, with its own cache and compiler."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.python = folder / "venv" / "bin" / "python"
+    def __init__(self, folder: Path, venv: Path) -> None:
+        self.folder, self.venv = folder, venv
+        self.python = venv / "bin" / "python"
         self.cache = folder / "cache" / "perfprobe" / "observer"
         self.calls = folder / "calls"
         self.compiler = folder / "g++"
@@ -96,7 +96,7 @@ def observer_file() -> str:
     return str(native.observer(torch).__file__)
 
 
-def make(folder: Path, python: str = sys.executable) -> Site:
+def environment(folder: Path, python: str = sys.executable) -> Path:
     """A virtual environment of this interpreter with a copy of the package."""
     subprocess.run([python, "-m", "venv", "--without-pip", folder / "venv"], check=True)
     (packages,) = (folder / "venv" / "lib").glob("python3*/site-packages")
@@ -110,7 +110,7 @@ def make(folder: Path, python: str = sys.executable) -> Site:
     for name in [*source.files(str(sources)), "find_torch.py"]:
         (package / "csrc" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(sources / name, package / "csrc" / name)
-    return Site(folder)
+    return folder / "venv"
 
 
 def without_headers(folder: Path) -> str:

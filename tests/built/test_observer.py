@@ -13,7 +13,7 @@ import pytest
 
 from perfprobe.built import source
 from perfprobe.tables import storage
-from tests.built.sites import ROOT, Site, make, other_torch, without_headers
+from tests.built.sites import ROOT, Site, environment, other_torch, without_headers
 from tests.collect.runs import finish
 from tests.collect.test_torch_programs import losses, operator_names
 from tests.snapshots import Snapshot, masked, timeless
@@ -32,11 +32,16 @@ def steady(site: Site, text: str) -> str:
     return timeless(re.sub(r"/observer/\S+?\.so", "/observer/FILE.so", text))
 
 
+@pytest.fixture(scope="module")
+def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The environment of all tests that change nothing in it."""
+    return environment(tmp_path_factory.mktemp("environment"))
+
+
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    made = make(tmp_path)
+def site(venv: Path, tmp_path: Path) -> Site:
     (tmp_path / "main.py").write_text(PROGRAM)
-    return made
+    return Site(tmp_path, venv)
 
 
 def test_the_first_run_builds_it_and_the_next_run_uses_the_cache(site: Site) -> None:
@@ -96,7 +101,6 @@ def test_runs_without_an_observer_do_not_build_it(site: Site) -> None:
     for words in (["--operators", "off"], ["--operators", "autograd"]):
         assert site.perfprobe("-q", *words, "main.py").out == b"1\n"
     assert site.perfprobe("-q", "main.py", PERFPROBE_BUILD="off").out == b"1\n"
-    assert site.perfprobe("doctor").status == 0
     assert (site.compiled(), site.cache.exists()) == (0, False)
 
 
@@ -138,7 +142,7 @@ def test_a_read_only_file_system_is_reported(site: Site, snapshot: Snapshot) -> 
 
 
 def test_an_interpreter_without_headers_is_reported(tmp_path: Path, snapshot: Snapshot) -> None:
-    site = make(tmp_path, without_headers(tmp_path))
+    site = Site(tmp_path, environment(tmp_path, without_headers(tmp_path)))
     (tmp_path / "main.py").write_text(PROGRAM)
     seen = site.perfprobe("-q", "-o", "run.perfprobe", "main.py")
     assert (seen.status, seen.out) == (0, b"[2.0, 2.0]\n")
@@ -198,11 +202,12 @@ def test_files_writable_by_others_are_not_loaded(site: Site) -> None:
     assert "is not used: others may write into it" in site.perfprobe("build").said[0]
 
 
-def test_another_compiler_or_source_causes_a_rebuild(site: Site) -> None:
+def test_another_compiler_or_source_causes_a_rebuild(tmp_path: Path) -> None:
+    site = Site(tmp_path, environment(tmp_path))
     assert site.perfprobe("build").status == 0
     site.compiler.write_text(site.compiler.read_text() + "# another release\n")
     assert site.perfprobe("build").status == 0
-    (header,) = (site.folder / "venv").rglob("csrc/torch/signature.h")
+    (header,) = site.venv.rglob("csrc/torch/signature.h")
     header.write_text(header.read_text() + "// changed\n")
     assert site.perfprobe("build").status == 0
     assert (site.compiled(), len(site.kept())) == (3, 3)

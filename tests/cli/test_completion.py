@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collect.runs import perfprobe
+from tests.collect.runs import command, perfprobe
 
 pytest.importorskip("shtab")
 
@@ -91,7 +91,7 @@ def test_completion_has_every_option_of_every_command(folder: Path) -> None:
     from perfprobe.cli import COMMANDS, module
 
     for shell in ("bash", "zsh", "fish"):
-        text = perfprobe(["completion", shell], folder).out.decode()
+        text = command(["completion", shell], folder).out.decode()
         for name in COMMANDS:
             options = [word for word in module(name).parser()._option_string_actions if word.startswith("--")]
             assert [word for word in options if f" -l {word[2:]}" not in text and word not in text] == []
@@ -123,5 +123,5 @@ def test_missing_shtab_is_reported(tmp_path: Path) -> None:
 
 
 def test_unknown_shells_are_refused(tmp_path: Path) -> None:
-    outcome = perfprobe(["completion", "tcsh"], tmp_path)
+    outcome = command(["completion", "tcsh"], tmp_path)
     assert (outcome.status, outcome.out, len(outcome.said)) == (2, b"", 1)

@@ -53,7 +53,7 @@ def test_the_file_is_written_beside_the_recording(
     form: str, name: str, begin: bytes | tuple[bytes, ...], folder: Path
 ) -> None:
     for made in (folder / name, folder / name.replace("run", "run-2", 1)):
-        outcome = perfprobe(["export", "run.perfprobe", "--format", form], folder)
+        outcome = command(["export", "run.perfprobe", "--format", form], folder)
         assert (outcome.status, outcome.out, outcome.err) == (0, b"", b"")
         assert made.name in outcome.said[-1]
         assert made.read_bytes().startswith(begin)
@@ -61,15 +61,15 @@ def test_the_file_is_written_beside_the_recording(
 
 def test_the_newest_recording_is_exported_to_a_named_file(folder: Path, snapshot: Snapshot) -> None:
     (folder / "out").write_text("what was there before is longer than nothing" * 99)
-    outcome = perfprobe(["export", "--format", "pstats", "-o", "out", "--times", "samples"], folder)
+    outcome = command(["export", "--format", "pstats", "-o", "out", "--times", "samples"], folder)
     assert ("/p/train.py", 1, "<module>") in marshal.loads((folder / "out").read_bytes())
     snapshot(masked("\n".join(outcome.said), folder=folder))
 
 
 def test_text_can_go_to_standard_output(folder: Path) -> None:
-    outcome = perfprobe(["export", "run.perfprobe", "--format", "collapsed", "-o", "-"], folder)
+    outcome = command(["export", "run.perfprobe", "--format", "collapsed", "-o", "-"], folder)
     assert (outcome.status, len(outcome.out.splitlines())) == (0, 6)
-    outcome = perfprobe(["export", "run.perfprobe", "--format", "speedscope", "-o", "-"], folder)
+    outcome = command(["export", "run.perfprobe", "--format", "speedscope", "-o", "-"], folder)
     assert (outcome.status, len(json.loads(outcome.out)["profiles"]), len(outcome.said)) == (0, 2, 1)
 
 
@@ -91,7 +91,7 @@ def test_text_can_go_to_standard_output(folder: Path) -> None:
 )
 def test_errors_are_reported_in_one_line(words: list[str], status: int, fault: str, folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
-    assert fault in refused(perfprobe(["export", *words], folder), status)
+    assert fault in refused(command(["export", *words], folder), status)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -115,18 +115,18 @@ def test_a_failure_half_way_is_reported_and_leaves_no_file(
 def test_a_truncated_recording_is_reported(folder: Path, snapshot: Snapshot) -> None:
     data = (folder / "run.perfprobe").read_bytes()
     (folder / "run.perfprobe").write_bytes(data[:-3])
-    outcome = perfprobe(["export", "run.perfprobe", "--format", "pstats"], folder)
+    outcome = command(["export", "run.perfprobe", "--format", "pstats"], folder)
     assert outcome.status == 0
     snapshot("\n".join(outcome.said))
 
 
 def test_a_profile_of_cprofile_is_reported_and_exported(folder: Path) -> None:
-    outcome = perfprobe(["export", "old.prof", "--format", "pstats"], folder)
+    outcome = command(["export", "old.prof", "--format", "pstats"], folder)
     assert outcome.status == 0
     assert marshal.loads((folder / "old.pstats").read_bytes()) == marshal.loads(
         (folder / "old.prof").read_bytes()
     )
-    outcome = perfprobe(["report", "old.prof"], folder)
+    outcome = command(["report", "old.prof"], folder)
     assert (outcome.status, outcome.said) == (0, ())
     text = outcome.out.decode()
     assert text.startswith("old.prof · a profile of cProfile · functions ")
@@ -147,12 +147,12 @@ def test_a_file_of_another_kind_is_refused(folder: Path) -> None:
         ("cut", data[:-20], "not a profile of cProfile (truncated at byte "),
     ):
         (folder / name).write_bytes(content)
-        assert refused(perfprobe(["report", name], folder), 3).startswith(fault)
+        assert refused(command(["report", name], folder), 3).startswith(fault)
 
 
 def test_a_pipe_that_closes_early_is_no_error(folder: Path) -> None:
-    command = f"{sys.executable} -m perfprobe export run.perfprobe --format collapsed -o - | true"
-    done = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=True)
+    line = f"{sys.executable} -m perfprobe export run.perfprobe --format collapsed -o - | true"
+    done = subprocess.run(line, shell=True, cwd=folder, capture_output=True, text=True, check=True)
     assert "Traceback" not in done.stderr
 
 
@@ -190,7 +190,7 @@ def test_exported_calls_equal_those_of_cprofile(tmp_path: Path) -> None:
     subprocess.run(words, cwd=tmp_path, check=True)
     recorded = ["--python", "cprofile", "-q", "-o", "run.perfprobe", "program.py"]
     assert perfprobe(recorded, tmp_path).status == 0
-    outcome = perfprobe(["export", "run.perfprobe", "--format", "pstats"], tmp_path)
+    outcome = command(["export", "run.perfprobe", "--format", "pstats"], tmp_path)
     assert outcome.said[0] == "perfprobe: times and calls are cProfile's"
     plain = calls_of_program(tmp_path / "plain.pstats")
     assert plain[("program.py", 4, "fib")] == (1, 109)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collect.runs import Outcome, perfprobe
+from tests.collect.runs import Outcome, command, perfprobe
 from tests.report.test_callgraph import training
 
 needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
@@ -12,7 +12,8 @@ needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's d
 
 def graph(folder: Path, *words: str, **environment: str) -> Outcome:
     training().recording(folder)
-    return perfprobe(["graph", *words], folder, environment)
+    words = ("graph", *words)
+    return perfprobe(words, folder, environment) if environment else command(words, folder)
 
 
 @needs_dot

@@ -24,6 +24,7 @@ from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect import recorded as recorded_rows
+from tests.collect.runs import command
 from tests.eager import WHOLE_TORCH
 
 SLEEPY, HEAVY, READING = 80, 110, 140  # steps
@@ -76,28 +77,31 @@ if __name__ == "__main__":
     for number, batch in enumerate(DataLoader(torch.ones(1_000_000, 4, 4), batch_size=None)):
         batch.mm(weight).sum().backward()
         optimizer.step()
-        if time.monotonic() > begun + 4:
+        if time.monotonic() > begun + 3.2:
             os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def record(folder: Path, source: str, *options: str) -> Recording:
+def record(folder: Path, source: str, *options: str, **variables: str) -> Recording:
     (folder / "train.py").write_text(source)
     words = ["-m", "perfprobe", "run", "-q", "-o", "run.perfprobe", *options, "train.py"]
-    variables = {**os.environ, **WHOLE_TORCH}  # its optimizer imports torch._dynamo, as a user's does
-    subprocess.run([sys.executable, *words], cwd=folder, env=variables, capture_output=True, check=False)
+    subprocess.run(
+        [sys.executable, *words], cwd=folder, env=os.environ | variables, capture_output=True, check=False
+    )
     return storage.read(folder / "run.perfprobe")
 
 
 def report(folder: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "perfprobe", "report", *words]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
+    outcome = command(["report", *words], folder)
+    assert outcome.status == 0, outcome
+    return outcome.out.decode()
 
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recording]:
     folder = tmp_path_factory.mktemp("planted")
-    return folder, record(folder, PROGRAM, "--keep", "slow", "--buffer", "4M")
+    # Its optimizer imports torch._dynamo, as a user's does.
+    return folder, record(folder, PROGRAM, "--keep", "slow", "--buffer", "4M", **WHOLE_TORCH)
 
 
 @pytest.fixture(scope="module")

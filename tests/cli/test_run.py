@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from perfprobe import __version__
-from perfprobe.cli import COMMANDS
+from perfprobe.cli import COMMANDS, main
 from perfprobe.tables import storage
 from tests.collect.runs import finish, perfprobe, start, where
 
@@ -163,14 +163,20 @@ def test_a_program_may_change_folder_and_environment(tmp_path: Path) -> None:
     ],
 )
 def test_bad_input_is_reported_and_the_program_does_not_run(
-    words: list[str], status: int, says: str, script: Path
+    words: list[str],
+    status: int,
+    says: str,
+    script: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.chdir(script.parent)
     (script.parent / "folder").mkdir()
     (script.parent / "taken.perfprobe").write_text("precious")
-    outcome = perfprobe(words, script.parent)
-    assert (outcome.status, outcome.out, outcome.err) == (status, b"", b"")
-    (line,) = outcome.said
-    assert line.startswith(f"perfprobe: {says}")
+    assert main(words) == status
+    out, err = capfd.readouterr()
+    assert (out, err.count("\n")) == ("", 1)
+    assert err.startswith(f"perfprobe: {says}")
     assert (script.parent / "taken.perfprobe").read_text() == "precious"
     assert recordings(script.parent) == [script.parent / "taken.perfprobe"]
 

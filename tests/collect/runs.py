@@ -7,6 +7,7 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,10 +68,14 @@ def finish(process: subprocess.Popen[bytes], given: bytes = b"", *, limit_s: flo
         process.kill()  # otherwise it slows down the following tests, and its open pipes make them fail
         process.communicate()
         raise
+    return _outcome(process.returncode, out, err)
+
+
+def _outcome(status: int, out: bytes, err: bytes) -> Outcome:
     lines = err.split(b"\n")
     said = tuple(line.decode() for line in lines if line.startswith(b"perfprobe: "))
     rest = b"\n".join(line for line in lines if not line.startswith(b"perfprobe: "))
-    return Outcome(process.returncode, out, rest, said)
+    return Outcome(status, out, rest, said)
 
 
 def perfprobe(
@@ -85,19 +90,27 @@ def perfprobe(
 
 
 def command(words: Sequence[str], folder: Path) -> Outcome:
-    """Runs a command that runs no program, in this process: to start another takes 0.3 s.
-
-    Errors are not in the outcome: perfprobe writes them where a program cannot redirect them.
-    """
-    written, before = io.BytesIO(), os.getcwd()
-    os.chdir(folder)
-    try:
-        with contextlib.redirect_stdout(io.TextIOWrapper(written, "utf-8", write_through=True)) as stream:
-            status = main(words)
-            stream.flush()
-            return Outcome(status, written.getvalue(), b"")
-    finally:
-        os.chdir(before)
+    """Runs a command that runs no program, in this process: to start another takes 0.3 s."""
+    before, descriptor = os.getcwd(), os.dup(2)
+    written = io.BytesIO()
+    with tempfile.TemporaryFile() as errors:
+        os.chdir(folder)
+        os.dup2(errors.fileno(), 2)  # perfprobe writes errors where a program cannot redirect them
+        try:
+            with (
+                open(2, "w", 1, "utf-8", closefd=False) as stream,
+                contextlib.redirect_stderr(stream),
+                contextlib.redirect_stdout(io.TextIOWrapper(written, "utf-8", write_through=True)) as shown,
+            ):
+                status = main(words)
+                shown.flush()
+                out = written.getvalue()
+        finally:
+            os.dup2(descriptor, 2)
+            os.close(descriptor)
+            os.chdir(before)
+        errors.seek(0)
+        return _outcome(status, out, errors.read())
 
 
 def both(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections import Counter
 from dataclasses import dataclass
@@ -89,10 +88,15 @@ if __name__ == "__main__":
     training()
 """
 
-# Compiled before perfprobe starts. The second profiler is the program's own.
+# Compiled before perfprobe starts. The second profiler is the program's own. All in one program, because to
+# import torch and its compiler takes most of the time.
 BLOCKS = """\
+import contextlib
+import traceback
+
 import perfprobe
 import torch
+import torch._inductor.config as inductor
 from program import pointwise
 from torch._inductor.codecache import PyCodeCache
 
@@ -119,20 +123,32 @@ for calls, path in ((3, "first.perfprobe"), (2, "second.perfprobe")):
     assert PyCodeCache.modules[0].cpp_fused_add_mul_relu_0 is kernel
     assert wrapped(one, other, out) is None
     print(out.sum().item())
-"""
 
-WITH_CPP_WRAPPER = """\
-import torch
 
 def shifted(x):
     return torch.relu(x + 1) * 2
 
-compiled = torch.compile(shifted, options={"cpp_wrapper": True})
-for _ in range(3):
-    print(compiled(torch.ones(4)).sum().item())
+
+# To precompile torch's headers takes longer than to compile this one kernel with them.
+inductor.cpp_cache_precompile_headers = False
+with perfprobe.profile("wrapped.perfprobe"):
+    by_cpp = torch.compile(shifted, options={"cpp_wrapper": True})
+    print(*(by_cpp(torch.ones(4)).sum().item() for _ in range(3)))
+
+# Without a compiler, and the second time recorded.
+inductor.cpp.cxx = None, "/dev/null"
+for recording in (contextlib.nullcontext(), perfprobe.profile("failing.perfprobe")):
+    torch._dynamo.reset()
+    with recording:
+        try:
+            torch.compile(lambda x: torch.exp(x) + 7)(torch.ones(3))
+        except Exception as error:
+            frames = traceback.extract_tb(error.__traceback__)
+            print(type(error).__name__, [frame.name for frame in frames])
 """
 
-Place = tuple[str, int, str]
+
+NO_WORKERS = {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
 
 
 @dataclass(frozen=True)
@@ -154,7 +170,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Runs:
     (folder / "program.py").write_text(PROGRAM)
     cold = perfprobe(["-o", "cold.perfprobe", "program.py"], folder, environment)
     # Without compile workers: they are another way.
-    warm = both(["program.py"], folder, environment={**environment, "TORCHINDUCTOR_COMPILE_THREADS": "1"})
+    warm = both(["program.py"], folder, environment=environment | NO_WORKERS)
     return Runs(folder, environment, cold, warm)
 
 
@@ -251,11 +267,17 @@ def test_the_program_behaves_as_under_plain_python(runs: Runs) -> None:
     assert {loss["source"] for loss in losses} <= {*BUSY_SOURCES, "processes"}  # the compiler
 
 
-def test_blocks_around_already_compiled_code(runs: Runs) -> None:
+@pytest.fixture(scope="module")
+def blocks(runs: Runs) -> list[str]:
+    """What BLOCKS prints: three lines for each of two blocks, C++'s results, and two failures."""
     (runs.folder / "blocks.py").write_text(BLOCKS)
-    outcome = finish(start(["blocks.py"], runs.folder, runs.environment))
+    outcome = finish(start(["blocks.py"], runs.folder, runs.environment | NO_WORKERS))
     assert outcome.status == 0, outcome.err.decode()
-    few_arguments, keyword, total = outcome.out.decode().splitlines()[:3]
+    return outcome.out.decode().splitlines()
+
+
+def test_blocks_around_already_compiled_code(runs: Runs, blocks: list[str]) -> None:
+    few_arguments, keyword, total = blocks[:3]
     assert few_arguments == "RuntimeError('requires 3 args')"
     assert keyword.startswith("TypeError(")
     assert total == "128.0"
@@ -265,38 +287,19 @@ def test_blocks_around_already_compiled_code(runs: Runs) -> None:
         assert sum(found["inductor::cpp_fused_add_mul_relu_0"].values()) == calls + 2
 
 
-def test_kernels_called_by_cpp_are_a_loss(runs: Runs) -> None:
-    (runs.folder / "wrapped.py").write_text(WITH_CPP_WRAPPER)
-    # To precompile torch's headers takes longer than to compile this one kernel with them.
-    environment = {**runs.environment, "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0"}
-    outcome = perfprobe(["-q", "-o", "wrapped.perfprobe", "wrapped.py"], runs.folder, environment)
-    assert (outcome.status, outcome.out) == (0, b"16.0\n16.0\n16.0\n")
+def test_kernels_called_by_cpp_are_a_loss(runs: Runs, blocks: list[str]) -> None:
+    assert blocks[6] == "16.0 16.0 16.0"
     losses = Results(str(runs.folder / "wrapped.perfprobe")).document(View())["losses"]
     (loss,) = (loss for loss in losses if loss["source"] == "operators")
     assert loss["count"] == 1
     assert "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1" in loss["remedy"]
 
 
-def test_without_a_compiler_the_error_is_inductors(runs: Runs, tmp_path: Path) -> None:
-    """Twice in one process, recorded the second time: importing the compiler takes longer than both."""
-    (tmp_path / "failing.py").write_text(
-        "import contextlib, perfprobe, torch, traceback\n"
-        "for recording in (contextlib.nullcontext(), perfprobe.profile('failing.perfprobe')):\n"
-        "    torch._dynamo.reset()\n"
-        "    with recording:\n"
-        "        try:\n"
-        "            torch.compile(lambda x: torch.exp(x) + 7)(torch.ones(3))\n"
-        "        except Exception as error:\n"
-        "            frames = traceback.extract_tb(error.__traceback__)\n"
-        "            print(type(error).__name__, [frame.name for frame in frames])\n"
-    )
-    environment = {**runs.environment, "CXX": os.devnull, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-    outcome = finish(start(["failing.py"], tmp_path, environment))
-    assert outcome.status == 0, outcome.err.decode()
-    plain, recorded = outcome.out.decode().splitlines()
+def test_without_a_compiler_the_error_is_inductors(runs: Runs, blocks: list[str]) -> None:
+    plain, recorded = blocks[7:]
     assert "Error" in plain
     assert recorded == plain
-    assert (tmp_path / "failing.perfprobe").exists()
+    assert (runs.folder / "failing.perfprobe").exists()
 
 
 def test_without_inductor_nothing_is_hooked(tmp_path: Path) -> None:

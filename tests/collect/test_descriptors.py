@@ -67,6 +67,8 @@ check()
 raise SystemExit(5)
 """
 
+PLAIN = Outcome(5, b"3\n7\n7\n7\n", b"")
+
 # A service that goes on: it waits until a request to itself is answered again.
 SERVICE = """
 import os, socket, sys, time
@@ -105,6 +107,15 @@ def closed(recording: Recording) -> set[str]:
     return {source for source, reason in pairs if "the program closed" in reason}
 
 
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, which under plain Python prints what it must print."""
+    folder = tmp_path_factory.mktemp("plain")
+    (folder / "main.py").write_text(PROGRAM)
+    assert finish(start(["main.py", "x"], folder)) == PLAIN
+    return folder / "main.py"
+
+
 @pytest.mark.parametrize(
     ("options", "sources"),
     [
@@ -112,24 +123,19 @@ def closed(recording: Recording) -> set[str]:
         (("--rotate", "64K", "--keep", "slow"), set()),
         (("--steps", "1:3"), set()),
         (("--wait",), {"steps"}),
-        (("--counters",), {"counters"}),
-        (("--native",), {"native"}),
         (("--memory", "--wait", "--counters", "--native"), {"steps", "counters", "native"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
 def test_the_programs_own_files_are_left_alone(
-    options: tuple[str, ...], sources: set[str], tmp_path: Path
+    options: tuple[str, ...], sources: set[str], program: Path, tmp_path: Path
 ) -> None:
     if REFUSED is not None and {"--counters", "--native"} & set(options):
         pytest.skip("; ".join(REFUSED))
-    (tmp_path / "main.py").write_text(PROGRAM)
     path = tmp_path / "a.perfprobe"
-    plain = start(["main.py", "x"], tmp_path)
-    recorded = start(["-m", "perfprobe", "-q", *options, "-o", str(path), "main.py", "x"], tmp_path)
-    assert finish(plain) == Outcome(5, b"3\n7\n7\n7\n", b"")
-    outcome = finish(recorded)
-    assert (outcome.status, outcome.out, outcome.err) == (5, b"3\n7\n7\n7\n", b"")
+    words = ["-m", "perfprobe", "-q", *options, "-o", str(path), str(program), "x"]
+    outcome = finish(start(words, tmp_path))
+    assert (outcome.status, outcome.out, outcome.err) == (PLAIN.status, PLAIN.out, PLAIN.err)
     recording = storage.read(path)
     assert recording.stopped_at is None
     assert closed(recording) == sources

@@ -31,7 +31,7 @@ from perfprobe.tables.gpu import (
 )
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
-from tests.collect.runs import LIMIT_S, Outcome, both, perfprobe
+from tests.collect.runs import LIMIT_S, Outcome, both, finish, perfprobe, start
 from tests.collect.standin import LAUNCHES, OPERATORS, STUB, environment
 from tests.snapshots import Snapshot
 
@@ -333,7 +333,7 @@ def test_consecutive_blocks_are_recorded(tmp_path: Path, standin: Path) -> None:
     program = """
 import perfprobe
 for i in range(2):
-    with perfprobe.profile(f"block{i}.perfprobe", gpu="cupti"):
+    with perfprobe.profile(f"block{i}.perfprobe", operators="off", gpu="cupti"):
         for _ in range(i + 1):
             work(torch.ones(2), f"block{i}", 1000)
         wait()
@@ -341,16 +341,10 @@ for i in range(2):
     wait()
 print("counters", perfprobe.gpu_counters())
 """
-    (tmp_path / "main.py").write_text(OPERATORS + program)
-    done = subprocess.run(
-        [sys.executable, "main.py"],
-        cwd=tmp_path,
-        env={**os.environ, **environment(standin)},
-        capture_output=True,
-        timeout=LIMIT_S,
-        check=True,
-    )
-    assert done.stdout == b"counters None\n"
+    (tmp_path / "torch.py").write_text(STUB)
+    (tmp_path / "main.py").write_text(LAUNCHES + program)
+    outcome = finish(start(["main.py"], tmp_path, environment(standin)))
+    assert (outcome.status, outcome.out) == (0, b"counters None\n"), outcome.err
     for i in range(2):
         recording = storage.read(tmp_path / f"block{i}.perfprobe")
         names = [recording[Strings][name] for name in recording[Kernels].name]
@@ -366,10 +360,12 @@ for i in range(1_000_000):
         print(i, time.monotonic_ns(), flush=True)
     time.sleep(0.002)
 """
-    (tmp_path / "main.py").write_text(OPERATORS + program)
+    (tmp_path / "torch.py").write_text(STUB)
+    (tmp_path / "main.py").write_text(LAUNCHES + program)
     path = tmp_path / "run.perfprobe"
+    words = ["--operators", "off", "--gpu", "cupti", "-o", str(path), "main.py"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "perfprobe", "--gpu", "cupti", "-o", str(path), "main.py"],
+        [sys.executable, "-m", "perfprobe", *words],
         cwd=tmp_path,
         env={**os.environ, **environment(standin)},
         stdout=subprocess.PIPE,
@@ -388,12 +384,14 @@ for i in range(1_000_000):
 
 
 def test_without_a_gpu_nothing_is_printed_unless_requested(tmp_path: Path) -> None:
-    (tmp_path / "main.py").write_text("import torch\nprint(torch.ones(1).item())\n")
+    (tmp_path / "torch.py").write_text(STUB)
+    (tmp_path / "main.py").write_text("import torch\nprint(torch.ones(7))\n")
     for mode, said in (("auto", 0), ("cupti", 1), ("off", 0)):
         path = tmp_path / f"{mode}.perfprobe"
-        outcome = perfprobe(["-q", "--gpu", mode, "-o", str(path), "main.py"], tmp_path)
+        words = ["-q", "--operators", "off", "--gpu", mode, "-o", str(path), "main.py"]
+        outcome = perfprobe(words, tmp_path)
         seen = Run(outcome, storage.read(path))
-        assert outcome.out == b"1.0\n"
+        assert outcome.out == b"7\n"
         assert len([line for line in outcome.said if "no GPU is recorded" in line]) == said
         assert len(seen.losses) == said
         assert seen.recording.fact("gpu", "lack")

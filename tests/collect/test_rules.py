@@ -15,6 +15,7 @@ from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.compilations import Compilations
+from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import Recompiled, Rising, SlowDtype, SlowModes
 from perfprobe.tables.trends import Trends
 from tests.eager import WHOLE_TORCH
@@ -113,11 +114,38 @@ else:
 """
 
 
-def recorded(folder: Path, program: str, *arguments: str, **variables: str) -> Results:
+# Records each of the programs named in its arguments, with its own arguments: to import torch takes longer.
+BLOCKS = """
+import perfprobe, runpy, sys
+for name, *arguments in map(str.split, sys.argv[1:]):
+    sys.argv[1:] = arguments
+    with perfprobe.profile(f"{name}.perfprobe"):
+        runpy.run_path(f"{name}.py")
+"""
+
+
+def recorded(folder: Path, program: str, **variables: str) -> Results:
     (folder / "train.py").write_text(program)
-    command = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "train.py", *arguments]
+    command = [sys.executable, "-m", "perfprobe", "-q", "-o", "run.perfprobe", "train.py"]
     subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**os.environ, **variables})
     return Results(str(folder / "run.perfprobe"))
+
+
+@pytest.fixture(scope="module")
+def blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the recordings of several programs."""
+    folder = tmp_path_factory.mktemp("blocks")
+    sources = {"double": DOUBLE, "counts": COUNTS_IN_DOUBLE, "half": HALF}
+    for name, source in {**sources, "profiler": MODES, "few": MODES, "anomaly": MODES}.items():
+        (folder / f"{name}.py").write_text(source)
+    (folder / "blocks.py").write_text(BLOCKS)
+    words = [*sources, "profiler profiler 40 4", "few profiler 5 55", "anomaly anomaly 40 0"]
+    subprocess.run([sys.executable, "blocks.py", *words], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+def screen(blocks: Path, name: str) -> Findings:
+    return Results(str(blocks / f"{name}.perfprobe"))._screen(View())
 
 
 def test_memory_and_time_that_rise_are_said_with_their_size_and_line(tmp_path: Path) -> None:
@@ -138,12 +166,12 @@ def test_a_cache_that_fills_and_a_warming_allocator_are_no_growth(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("program", "dtype", "line"), [(DOUBLE, "float64", 4), (COUNTS_IN_DOUBLE, None, 0), (HALF, "float16", 3)]
+    ("program", "dtype", "line"), [("double", "float64", 4), ("counts", None, 0), ("half", "float16", 3)]
 )
 def test_a_slow_dtype_is_named_with_the_line_that_converts_to_it(
-    tmp_path: Path, program: str, dtype: str | None, line: int
+    blocks: Path, program: str, dtype: str | None, line: int
 ) -> None:
-    findings = recorded(tmp_path, program)._screen(View())
+    findings = screen(blocks, program)
     found = findings.get(SlowDtype)
     if dtype is None:
         assert found is None
@@ -164,17 +192,17 @@ def test_the_function_that_is_compiled_again_and_again_is_named(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("mode", "with_it", "without", "name", "line"),
+    ("program", "with_it", "without", "name", "line"),
     [
         ("profiler", 40, 4, "torch.profiler", 12),
-        ("profiler", 5, 55, "", 0),
+        ("few", 5, 55, "", 0),
         ("anomaly", 40, 0, "anomaly mode", 15),
     ],
 )
 def test_a_mode_that_makes_torch_slower_is_named(
-    tmp_path: Path, mode: str, with_it: int, without: int, name: str, line: int
+    blocks: Path, program: str, with_it: int, without: int, name: str, line: int
 ) -> None:
-    findings = recorded(tmp_path, MODES, mode, str(with_it), str(without))._screen(View())
+    findings = screen(blocks, program)
     found = findings[SlowModes].found
     assert [each.name for each in found] == ([name] if name else [])
     assert [row.label for row in screen_rows(findings)].count("MODE") == len(found)

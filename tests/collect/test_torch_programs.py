@@ -18,8 +18,11 @@ from tests.collect.runs import BUSY_SOURCES, Pair, both, finish, start, where
 from tests.eager import WHOLE_TORCH
 from tests.snapshots import Snapshot
 
+# Several things in one program, because to import torch takes most of its time.
 PROGRAMS = {
-    "loader": """
+    "loader and profilers": """
+        import atexit, cProfile, os
+        os.environ["OMP_NUM_THREADS"] = "1"
         import torch
         from torch.utils.data import DataLoader, Dataset
         class Squares(Dataset):
@@ -27,11 +30,6 @@ PROGRAMS = {
             def __getitem__(self, i): return torch.full((2,), float(i)) ** 2
         for batch in DataLoader(Squares(), batch_size=4, num_workers=2):
             print(batch.sum().item())
-        """,
-    "profilers": """
-        import atexit, cProfile, os
-        os.environ["OMP_NUM_THREADS"] = "1"
-        import torch
         print(torch.get_num_threads())
         torch.set_num_interop_threads(3)
         x = torch.ones(4, 4, requires_grad=True)
@@ -43,8 +41,14 @@ PROGRAMS = {
         print(len(python_profile.getstats()) > 0)
         atexit.register(lambda: print("at exit", torch.ones(3).sum().item()))
         """,
-    "fork": """
-        import os, sys, torch
+    "forks": """
+        import os, sys
+        child = os.fork()
+        import torch
+        for _ in range(10): torch.ones(2).mul(1)
+        if child == 0:
+            sys.exit()
+        os.waitpid(child, 0)
         x = torch.ones(100)
         for _ in range(50): x = x + 1
         child = os.fork()
@@ -54,20 +58,16 @@ PROGRAMS = {
             sys.exit(7)
         print("parent", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), x[0].item())
         """,
-    "fork_before_torch": """
-        import os
-        child = os.fork()
-        import torch
-        for _ in range(10): torch.ones(2).mul(1)
-        if child != 0:
-            os.waitpid(child, 0)
-        """,
-    "daemon": """
+    "threads": """
         import threading, torch
-        def work():
+        def work_on():
             while True: torch.ones(3).add_(1)
-        threading.Thread(target=work, daemon=True).start()
+        threading.Thread(target=work_on, daemon=True).start()
         for _ in range(100): torch.ones(3).mul(1)
+        def work():
+            for _ in range(100): torch.ones(3).add_(1)
+        for _ in range(3): threading.Thread(target=work).start()
+        torch.ones(2).mul(2)
         """,
     "spawn": """
         import torch, torch.multiprocessing as mp
@@ -88,13 +88,6 @@ PROGRAMS = {
         y = torch.ones(2, requires_grad=True)
         y.register_hook(broken)
         y.sum().backward()
-        """,
-    "threads": """
-        import threading, torch
-        def work():
-            for _ in range(100): torch.ones(3).add_(1)
-        for _ in range(3): threading.Thread(target=work).start()
-        torch.ones(2).mul(2)
         """,
 }
 
@@ -146,42 +139,31 @@ def test_the_recording_is_complete_and_has_operators(pair: Pair) -> None:
 
 def test_special_contents_of_each_recording(program: str, pair: Pair) -> None:
     checks = {
-        "loader": check_loader,
-        "profilers": check_profilers,
-        "fork": check_fork,
-        "fork_before_torch": check_fork_before_torch,
+        "loader and profilers": check_loader_and_profilers,
+        "forks": check_forks,
         "spawn": check_spawn,
     }
     if program in checks:
         checks[program](pair)
 
 
-def check_loader(pair: Pair) -> None:
+def check_loader_and_profilers(pair: Pair) -> None:
     recording = storage.read(pair.recording)
     assert losses(recording) == {}
     assert recording.number("children", "forked") == 2
     for child in map(storage.read, pair.recording.parent.glob("recorded-children/*.perfprobe")):
         assert child.complete
         assert operator_names(child)["aten::full"] == 4
-
-
-def check_profilers(pair: Pair) -> None:
-    recording = storage.read(pair.recording)
     assert recording.fact("environment", "OMP_NUM_THREADS") == "1"
     assert recording.fact("torch", "threads") == 1
     assert recording.fact("torch", "interop_threads") == 3
 
 
-def check_fork(pair: Pair) -> None:
-    recording = storage.read(pair.recording)
-    assert operator_names(recording)["aten::add"] == 100
-    assert losses(recording) == {"forked child processes were not recorded": 1}
-
-
-def check_fork_before_torch(pair: Pair) -> None:
+def check_forks(pair: Pair) -> None:
     recording = storage.read(pair.recording)
     assert operator_names(recording)["aten::mul"] == 10
-    assert losses(recording) == {"forked child processes were not recorded": 1}
+    assert operator_names(recording)["aten::add"] == 100
+    assert losses(recording) == {"forked child processes were not recorded": 2}
 
 
 def check_spawn(pair: Pair) -> None:

@@ -115,6 +115,9 @@ _LEFT_OUT = (
     "torch.nn.quantizable.",
     "torch.nn.quantized.",
     "torch.quantization.",
+    "torch.utils.data.datapipes.",
+    "torch.utils.data.graph.",
+    "torch.utils.data.graph_settings.",
     "torchgen.",
 )
 sys.meta_path.insert(0, Instead)

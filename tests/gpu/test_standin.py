@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import eager
 from tests.collect.standin import environment
 from tests.gpu import check
 from tests.gpu.listed import CHECKS
@@ -27,6 +28,7 @@ def test_checks_that_need_no_gpu_pass_without_one(
     for name, value in environment(standin).items():
         monkeypatch.setenv(name, value)
     report, installed = Report(tmp_path / "out"), check.environment(None, tmp_path / "path")
+    installed["PYTHONPATH"] += os.pathsep + eager.VARIABLES["PYTHONPATH"]
     is_whole = os.environ.get("PERFPROBE_WHOLE_CHECK")
     own = [each for each in CHECKS if each.with_standin and (is_whole or each.name in QUICK)]
 

@@ -21,7 +21,7 @@ from perfprobe.tables.gpu import Copies, Kernels, WaitKind
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.build import Program, op
-from tests.collect.runs import perfprobe
+from tests.collect.runs import command, perfprobe
 from tests.report.traced import START_NS, STEP_NS, STEPS, US, document, traced, write
 
 Event = dict[str, Any]
@@ -305,16 +305,16 @@ def _losses(recording: Recording) -> list[str]:
 
 def test_on_the_command_line(tmp_path: Path) -> None:
     (tmp_path / "run.perfprobe").write_bytes(traced().encode())
-    outcome = perfprobe(["export", "run.perfprobe", "--format", "chrome", "--steps", "1:2"], tmp_path)
+    outcome = command(["export", "run.perfprobe", "--format", "chrome", "--steps", "1:2"], tmp_path)
     assert (outcome.status, outcome.out, outcome.err) == (0, b"", b"")
     packed = tmp_path / "run.pt.trace.json.gz"
     assert "ui.perfetto.dev" in outcome.said[-1]
     words = ["export", "run.perfprobe", "--format", "chrome", "-o", "plain.json", "--steps", "1:2"]
     assert perfprobe(words, tmp_path).status == 0
     assert gzip.decompress(packed.read_bytes()) == (tmp_path / "plain.json").read_bytes()
-    report = perfprobe(["report", packed.name], tmp_path)
+    report = command(["report", packed.name], tmp_path)
     assert (report.status, b"STEP" in report.out) == (0, True)
-    refused = perfprobe(["export", "run.perfprobe", "--format", "pstats", "--steps", "1:2"], tmp_path)
+    refused = command(["export", "run.perfprobe", "--format", "pstats", "--steps", "1:2"], tmp_path)
     assert (refused.status, "--steps is for chrome only" in refused.said[0]) == (2, True)
 
 
