@@ -71,7 +71,7 @@ class SampledOperators(AtMoments):
             looks=np.add.reduceat(samples.looks.astype(np.int64)[order], first),
             time_ns=np.add.reduceat(time_ns[order], first),
             cpu_ns=np.where(measured > 0, cpu_ns, -1),
-            own_ns=np.add.reduceat(np.maximum(time_ns - np.maximum(samples.wait_ns, 0), 0)[order], first),
+            own_ns=np.add.reduceat((time_ns - waits(samples, self._thread_of))[order], first),
         )
 
     def take(self, batch: LinkedOperators, place: Rows, rows: Rows) -> None:
@@ -113,6 +113,22 @@ def in_program(recording: Recording) -> Samples:
     cpu_ns = samples.cpu_ns.copy()
     cpu_ns[cut] = (cpu_ns[cut] * ((end_ns - start_ns)[cut] / whole_ns[cut])).astype(np.int64)
     return replace(samples, start_ns=start_ns, end_ns=end_ns, cpu_ns=cpu_ns)
+
+
+def waits(samples: Samples, thread_of: Int64) -> Int64:
+    """How long the thread waited for a processor in each sample, at most all of it; 0 if not known.
+
+    The kernel adds a wait when it ends: what is longer than the sample began in those before.
+    """
+    found_ns = np.zeros(len(samples), np.int64)
+    length_ns, wait_ns = samples.end_ns - samples.start_ns, np.maximum(samples.wait_ns, 0)
+    latest_first = np.argsort(samples.end_ns, kind="stable")[::-1]
+    for _, own in each_thread(thread_of[samples.thread[latest_first]]):
+        rows = latest_first[own]
+        sums_ns = np.cumsum(wait_ns[rows] - length_ns[rows])
+        left_ns = sums_ns - np.minimum(np.minimum.accumulate(sums_ns), 0)
+        found_ns[rows] = wait_ns[rows] - np.diff(left_ns, prepend=0)
+    return found_ns
 
 
 def _by_thread(samples: Samples, thread_of: Int64) -> dict[int, Moments]:

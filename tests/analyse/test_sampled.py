@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from perfprobe.analyse.sampled import SampledOperators, in_program
+from perfprobe.analyse.sampled import SampledOperators, in_program, waits
 from perfprobe.merge import link
 from perfprobe.tables import storage
-from perfprobe.tables.python import Look, SampledStacks
+from perfprobe.tables.python import Look, SampledStacks, Samples
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks
 from perfprobe.tables.strings import Strings
@@ -268,3 +268,28 @@ def test_python_called_by_autograd_is_in_no_operator(tmp_path: Path) -> None:
         (841, row): 10,
         (841, "MulBackward0"): 30,
     }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_waiting_that_does_not_fit_began_in_the_samples_before(seed: int, tmp_path: Path) -> None:
+    drawn, program, ends_ns = random.Random(seed), Program(), {0: 0, 1: 0}
+    lengths_ns: dict[int, list[tuple[int, int]]] = {0: [], 1: []}
+    for thread in lengths_ns:
+        program.thread(thread + 1)
+    for _ in range(40):
+        thread, length_ns, wait_ns = drawn.randrange(2), drawn.randrange(1, 10), drawn.choice([-1, 0, 12])
+        begin_ns = ends_ns[thread]
+        ends_ns[thread] += length_ns
+        lengths_ns[thread].append((length_ns, max(wait_ns, 0)))
+        program.sample(begin_ns, ends_ns[thread], "a.py:7 f", thread=thread, wait_ns=wait_ns)
+    expected: dict[int, list[int]] = {0: [], 1: []}
+    for thread, rows in lengths_ns.items():
+        left_ns = 0
+        for length_ns, wait_ns in reversed(rows):
+            expected[thread].insert(0, min(left_ns + wait_ns, length_ns))
+            left_ns += wait_ns - expected[thread][0]
+    recording = program.recording(tmp_path)
+    samples = recording[Samples]
+    found_ns = waits(samples, recording.os_threads())
+    for thread, times_ns in expected.items():
+        assert found_ns[samples.thread == thread].tolist() == times_ns
