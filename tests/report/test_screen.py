@@ -239,8 +239,10 @@ def test_a_view_shows_one_section(tmp_path: Path) -> None:
 
 
 def test_an_unknown_view_is_reported_with_the_existing_ones() -> None:
-    with pytest.raises(UsageError, match="there is no view 'linse'") as refused:
+    with pytest.raises(UsageError, match="there is no view 'linse'; did you mean `lines`"):
         View(view="linse")
+    with pytest.raises(UsageError, match="there is no view 'qqqq'") as refused:
+        View(view="qqqq")
     assert all(name in str(refused.value) for name in VIEWS)
 
 
