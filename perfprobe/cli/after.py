@@ -109,6 +109,7 @@ def _report(
     color: str = "auto",
 ) -> int:
     require_address_space(REPORT_BYTES, "the report cannot be made")
+    from perfprobe.cli.links import links_of
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.progress import reading
     from perfprobe.cli.report import collect_garbage_seldom, write
@@ -124,7 +125,8 @@ def _report(
     if table:
         with reading([recording]):
             text = results.text(wanted, width=width(), color=colored(color))
-        write(f"{text}\nThis report took {units.duration(process_time_ns())} of CPU time.\n")
+        took = units.duration(process_time_ns())
+        write(f"{text}\nThis report took {took} of CPU time.\n", links_of(results, wanted, color))
     if callgraph is not None:
         results.draw(callgraph, GraphView())
         write(f"perfprobe: the call graph is {printable(callgraph)}\n")

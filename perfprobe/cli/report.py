@@ -8,6 +8,7 @@ import os
 import sys
 from itertools import chain
 
+from perfprobe.cli.links import links_of
 from perfprobe.cli.options import Output, Parser, add_options, colored, existing, view, width, writable
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import encodable, harmless, printable
@@ -111,9 +112,10 @@ def _prepared(given: Namespace, paths: Sequence[str], wanted: View) -> Callable[
     if given.json:
         return _as_json(paths, wanted, given.calls)
     if len(paths) == 1:
-        text = _text(Results(paths[0], (), wanted.largest), wanted, given)
-        return lambda: write(text)
-    return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted, given)))
+        results = Results(paths[0], (), wanted.largest)
+        text, links = _text(results, wanted, given), links_of(results, wanted, given.color)
+        return lambda: write(text, links)
+    return lambda: guarded(lambda: max(write(*each) for each in _texts(paths, wanted, given)))
 
 
 def files_of(path: str) -> list[str]:
@@ -146,7 +148,8 @@ def _together(paths: Sequence[str], wanted: View, given: Namespace) -> Callable[
         document = results.written(wanted)
         return lambda: write_all(chain(document.pieces(), ["\n"]))
     text = results.text(wanted, width=width(), color=colored(given.color))
-    return lambda: write(text)
+    links = links_of(results, wanted, given.color)
+    return lambda: write(text, links)
 
 
 def _plot(paths: Sequence[str], output: str, wanted: View) -> Callable[[], int]:
@@ -188,8 +191,10 @@ def _text(results: Results, wanted: View, given: Namespace) -> str:
     return results.calls_text(given.calls, wanted, width=letters, color=color)
 
 
-def _texts(paths: Sequence[str], wanted: View, given: Namespace) -> Iterator[str]:
-    """The reports one by one, so that the first can be read while the next is made."""
+def _texts(
+    paths: Sequence[str], wanted: View, given: Namespace
+) -> Iterator[tuple[str, Callable[[str], str]]]:
+    """The reports one by one, so that the first can be read while the next is made, with their links."""
     from perfprobe.results import Results, several
 
     are_compared = (wanted.is_screen or wanted.full) and given.calls is None
@@ -197,7 +202,8 @@ def _texts(paths: Sequence[str], wanted: View, given: Namespace) -> Iterator[str
     opened = several(paths, wanted.largest) if are_compared else alone
     for number, (path, results) in enumerate(zip(paths, opened, strict=True)):
         text = _text(results, wanted, given)
-        yield f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
+        shown = f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
+        yield shown, links_of(results, wanted, given.color)
 
 
 def collect_garbage_seldom() -> None:
@@ -219,18 +225,21 @@ def newest() -> str:
     return path
 
 
-def write(text: str) -> int:
-    """Write to standard output; return the exit code. A reader that stops early (`| head`) is no error."""
-    return write_all([text])
+def write(text: str, finish: Callable[[str], str] = str) -> int:
+    """Write to standard output; return the exit code. A reader that stops early (`| head`) is no error.
+
+    finish: what is done with the text at last, as a terminal shows it.
+    """
+    return write_all([text], finish)
 
 
-def write_all(texts: Iterable[str]) -> int:
+def write_all(texts: Iterable[str], finish: Callable[[str], str] = str) -> int:
     """Write several texts to standard output, each as soon as it is made; return the exit code."""
     if sys.stdout is None:
         return _cannot_write("it is closed")
     try:
         for text in texts:
-            sys.stdout.write(encodable(harmless(text), sys.stdout.encoding))
+            sys.stdout.write(finish(encodable(harmless(text), sys.stdout.encoding)))
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()

@@ -97,7 +97,7 @@ def test_slow_names_the_largest_part_of_the_step(tmp_path: Path) -> None:
     lines = labelled(found(steps(), tmp_path))
     assert lines["SLOW"].startswith("model.py:88, 78.0 ms = 78 %")
     assert lines["GAIN"].startswith("at most 4.6x")
-    assert re.fullmatch(r"100 ms median, p95 100.*", lines["STEP"])
+    assert re.fullmatch(r"100 ms \+- 1 median, p95 100.*", lines["STEP"])
     shares = [int(number) for number in re.findall(r"(\d+) %", lines["PARTS"])]
     assert sum(shares) == 100
 
