@@ -44,7 +44,7 @@ def slow_lines(findings: Findings) -> Iterator[ScreenRow]:
         for row in _slow(findings, first):
             yield row
             if row.label == "SLOW":
-                yield from source_line(findings, row.line)
+                yield from source_line(findings, row)
         yield from _then(findings, judged.second, is_close=judged.is_close)
 
 
