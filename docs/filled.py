@@ -5,19 +5,52 @@
     <!-- end -->
 
 Kinds: `words KIND: OF` and `glossary` (perfprobe/models/words), `example NAME` (docs/examples), `commands`,
-`options` (perfprobe/cli).
+`options` (perfprobe/cli), `brief` (perfprobe/report/render/brief_json.py).
 """
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import get_type_hints
 
 from perfprobe.cli import COMMANDS, reference
 from perfprobe.models import words
+from perfprobe.models.words.json_words import JSON_TABLES
+from perfprobe.report.rows import modules
+from perfprobe.report.rows.baseline import BaselineRow
+from perfprobe.report.rows.benchmark import BenchmarkRow, MeasureRow
+from perfprobe.report.rows.device import DeviceRow
+from perfprobe.report.rows.diagnosed import AccountRow, DiagnosisRow
+from perfprobe.report.rows.functions import BY_PHASE, FunctionRow
+from perfprobe.report.rows.lines import LineRow
+from perfprobe.report.rows.operators import RECORDED, OperatorRow
+from perfprobe.report.rows.screen import ScreenRow
+from perfprobe.report.rows.steps import LoopRow
+from perfprobe.report.rows.totals import TotalsRow
 
 EXAMPLES = Path(__file__).resolve().parent / "examples"
+# The rows of the tables in the short JSON document.
+BRIEF: dict[str, type] = {
+    "first_screen": ScreenRow,
+    "diagnoses": DiagnosisRow,
+    "loops": LoopRow,
+    "benchmark": BenchmarkRow,
+    "benchmark_measures": MeasureRow,
+    "baseline": BaselineRow,
+    "totals": TotalsRow,
+    "account": AccountRow,
+    "gpu_account": DeviceRow,
+    "hotspots": OperatorRow,
+    "lines": LineRow,
+    "modules": modules.ModuleRow,
+    "functions": FunctionRow,
+}
+_COLUMNS = {"figures": modules.FIGURES, "recorded": RECORDED, "by_phase": BY_PHASE}  # of fields with several
+_FIELD = re.compile(r"(?:^|(?<=[.;]) )(?=[a-z_0-9]+(?:, [a-z_0-9]+)*: )")
 _PART = re.compile(r"(<!-- made: (\w+) ?([^>]*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 
@@ -90,10 +123,52 @@ def _options(_: str) -> str:
     return reference.markdown().rstrip("\n")
 
 
+def _brief(_: str) -> str:
+    """The tables of the short JSON document, each with its meaning and the fields of its rows."""
+    return "\n\n".join(_brief_table(name, kind) for name, kind in BRIEF.items())
+
+
+def _brief_table(name: str, kind: type) -> str:
+    found = list(fields_of(kind))
+    said = " ".join(sentence for each in _kinds(kind) for sentence in _sentences(each, found))
+    fields = ", ".join(f"`{field}`" for field in found)
+    return "\n".join(filter(None, [f"**{name}**: {JSON_TABLES[name]}", said, f"Fields: {fields}."]))
+
+
+def _kinds(kind: type) -> Iterator[type]:
+    """The class of a row, and those of rows that are merged into it."""
+    yield kind
+    kinds = get_type_hints(kind)
+    inline = (field.name for field in dataclasses.fields(kind) if "inline" in field.metadata)
+    yield from (kinds[name] for name in inline if dataclasses.is_dataclass(kinds[name]))
+
+
+def _sentences(kind: type, names: Sequence[str]) -> Iterator[str]:
+    """What its docstring says of these fields, behind their names."""
+    said = " ".join((inspect.getdoc(kind) or "").split())
+    for sentence in _FIELD.split(said)[1:]:
+        if set(sentence.partition(":")[0].split(", ")) & {*names, "line"}:
+            yield f"{sentence.rstrip('.;')}."
+
+
+def fields_of(kind: type) -> Iterator[str]:
+    """The fields of a row in the short document."""
+    kinds = get_type_hints(kind)
+    for field in dataclasses.fields(kind):
+        if "spread" in field.metadata:
+            yield from (name for name, _ in field.metadata["spread"])
+        elif "inline" in field.metadata:
+            is_row = dataclasses.is_dataclass(kinds[field.name])
+            yield from fields_of(kinds[field.name]) if is_row else _COLUMNS[field.name]
+        elif "unwritten" not in field.metadata and "Sequence" not in str(kinds[field.name]):
+            yield field.name
+
+
 _MAKERS: dict[str, Callable[[str], str]] = {
     "words": _words,
     "glossary": _glossary,
     "example": _example,
     "commands": _commands,
     "options": _options,
+    "brief": _brief,
 }

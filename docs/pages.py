@@ -24,6 +24,7 @@ from perfprobe.tables.definitions import IN_MEMORY, MOST_ROWS, OF_THE_WHOLE, STR
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
 README = ROOT / "README.md"
+SKILL = ROOT / "perfprobe/SKILL.md"
 COMMAND = "make docs"
 RECORDED: tuple[type[Table], ...] = (*STREAMED, *IN_MEMORY, *OF_THE_WHOLE)
 _HEAD = "| column | type | unit | meaning | row of | combined |\n|---|---|---|---|---|---|"
@@ -33,7 +34,7 @@ _QUOTED = re.compile(r"`(\w+)`")
 def pages() -> dict[str, str]:
     """The text of each page, by its path from the root."""
     made = {"docs/format.md": "\n".join(_format()), "docs/tables.md": "\n".join(_tables())}
-    for path in (README, *sorted(FOLDER.glob("*.md"))):
+    for path in (README, SKILL, *sorted(FOLDER.glob("*.md"))):
         made.setdefault(str(path.relative_to(ROOT)), filled(path.read_text(encoding="utf-8")))
     return made
 

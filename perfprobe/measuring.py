@@ -116,13 +116,13 @@ def _recorded_whole(operator: str, inputs: str, threads: int | None) -> Wanted:
     Raises:
         UsageError: there is none, or more than one.
     """
-    from perfprobe import results
     from perfprobe.models.typed import is_short_for
     from perfprobe.report.shorten import signature
+    from perfprobe.tables import storage
 
     remedy = "`perfprobe report --json` has them whole"
     try:
-        path = results.newest(os.getcwd())
+        path = storage.newest(os.getcwd())
         calls = of_recording(path, top=sys.maxsize, focus=None, threads=threads).calls
     except InputError as error:
         raise UsageError(

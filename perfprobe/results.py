@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 from functools import cached_property
 
 from perfprobe.support.view import View
@@ -123,8 +124,9 @@ class Results:
         return self.written(view).plain()
 
     def written(self, view: View) -> Document:
-        """Returns the same document, which is written row by row."""
+        """Returns the same document, which is written row by row; with `brief` only a part."""
         from perfprobe.report.render import json
+        from perfprobe.report.render.brief_json import brief
         from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 
         found = self.findings(view, kinds_of((*SECTIONS, *PEER_SECTIONS)), work=True)
@@ -132,7 +134,10 @@ class Results:
             not self._is_profile and not self.is_kept
         )  # with --keep slow it would show slow steps only
         screen = self._screen(view) if has_screen else None
-        return json.written(found, top=view.top, sort=view.sort, screen=screen)
+        if not view.brief:
+            return json.written(found, top=view.top, sort=view.sort, screen=screen)
+        whole: Document = json.written(found, sort=view.sort, screen=screen)
+        return brief(whole, f"perfprobe report {shlex.quote(self._path)} --json", view.top)
 
     @property
     def _is_profile(self) -> bool:
@@ -391,10 +396,3 @@ def _read(path: str, *largest_bytes: int) -> Recording:
     if pstats.is_pstats(file):
         return pstats.read(file)
     return kineto.read(file, *largest_bytes) if kineto.is_file(file) else storage.read(file)
-
-
-def newest(folder: str) -> str:
-    """The newest recording in a folder. Raises InputError if there is none."""
-    from perfprobe.tables import storage
-
-    return str(storage.newest(folder))

@@ -23,7 +23,7 @@ from tests.snapshots import Snapshot
 @pytest.fixture(autouse=True)
 def nothing_is_left_running(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No recording or import hook outlives a test. RANK and terminal width are not inherited from outside."""
-    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "COLUMNS", "NO_COLOR"):
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "COLUMNS", "NO_COLOR", "FORCE_COLOR"):
         monkeypatch.delenv(name, raising=False)
     check()
     yield

@@ -31,7 +31,7 @@ def test_generated_pages_are_up_to_date(name: str) -> None:
 
 
 def test_each_made_part_of_a_page_has_both_marks() -> None:
-    for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+    for path in [ROOT / "README.md", ROOT / "perfprobe/SKILL.md", *(ROOT / "docs").glob("*.md")]:
         marks = re.findall(r"^<!-- (made|end)\b", path.read_text(encoding="utf-8"), re.MULTILINE)
         assert marks == ["made", "end"] * (len(marks) // 2), path.name
 

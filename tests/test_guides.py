@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
 PAGES = [
     ROOT / "README.md",
+    ROOT / "perfprobe/SKILL.md",
     *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.name not in ("format.md", "tables.md")),
 ]
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.txt"))

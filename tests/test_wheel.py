@@ -87,6 +87,7 @@ def test_the_wheel_holds_the_package_and_nothing_of_the_source_tree(wheel: Path)
     assert {name.split("/")[0] for name in names} == {"perfprobe", f"perfprobe-{__version__}.dist-info"}
     assert {
         "perfprobe/py.typed",
+        "perfprobe/SKILL.md",
         "perfprobe/_core.pyi",
         "perfprobe/_build.json",
         "perfprobe/libperfprobe_inject.so",

@@ -22,6 +22,7 @@ from perfprobe.support.text import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Any
 
     from perfprobe.collect.base import Stderr
@@ -42,10 +43,11 @@ class ReportChild:
     """
 
     def __init__(
-        self, stderr: Stderr, view: View, *, json_file: str | None, callgraph: str | None, table: bool
+        self, stderr: Stderr, view: View, files: Mapping[str, str | None], *, table: bool, color: str
     ) -> None:
+        """files: paths to write, of `json_file` and `callgraph`. color: the value of `--color`."""
         self._stderr = stderr
-        self._wanted = {"view": vars(view), "json_file": json_file, "callgraph": callgraph, "table": table}
+        self._wanted = {"view": vars(view), **files, "table": table, "color": color}
         self._command = starter.command(__name__)
         # A report multiplies no matrices, and each thread of OpenBLAS takes 40 MB of address space.
         self._environment = {**starter.environment(), "OPENBLAS_NUM_THREADS": "1"}
@@ -98,9 +100,16 @@ def main() -> int:
 
 
 def _report(
-    recording: str, *, view: dict[str, Any], json_file: str | None, callgraph: str | None, table: bool
+    recording: str,
+    *,
+    view: dict[str, Any],
+    json_file: str | None,
+    callgraph: str | None,
+    table: bool,
+    color: str = "auto",
 ) -> int:
     require_address_space(REPORT_BYTES, "the report cannot be made")
+    from perfprobe.cli.links import links_of
     from perfprobe.cli.options import colored, width
     from perfprobe.cli.progress import reading
     from perfprobe.cli.report import collect_garbage_seldom, write
@@ -115,8 +124,9 @@ def _report(
         _write_json(results.written(wanted), json_file)
     if table:
         with reading([recording]):
-            text = results.text(wanted, width=width(), color=colored())
-        write(f"{text}\nThis report took {units.duration(process_time_ns())} of CPU time.\n")
+            text = results.text(wanted, width=width(), color=colored(color))
+        took = units.duration(process_time_ns())
+        write(f"{text}\nThis report took {took} of CPU time.\n", links_of(results, wanted, color))
     if callgraph is not None:
         results.draw(callgraph, GraphView())
         write(f"perfprobe: the call graph is {printable(callgraph)}\n")

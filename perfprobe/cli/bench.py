@@ -6,7 +6,18 @@ import json
 import os
 
 from perfprobe.cli.machine import roofline_file
-from perfprobe.cli.options import Parser, colored, rows, seconds, steps, width, writable
+from perfprobe.cli.options import (
+    Output,
+    Parser,
+    add_options,
+    colored,
+    existing,
+    rows,
+    seconds,
+    steps,
+    width,
+    writable,
+)
 from perfprobe.cli.report import newest, write
 from perfprobe.collect.base import Stderr
 from perfprobe.support.errors import EnvironmentLack, UsageError
@@ -55,50 +66,106 @@ def parser() -> Parser:
     """The options of `bench`."""
     parser = Parser("bench", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.usage = "perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]"
-    parser.add_argument(
+    parser.add(
         "words",
         nargs="*",
         metavar="FILE",
+        heading="what to measure",
+        brief="a recording (default: the newest one here), or an operator and its inputs",
         help="a recording (default: the newest one here), or an operator and its inputs",
     )
-    parser.add_argument(
-        "--top", type=rows, metavar="N", help=f"number of operators to measure, 0 for all (default: {TOP})"
+    parser.add(
+        "--top",
+        type=rows,
+        metavar="N",
+        heading="what to measure",
+        brief=f"number of operators, 0 for all (default: {TOP})",
+        help=f"number of operators to measure, 0 for all (default: {TOP})",
     )
-    parser.add_argument(
+    parser.add(
         "--focus",
         metavar="REGEX",
+        heading="what to measure",
+        brief="only calls in which operator, line or module matches",
         help="only calls in which operator, signature, line, module or phase matches",
     )
-    parser.add_argument("--threads", type=steps, metavar="N", help="torch's threads (default: as recorded)")
-    parser.add_argument(
-        "--sweep", metavar="LIST", help="measure each operator with each number of threads: 1,2,4"
+    _add_ways(parser)
+    _add_prints(parser)
+    return parser
+
+
+def _add_ways(parser: Parser) -> None:
+    """The options that say how to measure."""
+    parser.add(
+        "--threads",
+        type=steps,
+        metavar="N",
+        heading="how to measure",
+        brief="torch's threads (default: as recorded)",
+        help="torch's threads (default: as recorded)",
     )
-    parser.add_argument(
+    parser.add(
+        "--sweep",
+        metavar="LIST",
+        heading="how to measure",
+        brief="with each number of threads: 1,2,4",
+        help="measure each operator with each number of threads: 1,2,4",
+    )
+    parser.add(
         "--processes",
         type=steps,
         metavar="N",
+        heading="how to measure",
         help="number of fresh processes (default: 3, or 5 if they disagree)",
     )
-    parser.add_argument(
+    parser.add(
         "--time",
         type=seconds,
         metavar="TIME",
+        heading="how to measure",
+        brief="time limit in total (default: 3m)",
         help="time limit in total: 90s, 10m, or 0 for none (default: 3m); the report lists what is left out",
     )
-    parser.add_argument(
-        "--quick", action="store_true", help="measure in one process, without trying any changes"
+    parser.add(
+        "--quick",
+        action="store_true",
+        heading="how to measure",
+        brief="rough, in a fraction of the time",
+        help="measure in one process, without trying any changes",
     )
-    parser.add_argument(
-        "--plot", metavar="FILE", help="draw the operators on the roofline: .png, .svg or .pdf"
+
+
+def _add_prints(parser: Parser) -> None:
+    """The options that say what to print or write."""
+    parser.add(
+        "--plot",
+        metavar="FILE",
+        heading="what to print",
+        brief="draw the operators on the roofline",
+        help="draw the operators on the roofline: .png, .svg or .pdf",
     )
-    parser.add_argument(
-        "--emit", metavar="FOLDER", help="write a script for each operator, for other tools; measure nothing"
+    parser.add(
+        "--emit",
+        metavar="FOLDER",
+        heading="what to print",
+        brief="write scripts for other tools; measure nothing",
+        help="write a script for each operator, for other tools; measure nothing",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", help="file for the measurements (default: next to the recording)"
+    parser.add(
+        "--json",
+        action="store_true",
+        heading="what to print",
+        brief="print JSON instead of a table",
+        help="print JSON instead of a table",
     )
-    return parser
+    add_options(parser, Output)
+    parser.add(
+        "-o",
+        "--output",
+        metavar="FILE",
+        heading="what to print",
+        help="file for the measurements (default: next to the recording)",
+    )
 
 
 def prepare(words: Sequence[str]) -> Callable[[], int]:
@@ -152,7 +219,7 @@ def _task(given: argparse.Namespace) -> Task:
     if inputs:
         raise UsageError("a recording takes no inputs", inputs[0], "name one recording, or an operator")
     top = TOP if given.top is None else given.top
-    return measuring.of_recording(first, top=top, focus=given.focus, threads=given.threads)
+    return measuring.of_recording(existing(first), top=top, focus=given.focus, threads=given.threads)
 
 
 def _is_operator(first: str, inputs: Sequence[str]) -> bool:
@@ -214,7 +281,7 @@ def _printed(task: Task, found: Measurements, given: argparse.Namespace) -> str:
     if given.json:
         return json.dumps(measuring.document(task, found), indent=1, allow_nan=False) + "\n"
     shown = measuring.text if given.sweep is None else measuring.sweep_text
-    return shown(found, width=width(), color=colored())
+    return shown(found, width=width(), color=colored(given.color))
 
 
 def _emit(task: Task, folder: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from perfprobe.cli.options import Parser, colored, width
+from perfprobe.cli.options import Output, Parser, add_options, colored, width
 from perfprobe.cli.report import write
 from perfprobe.support.errors import EnvironmentLack
 
@@ -29,6 +29,7 @@ def parser() -> Parser:
     """The options of `doctor`."""
     parser = Parser("doctor", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_options(parser, Output)
     return parser
 
 
@@ -37,9 +38,9 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     given = parser().parse_args(words)
     from perfprobe.doctor import examine, text
 
-    parts = examine.examine(width(), color=colored())
+    parts = examine.examine(width(), color=colored(given.color))
     if given.json:
         made = json.dumps(examine.document(parts), indent=1) + "\n"
     else:
-        made = text.render(parts, width=width(), color=colored())
+        made = text.render(parts, width=width(), color=colored(given.color))
     return lambda: write(made) or (0 if examine.works(parts) else EnvironmentLack.exit_code)

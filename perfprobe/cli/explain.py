@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
+from pathlib import Path
 
 from perfprobe.cli.options import Parser, width
 from perfprobe.cli.report import write
@@ -23,7 +25,9 @@ examples:
   perfprobe explain memory-bound           a verdict of `perfprobe bench`
   perfprobe explain operators.cpu_ns       a field of a table
   perfprobe explain --keep                 an option
+  perfprobe explain agent                  how an agent uses perfprobe
 """
+_AGENT = "agent"
 _WIDEST = 100  # longer lines are hard to read
 _INDENT = "    "
 
@@ -48,10 +52,18 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     from perfprobe.cli import reference
     from perfprobe.models import words as known
 
+    if asked == _AGENT:
+        return lambda: write(_skill())
     others = reference.words()
     lines = _meanings(known.explained(asked, others)) if asked else _all([*known.listed(), *others])
     text = "\n".join(lines) + "\n"
     return lambda: write(text)
+
+
+def _skill() -> str:
+    """How an agent uses perfprobe: the file that is installed with it, without the marks of what is made."""
+    text = Path(__file__).parent.with_name("SKILL.md").read_text(encoding="utf-8")
+    return re.sub(r"<!-- .*? -->\n\n?", "", text)
 
 
 def _meanings(found: Sequence[Word]) -> Iterator[str]:

@@ -7,7 +7,7 @@ import shlex
 import zlib
 from typing import NamedTuple
 
-from perfprobe.cli.options import Parser, writable
+from perfprobe.cli.options import Parser, existing, writable
 from perfprobe.cli.report import collect_garbage_seldom, newest, write_all
 from perfprobe.collect.base import Stderr
 from perfprobe.support import files
@@ -116,7 +116,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         raise UsageError("--steps is for chrome only", f"--format {given.format}", "leave it out")
     if given.output == "-" and not chosen.is_text:
         raise UsageError(f"a {chosen.suffix} file is binary", "-o -", "name a file")
-    path = given.file if given.file is not None else newest()
+    path = existing(given.file) if given.file is not None else newest()
     output = given.output if given.output in (None, "-") else writable(given.output)
     with reading([path]):
         made = Results(path).export(given.format, given.times, given.steps, given.by or "time")

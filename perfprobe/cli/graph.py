@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from perfprobe.cli.options import Parser, add_options, chosen, writable
+from perfprobe.cli.options import Parser, add_options, chosen, existing, writable
 from perfprobe.cli.report import collect_garbage_seldom, newest, write
 from perfprobe.support.graph_view import GraphView, picture
 from perfprobe.support.text import printable
@@ -38,16 +38,21 @@ Patterns are regular expressions. They are searched in
 def parser() -> Parser:
     """The options of `graph`."""
     parser = Parser("graph", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument(
+    parser.usage = "perfprobe graph [FILE] [OPTIONS]"
+    parser.add(
         "file",
         nargs="?",
         metavar="FILE",
+        heading="files",
+        brief="a recording (default: the newest one here)",
         help="a recording (default: the newest one here), or a .pstats file",
     )
-    parser.add_argument(
+    parser.add(
         "-o",
         "--output",
         metavar="FILE",
+        heading="files",
+        brief="the picture: .png, .svg, .pdf or .dot",
         help="the picture: .png, .svg, .pdf, or .dot (default: a .callgraph.png beside the recording)",
     )
     add_options(parser, GraphView)
@@ -63,7 +68,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     collect_garbage_seldom()
     view = GraphView(**chosen(given, GraphView))
     output = None if given.output is None else writable(picture(given.output))
-    path = given.file if given.file is not None else newest()
+    path = existing(given.file) if given.file is not None else newest()
     if output is None:
         output = writable(f"{os.path.splitext(path)[0]}.callgraph.png")
     with reading([path]):

@@ -7,7 +7,7 @@ import json
 import os
 import re
 
-from perfprobe.cli.options import Parser, colored, steps, width, writable
+from perfprobe.cli.options import Output, Parser, add_options, colored, steps, width, writable
 from perfprobe.cli.progress import Bar
 from perfprobe.cli.report import write
 from perfprobe.collect.base import Stderr
@@ -60,6 +60,7 @@ def parser() -> Parser:
     )
     parser.add_argument("--plot", metavar="FILE", help=f"draw the roofline: {_ENDS}")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
+    add_options(parser, Output)
     return parser
 
 
@@ -75,7 +76,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     if plot is not None:
         measuring.draw_roofline(machine, plot)
         Stderr().tell(printable(f"the roofline is {plot}"))
-    text = _text(machine, as_json=given.json)
+    text = _text(machine, given)
     return lambda: write(text)
 
 
@@ -110,9 +111,9 @@ def _device(text: str) -> str:
     return text
 
 
-def _text(machine: Machine, *, as_json: bool) -> str:
+def _text(machine: Machine, given: argparse.Namespace) -> str:
     from perfprobe import measuring
 
-    if as_json:
+    if given.json:
         return json.dumps(measuring.machine_document(machine), indent=1, allow_nan=False) + "\n"
-    return measuring.machine_text(machine, width=width(), color=colored())
+    return measuring.machine_text(machine, width=width(), color=colored(given.color))

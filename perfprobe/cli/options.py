@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import re
+from itertools import islice
 
+from perfprobe.cli.help import ALL, Formatter, Help
 from perfprobe.support.errors import EnvironmentLack, UsageError
-from perfprobe.support.option import COMMAND_LINE, Chosen, Option, declared
+from perfprobe.support.nearest import nearest, suggestion
+from perfprobe.support.option import COMMAND_LINE, Chosen, Option, declared, option
 from perfprobe.support.view import View
 
 TYPE_CHECKING = False
@@ -18,46 +21,94 @@ if TYPE_CHECKING:
 PROGRAM_OPTIONS = ("-m", "-c")  # in `run`, the program and its arguments follow one of these
 _MOST_CHOICES = 8  # with more choices, usage shows a name in place of them
 _WIDTH = 200  # if there is no terminal to ask
+_MOST_FILES = 1000  # in which a similar name is looked for
 _SWITCH = ("on", "off")  # the words for an option that is on unless it is switched off
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 _SCALES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
-class Formatter(argparse.RawDescriptionHelpFormatter):
-    """Help that keeps our line breaks. It sets the width, so that argparse does not import shutil for it.
-
-    From 3.14 on, argparse makes a formatter for each parser, to check its options, and imports dataclasses
-    and inspect for the colours. So these are chosen when they are first used.
-    """
-
-    def __init__(self, prog: str, **named: object) -> None:
-        super().__init__(prog, max_help_position=26, width=min(width(), 80), **named)  # type: ignore[arg-type]
-
-    def _set_color(self, *color: Any) -> None:
-        self._color = color
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("_theme", "_decolor"):
-            raise AttributeError(name)
-        super()._set_color(*self._color)  # type: ignore[misc]
-        return self.__dict__[name]
-
-
 class Parser(argparse.ArgumentParser):
-    """argparse that raises `UsageError`, and that requires options before the first plain word."""
+    """argparse that raises `UsageError`, and that requires options before the first plain word.
+
+    Attributes:
+        declared: options by flag.
+        briefs: texts of the short `--help`, by the name of the value; empty if `--help` prints all options.
+    """
 
     def __init__(self, name: str, **texts: str) -> None:
         super().__init__(
             prog=f"perfprobe {name}",
             formatter_class=Formatter,
             allow_abbrev=False,
+            add_help=False,
             **texts,  # type: ignore[arg-type]
         )
-        self.declared: dict[str, Option] = {}  # by flag
+        self.declared: dict[str, Option] = {}
+        self.briefs: dict[str, str] = {}
+        self._headings = {"options": self._optionals}
+        self.add_argument("-h", "--help", action=Help)
+
+    def add(self, *flags: str, brief: str = "", heading: str = "", **named: Any) -> None:
+        """Add an option or plain words. brief, heading: as `Option` has them. named: for argparse."""
+        self._note(self.under(heading or "options").add_argument(*flags, **named), brief)
+
+    def under(self, heading: str) -> argparse._ArgumentGroup:
+        """The options below this heading of `--help`."""
+        if heading not in self._headings:
+            self._headings[heading] = self.add_argument_group(heading)
+        return self._headings[heading]
+
+    def _note(self, action: argparse.Action, brief: str) -> None:
+        if brief:
+            self.briefs[action.dest] = brief
+
+    def add_declared(self, option: Option, in_short: bool = True) -> None:
+        """Add an option from its declaration. in_short: whether the short `--help` may have it."""
+        under: Any = self.under(option.heading)
+        group = under.add_mutually_exclusive_group() if option.without else under
+        named = {"dest": option.name, "help": option.help, **_taken(option)}
+        self._note(group.add_argument(option.flag, **named), option.brief if in_short else "")
+        if option.without:
+            flag, value, text = option.without
+            group.add_argument(flag, dest=option.name, action="store_const", const=value, help=text)
+        self.declared[option.flag] = option
 
     def error(self, message: str) -> NoReturn:
         """Called by argparse."""
-        raise UsageError(message, "", f"see `{self.prog} --help`")
+        raise UsageError(message, "", self._see_help())
+
+    def parse_args(self, words: Any = None, namespace: Any = None) -> Any:
+        """The values. Raises UsageError."""
+        return self._all_known(*self.parse_known_args(words, namespace))
+
+    def parse_intermixed_args(self, words: Any = None, namespace: Any = None) -> Any:
+        """The values, with options between plain words. Raises UsageError."""
+        return self._all_known(*self.parse_known_intermixed_args(words, namespace))
+
+    def _all_known(self, given: Any, others: Sequence[str]) -> Any:
+        for word in others:
+            if word.startswith("-"):
+                flag = word.partition("=")[0]
+                known = self._option_string_actions
+                raise UsageError("there is no option", flag, suggestion(flag, known, self._see_help()))
+        if others:
+            self.error(f"unrecognized arguments: {' '.join(others)}")
+        return given
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Called by argparse with the value of an option that has `choices`."""
+        if action.choices is None or value in action.choices:
+            return
+        of = "/".join(action.option_strings) or action.metavar or action.dest
+        declared = self.declared.get(action.option_strings[0] if action.option_strings else "")
+        known = ", ".join(map(str, action.choices))
+        remedy = suggestion(str(value), map(str, action.choices), f"choose from {known}")
+        if declared is not None and declared.values:
+            remedy = declared.remedy(value)
+        raise UsageError(f"argument {of}: invalid choice: {value!r}", "", remedy)
+
+    def _see_help(self) -> str:
+        return f"see `{self.prog} --help{f' {ALL}' if self.briefs else ''}`"
 
     def _valued(self) -> set[str]:
         """The options that take a value."""
@@ -66,7 +117,7 @@ class Parser(argparse.ArgumentParser):
     def _may_follow(self) -> dict[str, set[str]]:
         """Returns, for options that may stand alone, the words they take, with those of earlier versions."""
         found = [one for one in self.declared.values() if one.alone is not None]
-        return {one.flag: {*one.values, *one.gone} for one in found}
+        return {**{one.flag: {*one.values, *one.gone} for one in found}, "-h": {ALL}, "--help": {ALL}}
 
     def split(self, words: Sequence[str], last: tuple[str, ...]) -> int:
         """Returns the number of words for perfprobe: up to the first plain word, `--`, or one of `last`."""
@@ -83,15 +134,26 @@ class Parser(argparse.ArgumentParser):
         return min(place, len(words))
 
 
-def add_options(parser: Parser, kind: type[Chosen]) -> None:
-    """Add all options that this class declares for the command line. `chosen` reads their values."""
-    for option in declared(kind, COMMAND_LINE):
-        group = parser.add_mutually_exclusive_group() if option.without else parser
-        group.add_argument(option.flag, dest=option.name, help=option.help, **_taken(option))
-        if option.without:
-            flag, value, text = option.without
-            group.add_argument(flag, dest=option.name, action="store_const", const=value, help=text)
-        parser.declared[option.flag] = option
+def add_options(parser: Parser, kind: type[Chosen], in_short: Collection[str] | None = None) -> None:
+    """Add all options that this class declares for the command line. `chosen` reads their values.
+
+    in_short: names of those that may be in the short `--help`; None for all.
+    """
+    for one in declared(kind, COMMAND_LINE):
+        parser.add_declared(one, in_short is None or one.name in in_short)
+
+
+class Output(Chosen):
+    """How a command prints on standard output."""
+
+    places = (COMMAND_LINE,)
+
+    color: str = option(
+        "auto",
+        "when to print colours; auto (default): on a terminal, or as NO_COLOR and FORCE_COLOR say",
+        values=("auto", "always", "never"),
+        called="choice of colours",
+    )
 
 
 def _taken(option: Option) -> dict[str, Any]:
@@ -144,8 +206,8 @@ def view(given: argparse.Namespace) -> View:
         UsageError: the focus is not a regular expression, or the folder with the source does not exist.
     """
     source = given.source
-    if source is not None and source and not os.path.isdir(source):
-        raise UsageError("there is no such folder", source, "name the folder with the program's files")
+    if source and not os.path.isdir(source):
+        raise missing(source, "folder", "name the folder with the program's files")
     return View(**chosen(given, View))
 
 
@@ -160,9 +222,22 @@ def width() -> int:
         return _WIDTH
 
 
-def colored() -> bool:
-    """Whether standard output is a terminal, and NO_COLOR (https://no-color.org) is not set."""
-    return os.isatty(1) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+def colored(choice: str = "auto") -> bool:
+    """Whether to print colours. choice: the value of `--color`.
+
+    With auto the environment decides (https://no-color.org, https://force-color.org), then whether standard
+    output is a terminal that can show them.
+    """
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or is_screen()
+
+
+def is_screen() -> bool:
+    """Whether standard output is a terminal that obeys escape sequences."""
+    return os.isatty(1) and os.environ.get("TERM") != "dumb"
 
 
 def rows(text: str) -> int:
@@ -207,6 +282,31 @@ _KINDS = {
     "names": (str, "NAME"),
     "folder": (str, "DIR"),
 }
+
+
+def existing(path: str) -> str:
+    """The path of a file to read. Raises UsageError if there is no such file."""
+    if not os.path.lexists(path):
+        raise missing(path, "file", "name a recording, or a trace of torch.profiler")
+    return path
+
+
+def missing(path: str, what: str, otherwise: str) -> UsageError:
+    """The error that a named file or folder does not exist, with a similar name in the same folder."""
+    folder, name = os.path.split(path)
+    near = nearest(name, names_in(folder))
+    remedy = otherwise if near is None else f"did you mean `{os.path.join(folder, near)}`?"
+    return UsageError(f"there is no such {what}", path, remedy)
+
+
+def names_in(folder: str, ending: str = "") -> list[str]:
+    """The first names in a folder with this ending; none if it cannot be read."""
+    try:
+        with os.scandir(folder or os.curdir) as entries:
+            found = (entry.name for entry in entries if entry.name.endswith(ending))
+            return list(islice(found, _MOST_FILES))
+    except (OSError, ValueError):
+        return []
 
 
 def absolute(path: str) -> str:

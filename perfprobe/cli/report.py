@@ -8,7 +8,8 @@ import os
 import sys
 from itertools import chain
 
-from perfprobe.cli.options import Parser, add_options, colored, view, width, writable
+from perfprobe.cli.links import links_of
+from perfprobe.cli.options import Output, Parser, add_options, colored, existing, view, width, writable
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import encodable, harmless, printable
 from perfprobe.support.view import View
@@ -49,25 +50,39 @@ examples:
 def parser() -> Parser:
     """The options of `report`."""
     parser = Parser("report", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument(
+    parser.usage = "perfprobe report [FILE ...] [OPTIONS]"
+    parser.add(
         "files",
         nargs="*",
         metavar="FILE",
+        heading="what to read",
+        brief="recordings, traces or .pstats files (default: the newest recording here)",
         help="recordings (default: the newest one here), traces of torch.profiler (.json, .json.gz or a "
         "TensorBoard log folder), or .pstats files. Several files give one report after the other, with "
         "--json a list",
     )
     add_options(parser, View)
-    parser.add_argument(
+    add_options(parser, Output)
+    parser.add(
         "--calls",
         metavar="OPERATOR",
+        heading="what to print",
+        brief="print the call stacks of one operator instead",
         help="print the call stacks of one operator instead (aten::div, aten::div.Tensor or div), with self "
         "time and calls; backward operators have the stack of their forward call",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    parser.add_argument(
+    parser.add(
+        "--json",
+        action="store_true",
+        heading="what to print",
+        brief="print JSON instead of a table",
+        help="print JSON instead of a table",
+    )
+    parser.add(
         "--plot",
         metavar="FILE",
+        heading="what to print",
+        brief="draw the steps, or memory, as a picture",
         help="draw a picture instead (.png, .svg or .pdf): the steps, their phases and durations; with "
         "--view memory, memory over time",
     )
@@ -81,7 +96,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     given = parser().parse_args(words)
     collect_garbage_seldom()
     wanted = view(given)
-    paths = [path for given_path in given.files for path in files_of(given_path)] or [newest()]
+    paths = [path for named in given.files for path in files_of(existing(named))] or [newest()]
     with reading(paths):
         return _prepared(given, paths, wanted)
 
@@ -93,13 +108,14 @@ def _prepared(given: Namespace, paths: Sequence[str], wanted: View) -> Callable[
     if given.plot is not None:
         return _plot(paths, given.plot, wanted)
     if wanted.view == "ranks" or _is_one_run(paths):
-        return _together(paths, wanted, as_json=given.json)
+        return _together(paths, wanted, given)
     if given.json:
         return _as_json(paths, wanted, given.calls)
     if len(paths) == 1:
-        text = _text(Results(paths[0], (), wanted.largest), wanted, given.calls)
-        return lambda: write(text)
-    return lambda: guarded(lambda: max(write(text) for text in _texts(paths, wanted, given.calls)))
+        results = Results(paths[0], (), wanted.largest)
+        text, links = _text(results, wanted, given), links_of(results, wanted, given.color)
+        return lambda: write(text, links)
+    return lambda: guarded(lambda: max(write(*each) for each in _texts(paths, wanted, given)))
 
 
 def files_of(path: str) -> list[str]:
@@ -123,16 +139,17 @@ def _is_one_run(paths: Sequence[str]) -> bool:
     return len(paths) > 1 and all(path.endswith(".perfprobe") for path in paths) and Results(paths[0]).is_kept
 
 
-def _together(paths: Sequence[str], wanted: View, *, as_json: bool) -> Callable[[], int]:
+def _together(paths: Sequence[str], wanted: View, given: Namespace) -> Callable[[], int]:
     """One report on several recordings: the ranks of a run beside each other, or the files of a long one."""
     from perfprobe.results import Results
 
     results = Results(paths[0], paths[1:], wanted.largest)
-    if as_json:
+    if given.json:
         document = results.written(wanted)
         return lambda: write_all(chain(document.pieces(), ["\n"]))
-    text = results.text(wanted, width=width(), color=colored())
-    return lambda: write(text)
+    text = results.text(wanted, width=width(), color=colored(given.color))
+    links = links_of(results, wanted, given.color)
+    return lambda: write(text, links)
 
 
 def _plot(paths: Sequence[str], output: str, wanted: View) -> Callable[[], int]:
@@ -167,23 +184,26 @@ def _as_json(paths: Sequence[str], wanted: View, calls: str | None) -> Callable[
     return lambda: write(text)
 
 
-def _text(results: Results, wanted: View, calls: str | None) -> str:
-    letters, color = width(), colored()
-    if calls is None:
+def _text(results: Results, wanted: View, given: Namespace) -> str:
+    letters, color = width(), colored(given.color)
+    if given.calls is None:
         return results.text(wanted, width=letters, color=color)
-    return results.calls_text(calls, wanted, width=letters, color=color)
+    return results.calls_text(given.calls, wanted, width=letters, color=color)
 
 
-def _texts(paths: Sequence[str], wanted: View, calls: str | None) -> Iterator[str]:
-    """The reports one by one, so that the first can be read while the next is made."""
+def _texts(
+    paths: Sequence[str], wanted: View, given: Namespace
+) -> Iterator[tuple[str, Callable[[str], str]]]:
+    """The reports one by one, so that the first can be read while the next is made, with their links."""
     from perfprobe.results import Results, several
 
-    are_compared = (wanted.is_screen or wanted.full) and calls is None
+    are_compared = (wanted.is_screen or wanted.full) and given.calls is None
     alone = (Results(path, (), wanted.largest) for path in paths)
     opened = several(paths, wanted.largest) if are_compared else alone
     for number, (path, results) in enumerate(zip(paths, opened, strict=True)):
-        text = _text(results, wanted, calls)
-        yield f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
+        text = _text(results, wanted, given)
+        shown = f"{'' if number == 0 else chr(10)}== {printable(path)}\n\n{text}"
+        yield shown, links_of(results, wanted, given.color)
 
 
 def collect_garbage_seldom() -> None:
@@ -197,26 +217,29 @@ def newest() -> str:
     Raises:
         InputError: there is none.
     """
-    from perfprobe import results
+    from perfprobe.tables import storage
 
-    path = results.newest(os.getcwd())
+    path = storage.newest(os.getcwd())
     if sys.stderr is not None:
         sys.stderr.write(f"perfprobe: the newest recording here is {printable(os.path.basename(path))}\n")
     return path
 
 
-def write(text: str) -> int:
-    """Write to standard output; return the exit code. A reader that stops early (`| head`) is no error."""
-    return write_all([text])
+def write(text: str, finish: Callable[[str], str] = str) -> int:
+    """Write to standard output; return the exit code. A reader that stops early (`| head`) is no error.
+
+    finish: what is done with the text at last, as a terminal shows it.
+    """
+    return write_all([text], finish)
 
 
-def write_all(texts: Iterable[str]) -> int:
+def write_all(texts: Iterable[str], finish: Callable[[str], str] = str) -> int:
     """Write several texts to standard output, each as soon as it is made; return the exit code."""
     if sys.stdout is None:
         return _cannot_write("it is closed")
     try:
         for text in texts:
-            sys.stdout.write(encodable(harmless(text), sys.stdout.encoding))
+            sys.stdout.write(finish(encodable(harmless(text), sys.stdout.encoding)))
         sys.stdout.flush()
     except BrokenPipeError:
         _forget_stdout()

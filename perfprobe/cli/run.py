@@ -12,7 +12,17 @@ from perfprobe import __version__
 from perfprobe.cli import BEGUN_CPU_NS, COMMANDS, guarded
 from perfprobe.cli.after import ReportChild
 from perfprobe.cli.before import make_observer
-from perfprobe.cli.options import PROGRAM_OPTIONS, Parser, absolute, add_options, chosen, view, writable
+from perfprobe.cli.options import (
+    PROGRAM_OPTIONS,
+    Output,
+    Parser,
+    absolute,
+    add_options,
+    chosen,
+    names_in,
+    view,
+    writable,
+)
 from perfprobe.collect import held_signals
 from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
@@ -24,6 +34,7 @@ from perfprobe.collect.runner import Ending, run, run_missing
 from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import picture
+from perfprobe.support.nearest import nearest
 from perfprobe.support.scarcity import scarcity
 from perfprobe.support.text import printable
 from perfprobe.support.view import View
@@ -36,28 +47,15 @@ if TYPE_CHECKING:
 _END = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}  # signals that ask a process to end
 _OWN_DEPTH = 1000  # the interpreter's default limit of recursion
 _USAGE = """\
-perfprobe [run] [OPTIONS] script.py [ARGS]
-       perfprobe [run] [OPTIONS] -m MODULE | -c CODE | - [ARGS]
-       perfprobe report [FILE ...] [OPTIONS]
-       perfprobe export [FILE] --format FORMAT [OPTIONS]
-       perfprobe graph [FILE] [OPTIONS]
-       perfprobe bench [FILE | OPERATOR INPUT ...] [OPTIONS]
-       perfprobe threads [FILE] [OPTIONS] | --sweep LIST -- PROGRAM [ARGS]
-       perfprobe trigger PID [OPTIONS]
-       perfprobe machine [OPTIONS]
-       perfprobe doctor | build | explain WORD | completion SHELL"""
+perfprobe [run] [OPTIONS] script.py | -m MODULE | -c CODE | - [ARGS]
+       perfprobe COMMAND [OPTIONS]"""
 
-_DESCRIPTION = """\
-Run a PyTorch program unchanged, record it, and print where its time went. The
-first screen has the steps, the slowest line, and the hottest operators with
-their input shapes and source lines. Backward operators are shown at the line of
-their forward call. --full adds all sections: Python functions, modules, GPU
-kernels and more. The report goes to standard error. The program's output, exit
-code and behaviour are the same as under plain python."""
+_DESCRIPTION = "Run a PyTorch program unchanged, record it, and print where its time went."
 
 _EXAMPLES = """\
 examples:
   perfprobe train.py --epochs 1          arguments of the script come after it
+  perfprobe report                       print the newest report again
   perfprobe --top 40 --sort calls train.py
   perfprobe -o run.perfprobe -m package.train
   perfprobe -q --json run.json train.py          the report as JSON only
@@ -67,8 +65,12 @@ examples:
   perfprobe bench run.perfprobe                  are its operators efficient?
   perfprobe doctor                               what works on this machine?
 
-`python -m perfprobe` is the same as `perfprobe`. `perfprobe report` also reads
-the recording of a program that was killed.
+The first screen of the report has the steps, the slowest line, and the hottest
+operators with their input shapes and source lines. Backward operators are shown
+at the line of their forward call. --full adds all sections. The report goes to
+standard error. The program's output, exit code and behaviour are the same as
+under plain python. `python -m perfprobe` is the same as `perfprobe`.
+`perfprobe report` also reads the recording of a program that was killed.
 Exit code: that of the program. perfprobe's own: 2 wrong usage, 3 bad input,
 4 something is missing.
 """
@@ -82,7 +84,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     program = _program(words[place:])
     stderr = Stderr()
     if program.missing:
-        return lambda: _run_missing(program, words[place])
+        _check_mistyped(program, words[place])
+        return lambda: run_missing(program)
     recorded = Options(**chosen(given, Options))
     about, folder = _about(program), program.folder
     make_observer(recorded, program.first_on_path, quiet=(rank() or {"rank": 0})["rank"] > 0)
@@ -155,28 +158,43 @@ def _ignore(_number: int, _frame: object) -> None:
 def parser() -> Parser:
     """The options of `run`. Its help is also that of perfprobe, so it names all commands."""
     commands = "\n".join(f"  {name:12}{summary}" for name, (_, summary) in COMMANDS.items())
-    description = f"{_DESCRIPTION}\n\ncommands, each with a --help of its own:\n{commands}"
+    description = f"{_DESCRIPTION}\n\ncommands, each with its own --help:\n{commands}"
     parser = Parser("run", usage=_USAGE, description=description, epilog=_EXAMPLES)
-    parser.add_argument(
+    parser.add("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
+    parser.add("-c", metavar="CODE", dest="code", help="run code, as `python -c` does")
+    parser.add("--version", action="version", version=f"perfprobe {__version__}")
+    add_options(parser, Options)
+    parser.add(
         "-o",
         "--output",
         metavar="FILE",
+        heading="what to print",
+        brief="file for the recording",
         help="file for the recording, which must not exist (default: named by script, date and PID)",
     )
-    parser.add_argument("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
-    parser.add_argument("-c", metavar="CODE", dest="code", help="run code, as `python -c` does")
-    add_options(parser, Options)
-    add_options(parser, View)
-    parser.add_argument("--json", metavar="FILE", help="also write the report as JSON at the end")
-    parser.add_argument(
+    add_options(parser, View, ("full", "view"))
+    add_options(parser, Output)
+    parser.add(
+        "--json",
+        metavar="FILE",
+        heading="what to print",
+        brief="also write the report as JSON",
+        help="also write the report as JSON at the end",
+    )
+    parser.add(
         "--callgraph",
         metavar="FILE",
+        heading="what to print",
         help="also draw the call graph at the end: .png, .svg, .pdf or .dot",
     )
-    parser.add_argument(
-        "-q", "--quiet", action="store_true", help="print no report, only where the recording is"
+    parser.add(
+        "-q",
+        "--quiet",
+        action="store_true",
+        heading="what to print",
+        brief=(quiet := "print no report, only where the recording is"),
+        help=quiet,
     )
-    parser.add_argument("--version", action="version", version=f"perfprobe {__version__}")
     return parser
 
 
@@ -193,21 +211,19 @@ def _program(words: Sequence[str]) -> Program:
     return Program(words)
 
 
-def _run_missing(program: Program, word: str) -> int:
-    """Do what python does without a program. A script that does not exist may be a mistyped command."""
-    status = run_missing(program)
-    if word.isalpha():
-        guarded(lambda: _refuse_command(word))
-    return status
-
-
-def _refuse_command(word: str) -> None:
-    import difflib
-
-    options = {"help": "--help", "version": "--version"}
-    for close in difflib.get_close_matches(word, [*COMMANDS, *options], 1):
-        meant = f"perfprobe {options.get(close, close)}"
-        raise UsageError("there is no such script and no such command", word, f"did you mean `{meant}`?")
+def _check_mistyped(program: Program, word: str) -> None:
+    """Raises UsageError if there is no such script, but a command or script of a similar name."""
+    if not isinstance(program.missing, str) or os.path.lexists(word):
+        return
+    folder, name = os.path.split(word)
+    meant = {file: os.path.join(folder, file) for file in names_in(folder, ".py")}
+    if name == word:
+        options = {"help": "--help", "version": "--version"}
+        meant |= {name: f"perfprobe {options.get(name, name)}" for name in (*COMMANDS, *options)}
+    near = nearest(name, meant)
+    if near is not None:
+        remedy = f"did you mean `{meant[near]}`?"
+        raise UsageError("there is no such script and no such command", word, remedy)
 
 
 def _about(program: Program) -> dict[str, object]:
@@ -232,4 +248,5 @@ def _report_child(given: argparse.Namespace, stderr: Stderr) -> ReportChild:
     json_file = None if given.json is None else with_rank(writable(given.json), here)
     callgraph = None if given.callgraph is None else with_rank(writable(picture(given.callgraph)), here)
     quiet = given.quiet or (here is not None and here["rank"] > 0)
-    return ReportChild(stderr, view(given), json_file=json_file, callgraph=callgraph, table=not quiet)
+    files = {"json_file": json_file, "callgraph": callgraph}
+    return ReportChild(stderr, view(given), files, table=not quiet, color=given.color)

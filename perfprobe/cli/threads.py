@@ -7,7 +7,17 @@ import os
 import shlex
 
 from perfprobe.cli.machine import roofline_file
-from perfprobe.cli.options import Parser, colored, seconds, steps, width, writable
+from perfprobe.cli.options import (
+    Output,
+    Parser,
+    add_options,
+    colored,
+    existing,
+    seconds,
+    steps,
+    width,
+    writable,
+)
 from perfprobe.cli.progress import Bar
 from perfprobe.cli.report import newest, write
 from perfprobe.support.errors import UsageError
@@ -79,6 +89,7 @@ def parser() -> Parser:
         "--commands", action="store_true", help="print commands for VTune, Nsight Systems and perf instead"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
+    add_options(parser, Output)
     return parser
 
 
@@ -120,7 +131,7 @@ def _check(given: argparse.Namespace, program: Sequence[str]) -> None:
 def _shown(given: argparse.Namespace) -> Callable[[], int]:
     from perfprobe.results import Results
 
-    results = Results(given.words[0] if given.words else newest())
+    results = Results(existing(given.words[0]) if given.words else newest())
     if given.plot is not None:
         path = writable(roofline_file(given.plot))
         results.plot_threads(path)
@@ -128,7 +139,7 @@ def _shown(given: argparse.Namespace) -> Callable[[], int]:
     if given.json:
         text = json.dumps(results.threads_document(), indent=1, allow_nan=False) + "\n"
     else:
-        text = results.threads_text(width=width(), color=colored())
+        text = results.threads_text(width=width(), color=colored(given.color))
     return lambda: write(text)
 
 
@@ -145,7 +156,7 @@ def _sweep(given: argparse.Namespace, program: Sequence[str]) -> int:
     if given.json:
         text = json.dumps(sweeping.document(found), indent=1, allow_nan=False) + "\n"
     else:
-        text = sweeping.text(found, width=width(), color=colored())
+        text = sweeping.text(found, width=width(), color=colored(given.color))
     status = write(text)
     return _INTERRUPTED if found.stopped == sweeping.INTERRUPTED else status
 

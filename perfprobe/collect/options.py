@@ -14,6 +14,7 @@ SMALLEST_BUFFER_BYTES = 4 << 20
 SMALLEST_FILE_BYTES = 64 << 10
 _OF_STEPS = (COMMAND_LINE, PYTHON, RECORDING)  # of this process alone
 _OF_WINDOWS = (COMMAND_LINE, RECORDING)  # of a program as a whole
+_STEPS, _FILE = "which steps to record", "the recording"  # headings of `--help`
 
 
 class Options(Chosen):
@@ -27,6 +28,7 @@ class Options(Chosen):
     """
 
     places = (COMMAND_LINE, PYTHON, CHILDREN, RECORDING)
+    heading = "what to record"
 
     python: str = option(
         "both",
@@ -46,6 +48,7 @@ class Options(Chosen):
         f"size of the buffer for events, at least {SMALLEST_BUFFER_BYTES >> 20}M (default: %(default)s)",
         kind="size",
         flag="--buffer",
+        heading=_FILE,
     )
     cpu_time: str = option(
         "off",
@@ -63,11 +66,14 @@ class Options(Chosen):
         called="detail",
     )
     memory: bool = option(
-        False, "also record memory of tensors: allocations, frees and what is held, by operator and line"
+        False,
+        "also record memory of tensors: allocations, frees and what is held, by operator and line",
+        brief="also memory of tensors: allocations, what is held",
     )
     native: bool = option(
         False,
         "also sample native code: the libraries and functions in which operators spend CPU time",
+        brief="also the native functions in which operators run",
     )
     counters: bool = option(
         False,
@@ -109,30 +115,41 @@ class Options(Chosen):
     keep_argv: bool = option(
         False,
         "record the program's arguments unchanged, without masking tokens, keys and passwords as ***",
+        heading=_FILE,
     )
     steps: str | None = option(
         None,
         "record operators only in these steps, counted from 0 and without the last: 10:30, 10: or :30",
         kind="window",
         places=_OF_WINDOWS,
+        heading=_STEPS,
+        brief="only these steps, such as 10:30, counted from 0",
     )
     repeat: int = option(
         1,
         "number of windows: after --steps 10:30 come 40:60, 70:90 (default: %(default)s)",
         kind="steps",
         places=_OF_WINDOWS,
+        heading=_STEPS,
     )
     duration: float | None = option(
         None,
         "stop recording operators this long after the first recorded step, such as 30s or 5m",
         kind="seconds",
         places=_OF_WINDOWS,
+        heading=_STEPS,
     )
     exit_after: bool = option(
-        False, "end the program after the last window, as sys.exit() does", places=_OF_WINDOWS
+        False,
+        "end the program after the last window, as sys.exit() does",
+        places=_OF_WINDOWS,
+        heading=_STEPS,
     )
     wait: bool = option(
-        False, "record no operators until `perfprobe trigger PID` requests some steps", places=_OF_WINDOWS
+        False,
+        "record no operators until `perfprobe trigger PID` requests some steps",
+        places=_OF_WINDOWS,
+        heading=_STEPS,
     )
     baseline: int = option(
         0,
@@ -140,6 +157,7 @@ class Options(Chosen):
         "--warmup steps",
         kind="rows",
         places=_OF_WINDOWS,
+        heading=_STEPS,
     )
     keep: str = option(
         "all",
@@ -148,30 +166,37 @@ class Options(Chosen):
         values=("all", "slow"),
         called="choice of steps to keep",
         places=_OF_WINDOWS,
+        heading=_STEPS,
+        brief="slow: for long jobs, details of slow steps only",
     )
     rotate: int = option(
         0,
         "begin a new file whenever one reaches this size: run.perfprobe, run.2.perfprobe and so on",
         kind="size",
         places=_OF_WINDOWS,
+        heading=_FILE,
     )
     benchmark: bool = option(
         False,
         "measure the speed of the program without tracing: record only when steps begin and end, and how "
         "long they wait for data",
         places=_OF_STEPS,
+        heading=_STEPS,
+        brief="only how long steps take, without tracing",
     )
     warmup: int = option(
         10,
         "number of first steps that --benchmark leaves out and --baseline traces (default: %(default)s)",
         kind="rows",
         places=_OF_STEPS,
+        heading=_STEPS,
     )
     every_step_line: int | None = option(
         None,
         "with --benchmark: print a line on standard error every N steps",
         kind="steps",
         places=_OF_STEPS,
+        heading=_STEPS,
     )
 
     def __init__(self, **given: Any) -> None:

@@ -149,9 +149,10 @@ def reading(folder: str) -> None:
             _say(broken=name.partition(".")[0], error=_error(error))
             return
     from perfprobe import results
+    from perfprobe.tables import storage
 
     try:
-        newest = results.newest(folder)
+        newest = storage.newest(folder)
     except PerfprobeError:
         _say(newest="")
         return

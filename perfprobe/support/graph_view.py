@@ -27,6 +27,7 @@ class GraphView(Chosen):
     """
 
     places = (COMMAND_LINE,)
+    heading = "what to draw"
 
     by: str | None = option(
         None,
@@ -34,6 +35,7 @@ class GraphView(Chosen):
         "whole run, its operator time (default without samples), operator calls, or time on GPUs",
         values=WEIGHTS,
         called="weight",
+        brief="what shares are of: time, run, operator, calls, gpu",
     )
     min_node: float | None = option(
         None, "hide nodes below this share (default: chosen to keep the picture legible)", kind="percent"
@@ -41,10 +43,27 @@ class GraphView(Chosen):
     min_edge: float | None = option(
         None, "the same for edges (default: a fifth of that for nodes)", kind="percent"
     )
-    root: str | None = option(None, "only matching functions and what they call", kind="pattern")
-    leaf: str | None = option(None, "only paths to matching functions or operators", kind="pattern")
-    focus: str | None = option(None, "only paths through matching functions or operators", kind="pattern")
-    depth: int | None = option(None, "follow N calls from the root", kind="steps")
+    root: str | None = option(
+        None,
+        "only matching functions and what they call",
+        kind="pattern",
+        brief="only matching functions and what they call",
+    )
+    leaf: str | None = option(
+        None,
+        "only paths to matching functions or operators",
+        kind="pattern",
+        brief="only paths to matching functions or operators",
+    )
+    focus: str | None = option(
+        None,
+        "only paths through matching functions or operators",
+        kind="pattern",
+        brief="only paths through matching functions or operators",
+    )
+    depth: int | None = option(
+        None, "follow N calls from the root", kind="steps", brief="follow N calls from the root"
+    )
     unfolded: bool = option(False, "also show library functions that only call others", flag="--library")
 
     def __init__(self, **given: Any) -> None:

@@ -37,6 +37,8 @@ class Option:
         gone: values that no longer exist, each with its replacement.
         aliases: words of other tools, each with its value, which need not be one of `values`.
         places: where it can be given and is stored; () for the places of its class.
+        brief: its text in the short `--help`, of at most 54 letters; "" if only `--help all` has the option.
+        heading: the heading of `--help` under which it stands; "" for that of its class.
     """
 
     def __init__(  # noqa: PLR0913 (each is a separate fact)
@@ -53,6 +55,8 @@ class Option:
         gone: Mapping[str, str] | None = None,
         aliases: Mapping[str, str] | None = None,
         places: Sequence[str] = (),
+        brief: str = "",
+        heading: str = "",
     ) -> None:
         self.name = ""
         self.default = default
@@ -66,11 +70,14 @@ class Option:
         self.gone = gone or {}
         self.aliases = aliases or {}
         self.places = places
+        self.brief = brief
+        self.heading = heading
 
     def __set_name__(self, owner: type[Chosen], name: str) -> None:
         self.name = name
         self.flag = self.flag or f"--{name.replace('_', '-')}"
         self.places = self.places or owner.places
+        self.heading = self.heading or owner.heading
 
     def checked(self, value: object) -> object:
         """Returns the value. Raises UsageError if it is not allowed."""
@@ -83,9 +90,15 @@ class Option:
         if isinstance(value, str) and value in self.gone:
             raise UsageError(f"{self.flag} {value} was removed", "", self.gone[value])
         if not isinstance(value, str) or value not in self.values:
-            known = ", ".join(self.values)
-            raise UsageError(f"there is no {self.called} {value!r}", "", f"choose from {known}")
+            raise UsageError(f"there is no {self.called} {value!r}", "", self.remedy(value))
         return value
+
+    def remedy(self, value: object) -> str:
+        """Returns what to give in place of a value that is not allowed."""
+        from perfprobe.support.nearest import suggestion
+
+        known = (*self.values, *self.aliases)
+        return suggestion(str(value), known, f"choose from {', '.join(self.values)}")
 
 
 def option(default: Any, help: str, **facts: Any) -> Any:
@@ -101,6 +114,7 @@ class Chosen:
     """
 
     places: Sequence[str] = ()
+    heading = "options"
 
     def __init__(self, **given: Any) -> None:
         options = declared(type(self))

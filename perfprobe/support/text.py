@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 
 _ALLOWED = re.compile(r"([\n\t]|\x1b\[[0-9;]*m)")  # ends of lines, and the colours of our reports
-_PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}  # each of the same width
+# Each of the same width. The bars of a course are told apart by how much ink they have.
+_PLAIN = dict.fromkeys("█▉▊▋▌▍▎▏", "#") | {"…": ">", "·": "|", "⋮": ":"}
+_PLAIN |= dict(zip("▁▂▃▄▅▆▇", "_.-=+*%", strict=True))
 
 
 def printable(text: str) -> str:

@@ -32,6 +32,21 @@ def duration(time_ns: float | None, least_ns: float = 0) -> str:
     return f"{_three_digits(time_ns / 1e9)} s"
 
 
+def with_error(time_ns: int, error_ns: int) -> str:
+    """Formats a duration with its error in the same unit and with as many decimals: "38.0 ms +- 2.1".
+
+    An error that would be 0 there is "<0.1".
+    """
+    text = duration(time_ns)
+    number, _, unit = text.rpartition(" ")
+    scale = next((scale for scale, name in _DURATIONS if name == unit), None)
+    if scale is None or " " in number:  # minutes and hours
+        return f"{text} +- {duration(error_ns)}"
+    decimals = len(number.partition(".")[2])
+    error = f"{error_ns / scale:.{decimals}f}"
+    return f"{text} +- {error}" if float(error) else f"{text} +- <{10**-decimals:.{decimals}f}"
+
+
 def percent(fraction: float | None) -> str:
     """Formats a fraction of one as a percentage with at most one decimal: "12.3 %", "<0.1 %", "100 %"."""
     if not _is_number(fraction):

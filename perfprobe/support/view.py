@@ -17,6 +17,7 @@ PEER_ONLY_SORTS = ("max", "min", "gpu-total", "gpu-mean", "gpu-max", "gpu-min") 
 GROUPS = ("row", "op", "signature", "line", "module")
 COLUMNS = ("short", "autograd", "all")
 _OF_ALL = tuple(view for view in PEER_VIEWS if view not in ("tb.operator", "tb.module"))
+_ROWS, _READING = "rows of tables", "what to read"  # headings of `--help`
 _OF_TABLES = ("top", "sort", "group", "focus", "columns", "package")
 
 
@@ -29,18 +30,34 @@ class View(Chosen):
     """
 
     places = (COMMAND_LINE, PYTHON)
+    heading = "what to print"
 
-    full: bool = option(False, "print all sections, not only the first screen (options for tables do so too)")
+    full: bool = option(
+        False,
+        "print all sections, not only the first screen (options for tables do so too)",
+        brief="print all sections, not only the first screen",
+    )
     view: str | None = option(
         None,
         f"print one section: {', '.join(SECTION_VIEWS)}; or a table in the form of Paddle's profiler or the "
         f"TensorBoard plugin: {', '.join(PEER_VIEWS)}",
         values=VIEWS,
         called="view",
+        brief="print one section: operators, lines, modules, steps...",
     )
-    brief: bool = option(False, "print 40 lines of Markdown, for a chat, a ticket or a coding agent")
+    brief: bool = option(
+        False,
+        "print 40 lines of Markdown, for a chat or a ticket; with --json at most 40 KB, for a coding agent",
+        brief="print 40 lines of Markdown, for a chat or a ticket",
+    )
     # None leaves it to the report.
-    top: int | None = option(None, "number of rows to show, 0 for all", kind="rows")
+    top: int | None = option(
+        None,
+        "number of rows to show, 0 for all",
+        kind="rows",
+        heading=_ROWS,
+        brief="number of rows to show, 0 for all",
+    )
     sort: str = option(
         "self",
         "order of the rows (default: %(default)s); gpu is self time on GPUs. Lines and modules can be sorted "
@@ -48,18 +65,24 @@ class View(Chosen):
         values=SORTS,
         called="sort order",
         aliases=PEER_SORTS,
+        heading=_ROWS,
+        brief="order of the rows: self, total, calls, mean, gpu...",
     )
     group: str = option(
         "row",
         "what a row stands for (default: operator, signature, line and phase)",
         values=GROUPS,
         called="grouping",
+        heading=_ROWS,
+        brief="a row for each: op, signature, line or module",
         places=(COMMAND_LINE, PYTHON, JSON),
     )
     focus: str | None = option(
         None,
         "only rows in which operator, signature, line, module or phase matches",
         kind="pattern",
+        heading=_ROWS,
+        brief="only rows in which operator, line or module matches",
         places=(COMMAND_LINE, PYTHON, JSON),
     )
     columns: str = option(
@@ -67,17 +90,21 @@ class View(Chosen):
         "autograd: the columns of torch's own table; all: every column",
         values=COLUMNS,
         called="set of columns",
+        heading=_ROWS,
+        brief="autograd: the columns of torch's table; or all",
     )
     package: str | None = option(
         None,
         "always show modules, and hot lines within these installed packages (comma-separated; default: the "
         "packages that define the model's classes, shown if one line calls most of the time)",
         kind="names",
+        heading=_ROWS,
     )
     largest: int = option(
         8 << 30,
         "largest size of a trace, after it was expanded (default: 8G)",
         kind="size",
+        heading=_READING,
         places=(COMMAND_LINE,),
     )
     # "" prints no source lines.
@@ -86,6 +113,7 @@ class View(Chosen):
         "folder with the program's source files (default: their recorded place; for recordings of other "
         "users or hosts only below the current folder)",
         kind="folder",
+        heading=_READING,
         without=("--no-source", "", "print no source lines"),
         places=(COMMAND_LINE,),
     )

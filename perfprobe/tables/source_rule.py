@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 
+import numpy as np
+
 from perfprobe.tables.findings import ANY_SOURCE, SourceRule
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.stacks import Frames
+from perfprobe.tables.strings import Strings
 
 
 def source_rule(recording: Recording, source: str | None) -> SourceRule:
@@ -23,3 +27,16 @@ def source_rule(recording: Recording, source: str | None) -> SourceRule:
     else:
         return ANY_SOURCE
     return SourceRule(os.getcwd(), False, f"not below this folder, and {whose}: --source DIR")
+
+
+def allowed_files(recording: Recording, rule: SourceRule) -> list[str]:
+    """Returns the absolute paths of the program's .py files that the rule allows. They need not exist."""
+    if rule.folder == "":
+        return []
+    strings, base = recording[Strings], recording.text("program", "cwd") or os.sep
+    names = (strings[file] for file in np.unique(recording[Frames].file).tolist())
+    files = [os.path.normpath(os.path.join(base, name)) for name in names if name.endswith(".py")]
+    if rule.folder is None:
+        return files
+    folder = os.path.join(os.path.realpath(rule.folder), "")
+    return [file for file in files if os.path.realpath(file).startswith(folder)]

@@ -141,6 +141,11 @@ class Loops(Table):
         "the user's line that waited longest for requests, -1 if none was seen", Frames
     )
     median_ns: Int64 = column("median of their durations, by nearest rank")
+    low_ns: Int64 = column(
+        "lower end of the 95 % interval of median_ns, by order statistics; -1 with fewer than six",
+        optional=True,
+    )
+    high_ns: Int64 = column("upper end of that interval", optional=True)
     p95_ns: Int64 = column("95th percentile of their durations, by nearest rank")
     p99_ns: Int64 = column("99th percentile of their durations, by nearest rank")
     micro_batches: Int32 = column("forward calls in the median step that a backward follows, -1 if not known")

@@ -216,9 +216,9 @@ def test_an_older_file_is_kept_when_nothing_was_measured(
 @pytest.mark.parametrize(
     ("words", "status", "fault"),
     [
-        (["absent.perfprobe"], 3, "cannot read the recording"),
-        (["./absent"], 3, "cannot read the recording"),
-        (["trace.json"], 3, "cannot read the recording"),
+        (["absent.perfprobe"], 2, "there is no such file: absent.perfprobe"),
+        (["./absent"], 2, "there is no such file: ./absent"),
+        (["trace.json"], 2, "there is no such file: trace.json"),
         (["a b"], 2, "not a recording and not an operator"),
         (["run.perfprobe", "f32[2]"], 2, "a recording takes no inputs"),
         (["empty.perfprobe"], 3, "there is nothing to measure: no operators"),

@@ -85,8 +85,8 @@ def test_text_can_go_to_standard_output(folder: Path) -> None:
         (["old.prof", "--format", "pstats", "--times", "samples"], 2, "no times by samples"),
         (["old.prof", "--format", "speedscope"], 3, "use --format pstats"),
         (["empty.perfprobe", "--format", "pstats"], 3, "no times of Python functions"),
-        (["missing", "--format", "pstats"], 3, "cannot read the recording"),
-        (["missing", "--format", "pstats", "-o", "run.perfprobe"], 3, "cannot read the recording"),
+        (["missing", "--format", "pstats"], 2, "there is no such file: missing"),
+        (["missing", "--format", "pstats", "-o", "run.perfprobe"], 2, "there is no such file: missing"),
     ],
 )
 def test_errors_are_reported_in_one_line(words: list[str], status: int, fault: str, folder: Path) -> None:

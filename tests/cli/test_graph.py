@@ -49,7 +49,7 @@ def test_options_reach_the_graph(tmp_path: Path) -> None:
         (["--root", "("], 2, "not a regular expression"),
         (["--leaf", "nothing"], 2, "--leaf matches no function and no operator"),
         (["--by", "time"], 3, "record with --python both"),
-        (["none.perfprobe"], 3, "cannot read the recording"),
+        (["none.perfprobe"], 2, "there is no such file: none.perfprobe"),
     ],
 )
 def test_errors_are_reported_in_one_line(tmp_path: Path, words: list[str], status: int, said: str) -> None:

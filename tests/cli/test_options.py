@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.cli import COMMANDS, module
 from perfprobe.cli.options import Parser, add_options, chosen, rows, size, writable
 from perfprobe.cli.run import parser
 from perfprobe.collect.options import Options
@@ -62,7 +61,7 @@ def test_wrong_row_counts_are_refused(text: str) -> None:
 
 
 def test_parser_errors_are_usage_errors() -> None:
-    with pytest.raises(UsageError, match="unrecognized arguments: --nothing; see `perfprobe x --help`"):
+    with pytest.raises(UsageError, match="there is no option: --nothing; see `perfprobe x --help`"):
         Parser("x").parse_args(["--nothing"])
 
 
@@ -87,9 +86,7 @@ def test_cpu_time_may_be_off_or_outermost(words: str, cpu_time: str) -> None:
 
 
 def test_other_values_of_cpu_time_are_refused() -> None:
-    with pytest.raises(
-        UsageError, match=r"--cpu-time: invalid choice: 'some' \(choose from '?off'?, '?outermost"
-    ):
+    with pytest.raises(UsageError, match=r"--cpu-time: invalid choice: 'some'; choose from off, outermost"):
         parser().parse_args(["--cpu-time=some"])
 
 
@@ -161,7 +158,7 @@ def test_a_parser_accepts_declared_options(words: str, values: dict[str, object]
         ("--way up", "--way up was removed; go far"),
         ("--is-on maybe", "invalid choice: 'maybe'"),
         ("--place x --nowhere", "not allowed with"),
-        ("--elsewhere x", "unrecognized"),
+        ("--elsewhere x", "no option: --elsewhere"),
     ],
 )
 def test_a_parser_refuses_undeclared_options(words: str, said: str) -> None:
@@ -169,14 +166,3 @@ def test_a_parser_refuses_undeclared_options(words: str, said: str) -> None:
     add_options(made, Some)
     with pytest.raises(UsageError, match=said):
         made.parse_args(words.split())
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_fits_80_columns(
-    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    with pytest.raises(SystemExit) as ended:
-        module(command).parser().parse_args(["--help"])
-    assert ended.value.code == 0
-    assert [line for line in capsys.readouterr().out.splitlines() if len(line) > 80] == []

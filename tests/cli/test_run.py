@@ -13,7 +13,7 @@ import pytest
 from perfprobe import __version__
 from perfprobe.cli import COMMANDS, main
 from perfprobe.tables import storage
-from tests.collect.runs import finish, perfprobe, start, where
+from tests.collect.runs import Outcome, finish, perfprobe, start, where
 
 SCRIPT = "import sys\nprint('ran', sys.argv[1:])\nsys.exit(3)\n"
 
@@ -129,7 +129,7 @@ def test_a_program_may_change_folder_and_environment(tmp_path: Path) -> None:
         (["-c"], 2, "-c needs code to run"),
         (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number, 0 or more; see"),
         (["--sort", "best", "train.py"], 2, "argument --sort: invalid choice: 'best'"),
-        (["--nothing", "train.py"], 2, "unrecognized arguments: --nothing; see `perfprobe run --help`"),
+        (["--nothing", "train.py"], 2, "there is no option: --nothing; see `perfprobe run --help all`"),
         (
             ["--focus", "a(", "train.py"],
             2,
@@ -155,10 +155,10 @@ def test_a_program_may_change_folder_and_environment(tmp_path: Path) -> None:
             2,
             "this is a recording, not a script: taken.perfprobe; did you mean `perfprobe ",
         ),
-        (["report", "absent.perfprobe"], 3, "cannot read the recording: No such file or directory: absent"),
+        (["report", "absent.perfprobe"], 2, "there is no such file: absent.perfprobe"),
         (["report", "train.py"], 3, "neither a perfprobe recording, a trace nor a .pstats file: train.py"),
         (["report", "folder"], 3, "cannot read the recording"),
-        (["report", "absent", "b"], 3, "cannot read the recording: No such file or directory: absent"),
+        (["report", "absent", "b"], 2, "there is no such file: absent"),
         (["report", "--top=-1", "x"], 2, "argument --top: '-1' is not a whole number"),
     ],
 )
@@ -181,26 +181,14 @@ def test_bad_input_is_reported_and_the_program_does_not_run(
     assert recordings(script.parent) == [script.parent / "taken.perfprobe"]
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (["reprot"], "perfprobe report"),
-        (["-q", "report"], "perfprobe report"),
-        (["help"], "perfprobe --help"),
-        (["graf", "run.perfprobe"], "perfprobe graph"),
-    ],
-    ids=" ".join,
-)
-def test_a_mistyped_command_is_reported_beside_pythons_message(
-    words: list[str], meant: str, tmp_path: Path
-) -> None:
-    word = words[1] if words[0].startswith("-") else words[0]
-    outcome = perfprobe(words, tmp_path)
-    plain = finish(start(words[words.index(word) :], tmp_path))
-    assert (outcome.status, outcome.out, outcome.err) == (2, b"", plain.err)
+def test_a_script_that_does_not_exist_is_reported_as_python_does(tmp_path: Path) -> None:
+    outcome, plain = (run(["nothing.py", "1"], tmp_path) for run in (perfprobe, unrecorded))
     assert plain.err
-    says = f"there is no such script and no such command: {word}; did you mean `{meant}`?"
-    assert outcome.said == (f"perfprobe: {says}",)
+    assert outcome == plain
+
+
+def unrecorded(words: list[str], folder: Path) -> Outcome:
+    return finish(start(words, folder))
 
 
 def test_wrong_words_are_refused(tmp_path: Path) -> None:
@@ -289,12 +277,9 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert perfprobe(["--version"], tmp_path).out == f"perfprobe {__version__}\n".encode()
     for words in (["--help"], ["run", "-h"]):
         text = perfprobe(words, tmp_path).out.decode()
-        assert "perfprobe [run] [OPTIONS] script.py [ARGS]" in text
+        assert "perfprobe [run] [OPTIONS] script.py" in text
         assert "examples:" in text
-        assert "perfprobe report [FILE ...]" in text
         assert all(f"\n  {name} " in text for name in COMMANDS)
-        synopsis = text.split("\n\n")[0]
-        assert all(re.search(rf"\b{name}\b", synopsis) for name in COMMANDS)
         assert max(map(len, text.splitlines())) <= 80
     for name in COMMANDS:
         assert "examples:" in perfprobe([name, "--help"], tmp_path).out.decode()

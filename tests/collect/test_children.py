@@ -139,6 +139,7 @@ def test_recordings_of_children_are_named_and_read_together(tmp_path: Path) -> N
 
 def test_one_of_several_files_may_be_bad(tmp_path: Path) -> None:
     report(tmp_path, "pass")
+    (tmp_path / "none.perfprobe").write_text("not a recording")
     outcome = command(["report", "run.perfprobe", "none.perfprobe"], tmp_path)
     assert outcome.status == 3
     assert b"== run.perfprobe" in outcome.out

@@ -121,7 +121,7 @@ def test_a_broken_numpy_is_reported(tmp_path: Path, snapshot: Snapshot) -> None:
 
 
 def test_wrong_words_are_refused(tmp_path: Path) -> None:
-    for words in (["doctor", "--jsn"], ["doctor", "all"]):
+    for words in (["doctor", "--nothing"], ["doctor", "all"]):
         outcome = perfprobe(words, tmp_path)
         assert (outcome.status, outcome.out, len(outcome.said)) == (2, b"", 1)
         assert outcome.said[0].endswith("see `perfprobe doctor --help`")

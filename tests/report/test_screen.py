@@ -97,7 +97,7 @@ def test_slow_names_the_largest_part_of_the_step(tmp_path: Path) -> None:
     lines = labelled(found(steps(), tmp_path))
     assert lines["SLOW"].startswith("model.py:88, 78.0 ms = 78 %")
     assert lines["GAIN"].startswith("at most 4.6x")
-    assert re.fullmatch(r"100 ms median, p95 100.*", lines["STEP"])
+    assert re.fullmatch(r"100 ms \+- 1 median, p95 100.*", lines["STEP"])
     shares = [int(number) for number in re.findall(r"(\d+) %", lines["PARTS"])]
     assert sum(shares) == 100
 
@@ -239,8 +239,10 @@ def test_a_view_shows_one_section(tmp_path: Path) -> None:
 
 
 def test_an_unknown_view_is_reported_with_the_existing_ones() -> None:
-    with pytest.raises(UsageError, match="there is no view 'linse'") as refused:
+    with pytest.raises(UsageError, match="there is no view 'linse'; did you mean `lines`"):
         View(view="linse")
+    with pytest.raises(UsageError, match="there is no view 'qqqq'") as refused:
+        View(view="qqqq")
     assert all(name in str(refused.value) for name in VIEWS)
 
 

@@ -73,9 +73,9 @@ def test_the_operators_of_a_script_are_added_up_at_their_line(tmp_path: Path) ->
 
 def test_the_mean_is_shown_if_it_is_far_from_the_median(tmp_path: Path) -> None:
     """Shares are of the mean: without it, a part seems longer than the step."""
-    assert labelled(found(own_method("Attn", 0), tmp_path))["CALL"].startswith("100 ms median, p95 ")
+    assert labelled(found(own_method("Attn", 0), tmp_path))["CALL"].startswith("100 ms +- 20 median, p95 ")
     assert labelled(found(own_method("Attn", 3), tmp_path))["CALL"].startswith(
-        "100 ms median, mean 172, p95 400"
+        "100 ms median (80.0-400 ms), mean 172; ▂▂▂▂▂▂██ to 400 ms, p95 400"
     )
 
 

@@ -136,7 +136,7 @@ def test_a_loop_is_in_the_function_that_was_open_when_recording_began(tmp_path: 
 def test_a_mean_far_from_the_median_is_shown(tmp_path: Path) -> None:
     """Steps of 1, 1, 1.01 and 30 ms: shares are of their mean, 8.25 ms. Each range ends 2 us early."""
     slow = written(tmp_path / "slow.json", with_calls((1000.0, 1000.0, 1010.0, 30_000.0)))
-    assert screen(slow)["STEP"] == "998 us median, mean 8.25 ms, p95 30.0 ms"
+    assert screen(slow)["STEP"] == "998 us median, mean 8.25 ms; ▁▁▁█ to 30.0 ms, p95 30.0 ms"
     assert "mean" not in screen(written(tmp_path / "even.json", with_calls()))["STEP"]
 
 

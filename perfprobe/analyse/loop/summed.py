@@ -16,7 +16,7 @@ from perfprobe.analyse.loop.next_item import NextItem
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
 from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 from perfprobe.analyse.loop.training import Span
-from perfprobe.analyse.percentiles import percentile
+from perfprobe.analyse.percentiles import median_interval, percentile
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int64, Mask, among, distinct
 from perfprobe.tables.stacks import Frames
@@ -140,6 +140,7 @@ def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
     own_ns = duration_ns[chosen]
     middle = np.flatnonzero(chosen)[np.argsort(own_ns, kind="stable")[(len(own_ns) - 1) // 2]]
     frame, line, library_frame, library_line = _place(trace, tree, kept)
+    low_ns, high_ns = median_interval(own_ns)
     values = {
         "thread": kept.thread,
         "kind": kept.kind,
@@ -155,6 +156,8 @@ def loop_row(trace: Trace, tree: StackTree, kept: Kept, steps: Steps) -> Loops:
         "idle_ns": kept.idle.time_ns,
         "idle_frame": kept.idle.frame,
         "median_ns": percentile(own_ns, 50),
+        "low_ns": -1 if low_ns is None else int(low_ns),
+        "high_ns": -1 if high_ns is None else int(high_ns),
         "p95_ns": percentile(own_ns, 95),
         "p99_ns": percentile(own_ns, 99),
         "micro_batches": int(steps.micro_batches[middle]),

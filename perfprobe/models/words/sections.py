@@ -189,7 +189,10 @@ FIRST_SCREEN: dict[str, str] = {
     "MACHINE": "If the loop's thread waited much for a processor: the part of a core that it got, and who "
     "had the rest. PARTS and SLOW leave that waiting out. Without steps: the main thread's part in the whole "
     "run; shares of wall time contain that waiting.",
-    "STEP": "Median and 95th percentile of a steady training step, and samples/s if a batch size is known.",
+    "STEP": "Median of a steady training step; `+-` is the larger side of its 95 % interval, from six steps "
+    "on; a wide interval is in brackets. The mean if it is far larger, the 95th percentile, and samples/s if "
+    "a batch size is known. If steps differ much, bars show their course: each is the median of as many "
+    "steps, its height goes from 0 to the time behind the bars.",
     "CALL": "The same for a model that is only called; from 100 calls on also the 99th percentile.",
     "TREND": "If steps get slower, from 50 steps on: the median of the first and of the last fifth of them, "
     "without waiting for a processor, and the line with most of the difference.",
@@ -207,11 +210,14 @@ FIRST_SCREEN: dict[str, str] = {
     "steps take with it, where there are others to compare with.",
     "SLOW": "From 20 % of the steps on: the largest wait (for data, garbage collection, compiling), or else "
     "the line with most time, its forward, backward and Python together; how long in a step on average. `+-` "
-    "is the error by sampling: two standard deviations. Below it, its parts: times of operators there, each "
-    "added up over the shapes of its inputs. "
+    "is the error by sampling: two standard deviations. Below it, the text of the line, if its file is below "
+    "the current folder and was not changed since the recording began; and its parts: times of operators "
+    "there, each added up over the shapes of its inputs. "
     "If evaluations or start-up took longer than all steps, these. Many short operators: the step consists "
     "of their fixed costs (dispatch, autograd, Python), because a slow core would need at most the share "
     "shown for their work.",
+    "OPS": "Operators with 5 % of the steps' own time or more, with all inputs, lines and phases; of "
+    "a GPU's time if the steps are judged by that.",
     "LIMIT": "How close the hottest operator is to its limit, or how to find out.",
     "GAIN": "Upper bound of the speed-up if SLOW took no time. Computed from its time, not measured.",
     "THEN": "The next largest share of a step after SLOW.",

@@ -15,6 +15,7 @@ from perfprobe.report.render.folded import folded
 from perfprobe.report.render.paragraph import heading, indented, joined, paragraph
 from perfprobe.report.section.block import (
     BRIEF,
+    Aside,
     Below,
     Blank,
     Block,
@@ -53,14 +54,23 @@ def drawn(block: Block, width: int) -> Iterator[RenderableType]:
 def _said(said: Said, width: int) -> Text:
     """One line: as many pieces as fit, but always the first."""
     label = f"{said.label:<{LABEL}}" if len(said.label) < LABEL else f"{said.label}  "
-    pieces = list(said.pieces)
     if said.whole:
-        line = ((label, "bold"), ("".join(pieces), said.style))
+        line = ((label, "bold"), ("".join(said.pieces), said.style))
         return Text.assemble(*line, no_wrap=True, overflow="ignore")
-    while len(pieces) > 1 and cell_len(label + "".join(pieces)) > width:
-        pieces.pop()
-    text = cut("".join(pieces), max(width - cell_len(label), 1))
+    room = width - cell_len(label)
+    text = cut(_fitting(said.pieces, room), max(room, 1))
     return Text.assemble((label, "bold"), (text, said.style))
+
+
+def _fitting(pieces: Sequence[str], room: int) -> str:
+    """The first pieces that fit, at least one, without those that may be left out before others."""
+    text = pieces[0]
+    for piece in pieces[1:]:
+        if cell_len(text + piece) <= room:
+            text += piece
+        elif not isinstance(piece, Aside):
+            break
+    return text
 
 
 def _fact(fact: Fact, width: int) -> Text:

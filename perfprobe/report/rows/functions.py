@@ -15,7 +15,7 @@ from perfprobe.tables.python import Calling, Code, FunctionCalls, FunctionRows, 
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
-_BY_PHASE = tuple(
+BY_PHASE = tuple(
     f"{phase}_{of}_ns" for of in ("own", "total") for phase in ("forward", "backward", "recompute", "other")
 )
 _ORIGINS = {origin.value: origin.name.lower() for origin in Origin}
@@ -142,7 +142,7 @@ def function_rows(trace: Trace, calling: Calling, rows: FunctionRows) -> list[Fu
     return [
         FunctionRow(
             function=function,
-            by_phase={name: measured(value.pop(name)) for name in _BY_PHASE},
+            by_phase={name: measured(value.pop(name)) for name in BY_PHASE},
             cpu_ns=measured(cpu_ns),
             looks=looks,
             only_counted=only_counted,

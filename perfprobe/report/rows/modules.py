@@ -12,7 +12,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Combine
 from perfprobe.tables.findings import Findings, HotModules, Hotspots, ModuleTimes
 
-_FIGURES = ModuleTimes.combined(Combine.SUM)
+FIGURES = ModuleTimes.combined(Combine.SUM)
 
 
 @frozen(kw_only=True)
@@ -46,7 +46,7 @@ def module_rows(findings: Findings) -> list[ModuleRow]:
             module=path,
             parent=paths[value["parent"]] if value["parent"] >= 0 else None,
             type=trace.module_types[value["module"]],
-            figures={name: measured(value[name]) for name in _FIGURES},
+            figures={name: measured(value[name]) for name in FIGURES},
             share=value["total_ns"] / whole_ns,
         )
         for path, value in zip(paths, values(times), strict=True)

@@ -14,7 +14,7 @@ import stat
 import tokenize
 
 from perfprobe.support.masking.shapes import forms_in, without_forms
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Findings, SourceRule
 
 MOST_BYTES = 4 << 20  # larger files are not read
 MOST_BYTES_OF_ALL = 64 << 20
@@ -23,15 +23,21 @@ LONGEST_LINE = 1000  # characters of a line that are kept
 
 _MISSING = "source not found here"
 _CHANGED = "changed since the recording"
+_ELSEWHERE = "not below this folder"
 _UNKNOWN = "not known whether it changed since the recording"
 
 
 class SourceText:
-    """Source lines by file; each file is read at most once."""
+    """Source lines by file; each file is read at most once.
 
-    def __init__(self, findings: Findings) -> None:
+    below_this_folder: read only files below the current folder, or below the one that the user named.
+    """
+
+    def __init__(self, findings: Findings, *, below_this_folder: bool = False) -> None:
         trace, recording = findings.trace, findings.trace.recording
         self._rule = findings.source_rule
+        if below_this_folder and self._rule.folder is None:
+            self._rule = SourceRule(os.curdir, False, _ELSEWHERE)
         self._folder = recording.text("program", "cwd") or ""
         self._bases = [*recording.texts("roots", "script"), self._folder]
         real_ns, then_ns = (recording.number("clock", key) for key in ("realtime_ns", "monotonic_ns"))

@@ -23,7 +23,7 @@ from perfprobe.tables.steps import (
 )
 from perfprobe.tables.trace import Line
 
-_TIMES = ("left_out_ns", "total_ns", "idle_ns", "median_ns", "p95_ns", "p99_ns")
+_TIMES = ("left_out_ns", "total_ns", "idle_ns", "median_ns", "low_ns", "high_ns", "p95_ns", "p99_ns")
 _FIGURES = ("steps", "steady", *_TIMES, "micro_batches", "samples")
 
 
@@ -45,6 +45,8 @@ class LoopRow:
     total_ns: int
     idle_ns: int
     median_ns: int | None
+    low_ns: int | None
+    high_ns: int | None
     p95_ns: int | None
     p99_ns: int | None
     micro_batches: int | None

@@ -50,11 +50,17 @@ class Facts(NamedTuple):
     facts: Sequence[Fact]
 
 
+class Aside(str):
+    """A piece of a line that is left out if it does not fit, while those behind it may still fit."""
+
+    __slots__ = ()
+
+
 class Said(NamedTuple):
     """A line of the first screen.
 
     Attributes:
-        pieces: the last ones are left out if there is no room.
+        pieces: if there is no room, the last ones are left out, and each `Aside` that does not fit.
         whole: whether it is a command, which is never cut: the terminal wraps it.
     """
 

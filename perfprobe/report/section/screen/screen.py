@@ -25,6 +25,7 @@ from perfprobe.report.section.screen.next_command import (
 from perfprobe.report.section.screen.nothing import checked_lines
 from perfprobe.report.section.screen.ranks import ranks_lines, to_straggler
 from perfprobe.report.section.screen.script import script_lines
+from perfprobe.report.section.screen.shares import operators_line
 from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import short_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start
@@ -67,7 +68,7 @@ STEP_KINDS = (StepHotspots, Account, Trends, Diagnoses)
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, those with these labels are dropped in this order; of memory only the details.
 _NEXT, _MEMORY = "NEXT", "MEMORY"
-_LEAST_IMPORTANT = ("LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", _MEMORY, _NEXT, "GAIN")
+_LEAST_IMPORTANT = ("OPS", "LIMIT", "TAIL", "ALSO", "UNKNOWN", "THEN", "CHECKED", _MEMORY, _NEXT, "GAIN")
 
 
 def has_steps(findings: Findings) -> bool:
@@ -111,6 +112,7 @@ def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from steps_lines(findings)
     yield from mode_lines(findings, step_word(findings))
     yield from slow_lines(findings)
+    yield from operators_line(findings)
     yield from tail_lines(findings)
     for each in judged.of(Cause.EVALUATION):
         if each is not judged.slow:

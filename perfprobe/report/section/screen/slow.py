@@ -15,6 +15,7 @@ from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.nothing import nothing, option_for_lines
 from perfprobe.report.section.screen.places import at_line, place_in, times, whole_percent
+from perfprobe.report.section.screen.source import source_line
 from perfprobe.report.section.screen.start_up import slow_start_lines
 from perfprobe.report.section.screen.threads import crowd_text, thread_lines
 from perfprobe.report.section.screen.worded import (
@@ -40,7 +41,10 @@ def slow_lines(findings: Findings) -> Iterator[ScreenRow]:
     if first is None:
         yield nothing(findings)
     else:
-        yield from _slow(findings, first)
+        for row in _slow(findings, first):
+            yield row
+            if row.label == "SLOW":
+                yield from source_line(findings, row)
         yield from _then(findings, judged.second, is_close=judged.is_close)
 
 

@@ -8,10 +8,12 @@ from typing import Any
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.steps import LoopLines
+from perfprobe.report.section.block import Aside
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.device import device_parts, judged_by_gpu
 from perfprobe.report.section.screen.machine import starved_line
 from perfprobe.report.section.screen.parts import parts_text, whole_percents
+from perfprobe.report.section.screen.spark import spark
 from perfprobe.report.section.screen.trends import slower_line
 from perfprobe.report.shorten import place
 from perfprobe.support import units
@@ -136,18 +138,16 @@ def _not_in_steps(times: StepTimes) -> Iterator[str]:
 
 def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
     loops, label = times.loops, "CALL" if is_inference(times) else "STEP"
-    median_ns, p95_ns, p99_ns = (int(c[0]) for c in (loops.median_ns, loops.p95_ns, loops.p99_ns))
+    median_ns = int(loops.median_ns[0])
     pieces = [units.duration(median_ns)]
     if int(loops.steady[0]) > 1:
-        pieces = [f"{pieces[0]} median", f", p95 {_beside(p95_ns, median_ns)}"]
+        pieces = [_median(median_ns, int(loops.low_ns[0]), int(loops.high_ns[0]))]
         mean_ns = int(loops.total_ns[0]) // int(loops.steady[0])
         if mean_ns > _FAR_APART * median_ns:  # times and shares below are means
-            pieces.insert(1, f", mean {_beside(mean_ns, median_ns)}")
-    if is_inference(times) and int(loops.steady[0]) >= 100:
-        pieces.append(f", p99 {_beside(p99_ns, median_ns)}")
-    account = findings.get(Account)
-    if account is not None and is_named(account.waited_ns or 0, account.time_ns):
-        pieces.append(f"; own time {units.duration(account.own_ns // account.steps)}")
+            pieces.append(f", mean {_beside(mean_ns, median_ns)}")
+        pieces += _spread(times, _own_time(findings))
+    else:
+        pieces += _own_time(findings)
     samples = int(loops.samples[0])
     lasted_ns = _outlasted(findings, times)
     if lasted_ns is not None:  # then the rate of launches says nothing
@@ -156,6 +156,35 @@ def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
         of = f"batch {samples:,}, this thread" if _elsewhere(times)[1] else f"batch {samples:,}"
         pieces.append(f"; {_rate(samples * 1e9 / median_ns)} samples/s ({of})")
     return said(label, *pieces, time_ns=median_ns)
+
+
+def _median(median_ns: int, low_ns: int, high_ns: int) -> str:
+    """`38.0 ms +- 2.1 median`, or its interval if that is wider than a figure with one error can say."""
+    if low_ns < 0:
+        return f"{units.duration(median_ns)} median"
+    error_ns = max(high_ns - median_ns, median_ns - low_ns)
+    if error_ns < median_ns:
+        return f"{units.with_error(median_ns, error_ns)} median"
+    interval = units.interval(units.duration(low_ns), units.duration(high_ns))
+    return f"{units.duration(median_ns)} median ({interval})"
+
+
+def _spread(times: StepTimes, own: list[str]) -> list[str]:
+    """How different the steps are: their course if it shows something, else first the percentiles."""
+    loops, steps = times.loops, times.steps.take(times.leading())
+    median_ns, p95_ns, p99_ns = (int(c[0]) for c in (loops.median_ns, loops.p95_ns, loops.p99_ns))
+    far = [f", p95 {_beside(p95_ns, median_ns)}"]
+    if is_inference(times) and int(loops.steady[0]) >= 100:
+        far.append(f", p99 {_beside(p99_ns, median_ns)}")
+    course = spark((steps.end_ns - steps.start_ns).tolist())
+    return [*own, Aside(f"; {course}"), *far] if course else [*far, *own]
+
+
+def _own_time(findings: Findings) -> list[str]:
+    account = findings.get(Account)
+    if account is None or not is_named(account.waited_ns or 0, account.time_ns):
+        return []
+    return [f"; own time {units.duration(account.own_ns // account.steps)}"]
 
 
 def _outlasted(findings: Findings, times: StepTimes) -> int | None:

@@ -1,0 +1,43 @@
+"""OPS: the operators by name, as shares of what the screen's other shares are of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perfprobe.report.rows.device import DevicePart, work_rows
+from perfprobe.report.rows.named import is_named
+from perfprobe.report.rows.screen import ScreenRow, listed, said
+from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.section.screen.device import judged_by_gpu, part_text
+from perfprobe.report.section.screen.named import by_name
+from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.step_rows import StepHotspots
+
+_MOST = 6
+
+
+def operators_line(findings: Findings) -> Iterator[ScreenRow]:
+    """The operators with a noteworthy part of the steps' own time, or of a GPU's time in them."""
+    shares = _of_gpu(findings) if judged_by_gpu(findings) else _of_steps(findings)
+    named = [(name, share) for name, share in shares if is_named(share)][:_MOST]
+    if named:
+        yield said("OPS", *listed(f"{name} {whole_percent(share)}" for name, share in named))
+
+
+def _of_steps(findings: Findings) -> list[tuple[str, float]]:
+    """Names and shares, the largest first."""
+    found = findings.get(StepHotspots)
+    if found is None:
+        return []
+    sums = by_name((row, row.ran.typical_ns) for row in step_operators(findings, 0))
+    return [(each.name, found.share(each.time_ns)) for each in sums]
+
+
+def _of_gpu(findings: Findings) -> list[tuple[str, float]]:
+    """Names and shares, the largest first. Names that are shortened may be alike: the parts are not."""
+    sums: dict[DevicePart, float] = {}
+    for row in work_rows(findings, 0):
+        part = DevicePart.of(row)
+        sums[part] = sums.get(part, 0.0) + row.share
+    return [(part_text(part), share) for part, share in sorted(sums.items(), key=lambda each: -each[1])]
