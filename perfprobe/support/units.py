@@ -35,7 +35,7 @@ def duration(time_ns: float | None, least_ns: float = 0) -> str:
 def with_error(time_ns: int, error_ns: int) -> str:
     """Formats a duration with its error in the same unit and with as many decimals: "38.0 ms +- 2.1".
 
-    An error that would be 0 there is "<0.1".
+    An error that would be 0 there is left out: the digits that are shown have none.
     """
     text = duration(time_ns)
     number, _, unit = text.rpartition(" ")
@@ -44,7 +44,7 @@ def with_error(time_ns: int, error_ns: int) -> str:
         return f"{text} +- {duration(error_ns)}"
     decimals = len(number.partition(".")[2])
     error = f"{error_ns / scale:.{decimals}f}"
-    return f"{text} +- {error}" if float(error) else f"{text} +- <{10**-decimals:.{decimals}f}"
+    return f"{text} +- {error}" if float(error) else text
 
 
 def percent(fraction: float | None) -> str:

@@ -39,11 +39,11 @@ class Moved:
 
 
 class _Seen(NamedTuple):
-    """How long the thread stood still in each row. sampled_ns: the part that so many looks divide, if any."""
+    """How long the thread stood still in each row. sampled_ns: the part that looks divide; None: no looks."""
 
     stood_ns: Floats
     sampled_ns: Floats
-    looks: int
+    looks: int | None
 
 
 def moved(trace: Trace, times: StepTimes, watched: Watched, leaves: Leaves, looks: Looks) -> Moved | None:
@@ -73,10 +73,10 @@ def _errors(seen: _Seen, of_leaves_ns: Int64) -> Floats:
     Where samples divide it: that of a share of so many. Where the thread read when it waited, rows of one
     phase have the same errors as their own time, which has them already.
     """
-    if seen.looks == 0:
+    if seen.looks is None:
         return np.asarray(_MISPLACED * of_leaves_ns, np.float64)
     share = seen.sampled_ns / max(float(seen.stood_ns.sum()), 1)
-    deviation = np.sqrt(share * np.maximum(1 - share, 0) / seen.looks)
+    deviation = np.sqrt(share * np.maximum(1 - share, 0) / max(seen.looks, 1))
     return np.asarray(2 * deviation * int(of_leaves_ns.sum()), np.float64)
 
 
@@ -107,7 +107,7 @@ def _told(leaves: Leaves, looks: Looks, waits: Waits, waited_ns: int, of_phases_
     found = _in_phases(leaves, inside_ns + outside_ns)
     unseen = np.bincount(cell[cell >= 0], minlength=cells) + np.bincount(at[at >= 0], minlength=cells) == 0
     found += _spread_unseen(leaves, unseen, max(waited_ns - float(found.sum()), 0))
-    return _Seen(found, between_ns, int((looks.wait_ns > 0).sum()) if of_phases_ns is None else 0)
+    return _Seen(found, between_ns, int((looks.wait_ns > 0).sum()) if of_phases_ns is None else None)
 
 
 def _as_read(leaves: Leaves, found: Floats, of_phases_ns: Floats) -> Floats:
