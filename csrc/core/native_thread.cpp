@@ -1,7 +1,9 @@
 #include "core/native_thread.h"
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,6 +25,19 @@ bool has_room_for_stack() {
   if (memory == MAP_FAILED)
     return false;
   ::munmap(memory, bytes);
+  return true;
+}
+
+// The C library ends the process if a thread's first use of thread-local data finds no memory, and
+// throwing an exception is such a use. So it is used here, if there is memory. (What is volatile
+// the compiler does not leave out.)
+bool has_room_for_exceptions() {
+  constexpr size_t kMoreThanNeeded = 65'536;
+  void* const volatile memory = std::malloc(kMoreThanNeeded);
+  if (memory == nullptr)
+    return false;
+  std::free(memory);
+  [[maybe_unused]] const volatile int used = std::uncaught_exceptions();
   return true;
 }
 
@@ -75,16 +90,24 @@ int NativeThread::create() {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int error = pthread_create(&thread_, nullptr, run, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  runs_ = error == 0;
-  if (runs_)
-    pthread_setname_np(thread_, kOwnThreadName);  // instead of the name inherited from the program
-  return error == EAGAIN && !has_room_for_stack() ? ENOMEM : error;
+  if (error != 0)
+    return error == EAGAIN && !has_room_for_stack() ? ENOMEM : error;
+  pthread_setname_np(thread_, kOwnThreadName);  // instead of the name inherited from the program
+  has_looked_.acquire();
+  runs_ = has_room_;
+  if (!runs_)
+    pthread_join(thread_, nullptr);
+  return runs_ ? 0 : ENOMEM;
 }
 
 void* NativeThread::run(void* self) {
   auto* thread = static_cast<NativeThread*>(self);
   thread->id_ = static_cast<pid_t>(::syscall(SYS_gettid));
-  thread->body_();
+  const bool has_room = has_room_for_exceptions();
+  thread->has_room_ = has_room;
+  thread->has_looked_.release();
+  if (has_room)
+    thread->body_();
   return nullptr;
 }
 

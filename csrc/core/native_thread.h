@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <pthread.h>
+#include <semaphore>
 #include <signal.h>
 #include <stdexcept>
 #include <string>
@@ -30,8 +31,8 @@ class NativeThread {
   NativeThread(const NativeThread&) = delete;
   NativeThread& operator=(const NativeThread&) = delete;
 
-  // Returns 0, or the errno if no thread can be started: ENOMEM if there is no room for its stack,
-  // EAGAIN if no more threads are allowed.
+  // Returns 0, or the errno if no thread can be started: ENOMEM if there is no room for its stack
+  // or its thread-local data, EAGAIN if no more threads are allowed.
   int start();
   // Stop the thread before a fork and start it again after. The process must look single-threaded
   // (Python 3.12 warns of a fork with threads), and no lock may be held by a thread that the child
@@ -62,6 +63,8 @@ class NativeThread {
   pthread_t thread_{};
   std::atomic<pid_t> id_{0};
   std::atomic<bool> leaving_{false};
+  bool has_room_ = false;                // of the thread that was created last; for
+  std::binary_semaphore has_looked_{0};  // whoever created it, once this is released
 };
 
 }  // namespace perfprobe

@@ -97,7 +97,6 @@ def test_mistyped_words_are_answered_with_the_nearest_one(tmp_path: Path, snapsh
     for words in MISTYPED:
         outcome = perfprobe(words.split(), tmp_path)
         assert (words, outcome.status, outcome.out, outcome.err, len(outcome.said)) == (words, 2, b"", b"", 1)
-        assert "did you mean" in outcome.said[0]
         told.append(f"{words}\n    {outcome.said[0]}")
     snapshot("\n".join(told))
 
