@@ -8,6 +8,7 @@ from perfprobe.diagnose.blind import blind
 from perfprobe.diagnose.device import base_of, device, judging_device
 from perfprobe.diagnose.evaluations import evaluations
 from perfprobe.diagnose.gpu import gpu_verdict
+from perfprobe.diagnose.growing import growing
 from perfprobe.diagnose.growth import memory_growth
 from perfprobe.diagnose.hottest import hottest_operator
 from perfprobe.diagnose.idle import idle
@@ -62,6 +63,7 @@ _RULES = (
         memory_growth,
         rising,
         slow_dtype,
+        growing,
         recompiled,
         slow_modes,
         loader_verdicts,

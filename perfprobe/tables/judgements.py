@@ -105,6 +105,15 @@ class SlowDtype:
 
 
 @frozen
+class Growing:
+    """Calls of `cat` at a line that each copy the result of the one before. share: of the steps."""
+
+    frame: int
+    calls: int
+    share: float
+
+
+@frozen
 class Recompiled:
     """A function that was compiled again and again. is_cut: earlier compilations are not known."""
 

@@ -30,7 +30,7 @@ from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import short_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start
 from perfprobe.report.section.screen.steps import step_word, steps_lines
-from perfprobe.report.section.screen.tail import dtype_lines, graph_lines, tail_lines
+from perfprobe.report.section.screen.tail import dtype_lines, graph_lines, growing_lines, tail_lines
 from perfprobe.report.section.screen.trends import growth_line
 from perfprobe.report.section.screen.untriggered import untriggered_lines
 from perfprobe.support.text import printable
@@ -118,6 +118,7 @@ def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
         if each is not judged.slow:
             yield from evaluation_lines(findings, each, "ALSO")
     yield from dtype_lines(findings)
+    yield from growing_lines(findings)
     yield from graph_lines(findings)
     yield from short_lines(findings)
     yield from also_start(findings)

@@ -12,7 +12,7 @@ from perfprobe.report.section.screen.steps import is_inference, step_word
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import NeedlessGraphs, SlowDtype
+from perfprobe.tables.judgements import Growing, NeedlessGraphs, SlowDtype
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
@@ -62,6 +62,16 @@ def dtype_lines(findings: Findings) -> Iterator[ScreenRow]:
     text = f"{whole_percent(found.share)} of a {step_word(findings)} computes in {found.dtype}"
     faster = ": float32 takes about half" if found.dtype == "float64" else ": float32 is faster on most CPUs"
     yield said("ALSO", text, *at, faster, share=found.share, line=line)
+
+
+def growing_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """ALSO: a line that copies a growing result again and again, and what to do."""
+    found = findings.get(Growing)
+    line = None if found is None else findings.trace.line(found.frame)
+    if found is None or line is None:
+        return
+    text = f"cat at {place(line)} copies its own result, {found.calls:,} times"
+    yield said("ALSO", text, ": collect the parts, cat once", share=found.share, line=line)
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:
