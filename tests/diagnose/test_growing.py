@@ -11,7 +11,6 @@ from tests.build import Program, op
 from tests.report.test_screen import found
 from tests.report.test_text import META
 
-
 MS = 1_000_000
 STEPS = 12
 CASES = {
