@@ -147,6 +147,18 @@ def test_waiting_for_a_processor_is_taken_from_where_samples_saw_it(tmp_path: Pa
     assert found.own_ns == pytest.approx(18 * MS * found.steps, rel=0.02)
 
 
+def waited(
+    program: Program, end_ns: int, waited_ns: int, tmp_path: Path
+) -> tuple[Account, dict[tuple[str, int], float]]:
+    """The account of a program that ended at this time, after it waited this long for a processor."""
+    program.meta |= {"stop": {"monotonic_ns": end_ns, "cpu_ns": end_ns}}
+    for time_ns, sum_ns in ((0, 0), (end_ns, waited_ns)):
+        program.row("thread_times", time_ns, 0, 0, sum_ns, 0, 0, 0)
+    trace = link(program.recording(tmp_path))
+    found = account_of(trace)
+    return found, parts(found, trace)
+
+
 def test_a_wait_is_that_of_the_call_that_took_longer_than_others(tmp_path: Path) -> None:
     """A look each 20 ms sees the end of the step, where nothing waited. Each fifth product waits for 8 ms."""
     program, at = Program(**META), 0
@@ -163,12 +175,7 @@ def test_a_wait_is_that_of_the_call_that_took_longer_than_others(tmp_path: Path)
         program.run(op("Optimizer.step#SGD.step", at + 1000, at + MS, stack=update, scope=7))
         at += MS
         program.sample(begin, at - 1, "/p/train.py:32 main", cpu_ns=13 * MS, wait_ns=wait_ns)
-    program.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
-    for time_ns, sum_ns in ((0, 0), (at, 4 * 8 * MS)):
-        program.row("thread_times", time_ns, 0, 0, sum_ns, 0, 0, 0)
-    trace = link(program.recording(tmp_path))
-    found = account_of(trace)
-    times_ms = parts(found, trace)
+    found, times_ms = waited(program, at, 4 * 8 * MS, tmp_path)
     assert times_ms["LINE", 30] == pytest.approx(6 * found.steps, rel=0.03)
     assert times_ms["LINE", 31] == pytest.approx(6 * found.steps, rel=0.03)
 
@@ -188,12 +195,7 @@ def test_a_wait_without_a_sample_is_that_of_its_own_phase(tmp_path: Path) -> Non
         program.run(op("Optimizer.step#SGD.step", at + 15 * MS, at + 16 * MS, stack=update, scope=7))
         program.sample(at + 2 * MS, at + 12 * MS, "/p/train.py:31 main", cpu_ns=4 * MS, wait_ns=0)
         at += 16 * MS
-    program.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
-    for time_ns, sum_ns in ((0, 0), (at, 20 * 6 * MS)):
-        program.row("thread_times", time_ns, 0, 0, sum_ns, 0, 0, 0)
-    trace = link(program.recording(tmp_path))
-    found = account_of(trace)
-    times_ms = parts(found, trace)
+    found, times_ms = waited(program, at, 20 * 6 * MS, tmp_path)
     assert times_ms["LINE", 88] == pytest.approx(3 * found.steps, rel=0.03)
     assert times_ms["LINE", 31] == pytest.approx(5 * found.steps, rel=0.03)
 
