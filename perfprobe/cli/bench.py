@@ -71,7 +71,7 @@ def parser() -> Parser:
         nargs="*",
         metavar="FILE",
         heading="what to measure",
-        brief="a recording (default: the newest one here), or an operator and its inputs",
+        brief=None,
         help="a recording (default: the newest one here), or an operator and its inputs",
     )
     parser.add(
@@ -101,7 +101,7 @@ def _add_ways(parser: Parser) -> None:
         type=steps,
         metavar="N",
         heading="how to measure",
-        brief="torch's threads (default: as recorded)",
+        brief=None,
         help="torch's threads (default: as recorded)",
     )
     parser.add(
@@ -155,7 +155,7 @@ def _add_prints(parser: Parser) -> None:
         "--json",
         action="store_true",
         heading="what to print",
-        brief="print JSON instead of a table",
+        brief=None,
         help="print JSON instead of a table",
     )
     add_options(parser, Output)

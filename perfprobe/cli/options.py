@@ -48,9 +48,12 @@ class Parser(argparse.ArgumentParser):
         self._headings = {"options": self._optionals}
         self.add_argument("-h", "--help", action=Help)
 
-    def add(self, *flags: str, brief: str = "", heading: str = "", **named: Any) -> None:
+    def add(self, *flags: str, brief: str | None = "", heading: str = "", **named: Any) -> None:
         """Add an option or plain words. brief, heading: as `Option` has them. named: for argparse."""
-        self._note(self.under(heading or "options").add_argument(*flags, **named), brief)
+        self._note(
+            self.under(heading or "options").add_argument(*flags, **named),
+            named["help"] if brief is None else brief,
+        )
 
     def under(self, heading: str) -> argparse._ArgumentGroup:
         """The options below this heading of `--help`."""

@@ -75,7 +75,7 @@ def parser() -> Parser:
         "--json",
         action="store_true",
         heading="what to print",
-        brief="print JSON instead of a table",
+        brief=None,
         help="print JSON instead of a table",
     )
     parser.add(

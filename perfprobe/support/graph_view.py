@@ -47,23 +47,21 @@ class GraphView(Chosen):
         None,
         "only matching functions and what they call",
         kind="pattern",
-        brief="only matching functions and what they call",
+        brief=None,
     )
     leaf: str | None = option(
         None,
         "only paths to matching functions or operators",
         kind="pattern",
-        brief="only paths to matching functions or operators",
+        brief=None,
     )
     focus: str | None = option(
         None,
         "only paths through matching functions or operators",
         kind="pattern",
-        brief="only paths through matching functions or operators",
+        brief=None,
     )
-    depth: int | None = option(
-        None, "follow N calls from the root", kind="steps", brief="follow N calls from the root"
-    )
+    depth: int | None = option(None, "follow N calls from the root", kind="steps", brief=None)
     unfolded: bool = option(False, "also show library functions that only call others", flag="--library")
 
     def __init__(self, **given: Any) -> None:

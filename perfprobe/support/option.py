@@ -37,7 +37,8 @@ class Option:
         gone: values that no longer exist, each with its replacement.
         aliases: words of other tools, each with its value, which need not be one of `values`.
         places: where it can be given and is stored; () for the places of its class.
-        brief: its text in the short `--help`, of at most 54 letters; "" if only `--help all` has the option.
+        brief: its text in the short `--help`, of at most 54 letters; None for that of `--help all`; "" if
+            only that has the option.
         heading: the heading of `--help` under which it stands; "" for that of its class.
     """
 
@@ -55,7 +56,7 @@ class Option:
         gone: Mapping[str, str] | None = None,
         aliases: Mapping[str, str] | None = None,
         places: Sequence[str] = (),
-        brief: str = "",
+        brief: str | None = "",
         heading: str = "",
     ) -> None:
         self.name = ""
@@ -70,7 +71,7 @@ class Option:
         self.gone = gone or {}
         self.aliases = aliases or {}
         self.places = places
-        self.brief = brief
+        self.brief = help if brief is None else brief
         self.heading = heading
 
     def __set_name__(self, owner: type[Chosen], name: str) -> None:

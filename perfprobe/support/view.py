@@ -56,7 +56,7 @@ class View(Chosen):
         "number of rows to show, 0 for all",
         kind="rows",
         heading=_ROWS,
-        brief="number of rows to show, 0 for all",
+        brief=None,
     )
     sort: str = option(
         "self",
