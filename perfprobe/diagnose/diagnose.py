@@ -56,18 +56,8 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 # Judgements of other types than `Diagnosis`. The rules below may need them.
 _RULES = (
     *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
-    *(
-        needless_graphs,
-        other_rank,
-        throttled,
-        memory_growth,
-        rising,
-        slow_dtype,
-        growing,
-        recompiled,
-        slow_modes,
-        loader_verdicts,
-    ),
+    *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, growing),
+    *(recompiled, slow_modes, loader_verdicts),
 )
 
 

@@ -67,10 +67,8 @@ def _computing(findings: Findings, operators: list[Diagnosis]) -> Iterator[Diagn
         return
     operators = operators if _is_noteworthy(findings) else []
     is_once = any(each.cause in _ONCE for each in python)
-    is_longer = not is_once and any(
-        each.share * findings[Hotspots].totals.busiest_ns * own_part(findings) > python[0].time_ns
-        for each in operators
-    )
+    own_ns = findings[Hotspots].totals.busiest_ns * own_part(findings) if operators else 0
+    is_longer = not is_once and any(each.share * own_ns > python[0].time_ns for each in operators)
     yield from [*operators, *python] if is_longer else [*python, *operators]
 
 
