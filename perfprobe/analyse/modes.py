@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.analyse.loop.own_times import Floats, leading, own_times_ns
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.modes import Mode, Modes
 from perfprobe.tables.steps import Steps, StepTimes
@@ -20,27 +21,19 @@ def modes(trace: Trace, times: StepTimes) -> Modes | None:
     listed = trace.recording.fact("modes", "rows")
     rows = [row for row in (listed if isinstance(listed, list) else []) if isinstance(row, dict)]
     rows = [row for row in rows if isinstance(row.get("mode"), str) and _time_ns(row.get("from_ns"))]
-    chosen = (times.steps.loop == 0) & times.steps.usual()
-    steps, own_ns = times.steps.take(chosen), _own_times(times)[chosen]
+    steps, own_ns = times.steps.take(leading(times)), own_times_ns(trace, times)
     names = dict.fromkeys(row["mode"] for row in rows)
     end_ns = trace.end_ns or _LAST_NS
     found = [_mode([row for row in rows if row["mode"] == name], steps, own_ns, end_ns) for name in names]
     return Modes(tuple(sorted(found, key=lambda each: -each.time_ns))) if found else None
 
 
-def _own_times(times: StepTimes) -> Int64:
-    """How long each step took, without waiting for a processor if its thread read that."""
-    rows = times.step_phases
-    waited_ns = np.bincount(rows.step, np.maximum(rows.waited_ns, 0), len(times.steps)).astype(np.int64)
-    return times.steps.end_ns - times.steps.start_ns - waited_ns
-
-
-def _mode(rows: list[dict[str, Any]], steps: Steps, own_ns: Int64, end_ns: int) -> Mode:
+def _mode(rows: list[dict[str, Any]], steps: Steps, own_ns: Floats | None, end_ns: int) -> Mode:
     begins = np.array([_time_ns(row["from_ns"]) for row in rows], np.int64)
     ends = np.array([_time_ns(row.get("until_ns")) or end_ns for row in rows], np.int64)
     is_on, is_off = _within(steps, begins, ends)
     slower = None
-    if min(is_on.sum(), is_off.sum()) >= _FEWEST:
+    if own_ns is not None and min(is_on.sum(), is_off.sum()) >= _FEWEST:
         slower = float(np.median(own_ns[is_on]) / max(float(np.median(own_ns[is_off])), 1.0))
     return Mode(
         name=rows[0]["mode"],

@@ -7,11 +7,11 @@ import numpy.typing as npt
 
 from perfprobe.analyse.account.looks import Looks
 from perfprobe.analyse.grouping import sums_by
+from perfprobe.analyse.loop.own_times import leading, own_times_ns
 from perfprobe.analyse.slopes import is_growing, slope_interval
-from perfprobe.models.waiting import HeldUp, held_up, waited_each_ns
 from perfprobe.tables.columns import Int32, Rows, among, distinct
 from perfprobe.tables.live_steps import LiveSteps
-from perfprobe.tables.steps import Steps, StepTimes
+from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
 from perfprobe.tables.trends import Trend, Trends
 
@@ -27,10 +27,9 @@ def trends(trace: Trace, times: StepTimes, looks: Looks | None) -> Trends | None
     """What rises in the leading loop; None without steps."""
     if len(times.loops) == 0:
         return None
-    row = np.flatnonzero((times.steps.loop == 0) & times.steps.usual())
-    steps, thread = times.steps.take(row), int(times.loops.thread[0])
-    own_ns = _own_ns(trace, thread, steps) if len(steps) >= _FEWEST_STEPS else None
-    duration = None if own_ns is None else trend(np.arange(len(steps)), own_ns)
+    row, thread = np.flatnonzero(leading(times)), int(times.loops.thread[0])
+    own_ns = own_times_ns(trace, times) if len(row) >= _FEWEST_STEPS else None
+    duration = None if own_ns is None else trend(np.arange(len(row)), own_ns)
     frame, part = (-1, 0.0) if duration is None or looks is None else _risen(looks, row)
     return Trends(_memory(_live(trace, thread)), duration, frame, part)
 
@@ -58,15 +57,6 @@ def _live(trace: Trace, thread: int) -> LiveSteps:
     live, os_threads = trace.recording[LiveSteps].counted(), trace.recording.os_threads()
     live = live.take((os_threads[live.thread] == os_threads[thread]) & (live.is_evaluation == 0))
     return live.take(np.argsort(live.start_ns, kind="stable"))
-
-
-def _own_ns(trace: Trace, thread: int, steps: Steps) -> Figures | None:
-    """The duration of each step without waiting for a processor; None if that was long and is not known."""
-    duration_ns = (steps.end_ns - steps.start_ns).astype(np.float64)
-    waited_ns = waited_each_ns(trace.recording, thread, steps.start_ns, steps.end_ns)
-    if waited_ns is None:
-        return None if held_up(trace) is HeldUp.YES else duration_ns
-    return np.asarray(duration_ns - waited_ns)
 
 
 def _memory(live: LiveSteps) -> Trend | None:

@@ -30,7 +30,7 @@ def test_steps_with_a_mode_are_compared_with_the_others(
     none = {name: np.zeros(len(end_ns), dtype) for name, dtype in Steps.dtypes.items()}
     steps = Steps(**none | {"start_ns": end_ns - lengths_ms * MS, "end_ns": end_ns})
     row: dict[str, Any] = {"mode": "torch.profiler", "from_ns": int(end_ns[without - 1])}
-    found = _mode([row], steps, own_ms * MS, int(end_ns[-1]))
+    found = _mode([row], steps, own_ms * float(MS), int(end_ns[-1]))
     assert (found.steps, found.whole, found.slower) == (12, without + 12, slower)
     judged = slow_modes(Findings(link(Program().recording(tmp_path)), Modes((found,))))
     assert judged == SlowModes((found,) if slower != 1.0 else ())

@@ -9,7 +9,7 @@ from perfprobe.analyse.account.positions import cpu_times
 from perfprobe.analyse.account.stood import Stretches
 from perfprobe.analyse.account.watch import Watched, events, same_line
 from perfprobe.analyse.loop.covered import Covered
-from perfprobe.analyse.sampled import in_program
+from perfprobe.analyse.sampled import in_program, waits
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among, column
 from perfprobe.tables.intervals import around, numbered
 from perfprobe.tables.python import Samples
@@ -49,7 +49,8 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks | None:
         return None
     found, of_operators, steps = times.looks, watched.of_looks, times.steps.take(watched.steps)
     chosen = among(found.step, watched.steps)
-    samples = in_program(trace.recording).take(found.sample)
+    whole, os_threads = in_program(trace.recording), trace.recording.os_threads()
+    samples, stood_ns = whole.take(found.sample), waits(whole, os_threads)[found.sample]
     line = np.append(same_line(trace.recording[Frames]), np.int32(-1))
     called = line[np.append(trace.sites.frame, np.int32(-1))[samples.stack]]
     frame = np.where(_calls_backward(trace, found.phase, called, line), np.int32(-1), called)
@@ -72,12 +73,12 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks | None:
         time_ns=np.maximum(found.time_ns, 1),
         cpu_ns=np.where(samples.cpu_ns >= 0, cpu_ns, -1).astype(np.int64),
         wait_ns=_waits(_within(watched.stood.between, steps), samples, in_operator | in_range),
-        own_ns=np.maximum(found.time_ns - np.maximum(samples.wait_ns, 0) - sum(blocked), 1),
+        own_ns=np.maximum((1 - stood_ns / length_ns) * found.time_ns - sum(blocked), 1).astype(np.int64),
         **dict(zip(("ranks_ns", "lock_ns", "gpu_ns"), blocked, strict=True)),
         called=called,
     )
     rows, samples = rows.take(chosen), samples.take(chosen)
-    thread = trace.recording.os_threads()[times.loops.thread[0]]
+    thread = os_threads[times.loops.thread[0]]
     own_ns = cpu_times(trace.recording, int(thread), steps, samples)
     return rows if own_ns is None else Looks(**rows.columns() | {"own_ns": own_ns})
 
