@@ -4,7 +4,7 @@
     ...
     <!-- end -->
 
-Kinds: `words KIND: OF` and `glossary` (perfprobe/models/words), `example NAME` (docs/examples), `commands`,
+Kinds: `words KIND: OF` and `glossary` (perfprobe/words), `example NAME` (docs/examples), `commands`,
 `options` (perfprobe/cli), `brief` (perfprobe/report/render/brief_json.py).
 """
 
@@ -17,9 +17,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import get_type_hints
 
+from perfprobe import words
 from perfprobe.cli import COMMANDS, reference
-from perfprobe.models import words
-from perfprobe.models.words.json_words import JSON_TABLES
 from perfprobe.report.rows import modules
 from perfprobe.report.rows.baseline import BaselineRow
 from perfprobe.report.rows.benchmark import BenchmarkRow, MeasureRow
@@ -31,6 +30,7 @@ from perfprobe.report.rows.operators import RECORDED, OperatorRow
 from perfprobe.report.rows.screen import ScreenRow
 from perfprobe.report.rows.steps import LoopRow
 from perfprobe.report.rows.totals import TotalsRow
+from perfprobe.words.json_words import JSON_TABLES
 
 EXAMPLES = Path(__file__).resolve().parent / "examples"
 # The rows of the tables in the short JSON document.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from docs import architecture, pages
-from perfprobe.models.words import COLUMNS
+from perfprobe.words import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
 # Tables with the columns of another one that is in a guide.

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 
 from docs import examples
+from perfprobe import words
 from perfprobe.bench import measure
 from perfprobe.bench.ceilings import cache
 from perfprobe.cli import COMMANDS, main, module
 from perfprobe.cli.options import PROGRAM_OPTIONS
-from perfprobe.models import words
 from perfprobe.support.views import VIEWS
 from perfprobe.tables.measurements import Measurements
 from tests.bench.machines import machine

@@ -13,10 +13,10 @@ import perfprobe
 from docs.filled import BRIEF, fields_of
 from perfprobe.cli import COMMANDS, main, module
 from perfprobe.cli.options import PROGRAM_OPTIONS
-from perfprobe.models.words.sections import FIRST_SCREEN
 from perfprobe.report.render.brief_json import TABLES
 from perfprobe.results import Results
 from perfprobe.support.view import View
+from perfprobe.words.sections import FIRST_SCREEN
 from tests.report.test_screen_invariants import OnGpu, Random
 
 SKILL = Path(perfprobe.__file__).with_name("SKILL.md").read_text(encoding="utf-8")

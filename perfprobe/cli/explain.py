@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from perfprobe.models.words import Word
+    from perfprobe.words import Word
 
 _DESCRIPTION = """\
 Explain a word of a report: a column, a section, a line of the first screen, a
@@ -49,8 +49,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         parser().parse_args(words)
     # Not read by argparse: a mark such as `-` or `<` and another command's option are words here.
     asked = " ".join(words)
+    from perfprobe import words as known
     from perfprobe.cli import reference
-    from perfprobe.models import words as known
 
     if asked == _AGENT:
         return lambda: write(_skill())

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from perfprobe.cli.options import Parser
-    from perfprobe.models.words import Word
     from perfprobe.support.option import Option
+    from perfprobe.words import Word
 
 _HEAD = ("option", "values", "default", "argument in Python", "also goes to", "what it does")
 
@@ -34,7 +34,7 @@ def markdown() -> str:
 def words() -> list[Word]:
     """Commands, options, and values that only options have, each with its text of `--help`."""
     from perfprobe.cli import COMMANDS, module
-    from perfprobe.models.words import Word
+    from perfprobe.words import Word
 
     found = [
         Word(name, "command", _sentence(summary), guide="options") for name, (_, summary) in COMMANDS.items()
@@ -50,7 +50,7 @@ def words() -> list[Word]:
 
 
 def _of_option(flags: Sequence[str], text: str, values: Sequence[str], of: str) -> Iterator[Word]:
-    from perfprobe.models.words import Word, listed
+    from perfprobe.words import Word, listed
 
     if flags:
         bare = (flag.lstrip("-") for flag in flags)

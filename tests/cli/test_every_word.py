@@ -19,11 +19,9 @@ import pytest
 import perfprobe.report.rows
 import perfprobe.report.section
 import perfprobe.tables
+from perfprobe import words
 from perfprobe.cli import COMMANDS, module, reference
 from perfprobe.merge import link
-from perfprobe.models import words
-from perfprobe.models.words.json_words import JSON_FIELDS, JSON_TABLES
-from perfprobe.models.words.peers import PEERS
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranking import sort_of
 from perfprobe.report.section.block import Heading, Table
@@ -31,6 +29,8 @@ from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 from perfprobe.support.errors import UsageError
 from perfprobe.support.views import PEER_VIEWS
 from perfprobe.tables.declared import declared
+from perfprobe.words.json_words import JSON_FIELDS, JSON_TABLES
+from perfprobe.words.peers import PEERS
 from tests.build import Program
 from tests.found import find
 from tests.report.test_text import training

@@ -14,9 +14,10 @@ Floats = npt.NDArray[np.float64]
 
 
 def own_times_ns(trace: Trace, times: StepTimes) -> Floats | None:
-    """The duration of each usual step of the leading loop, without waiting; None if that is long and not known.
+    """The duration of each usual step of the leading loop, without waiting.
 
-    Waiting is what the thread itself read in the step, else what the scheduler says for it.
+    None if waiting is not known, but was long. Waiting is what the thread itself read in the step, else what
+    the scheduler says for it.
     """
     chosen = leading(times)
     steps, waited_ns = times.steps.take(chosen), _read_ns(times)[chosen]
@@ -31,7 +32,7 @@ def own_times_ns(trace: Trace, times: StepTimes) -> Floats | None:
 
 def leading(times: StepTimes) -> Mask:
     """Which steps are usual ones of the leading loop."""
-    return (times.steps.loop == 0) & times.steps.usual()
+    return np.asarray((times.steps.loop == 0) & times.steps.usual())
 
 
 def _read_ns(times: StepTimes) -> Floats:

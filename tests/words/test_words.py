@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 import perfprobe
-from perfprobe.models import words
-from perfprobe.models.words.sections import FIRST_SCREEN, SECTIONS
+from perfprobe import words
 from perfprobe.report.section.listed import SECTIONS as OF_REPORTS
 from perfprobe.report.section.peers.summary import _WORDS
 from perfprobe.support.errors import UsageError
 from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS, VIEWS
 from perfprobe.tables.steps import PHASE_TEXTS
+from perfprobe.words.sections import FIRST_SCREEN, SECTIONS
 
 ROOT = Path(perfprobe.__file__).resolve().parent
 SECTION = ROOT / "report/section"
@@ -88,7 +88,7 @@ def test_every_column_that_a_section_makes_is_explained(path: Path) -> None:
         tables = _OF_PEER.get(path.stem) if path.parent.name == "peers" else None
         tables = tables or _OF_FILE.get(path.stem, (path.stem,))
         explained = {title for table in tables for title in words.COLUMNS[table]}
-        assert sorted(titles - explained) == [], f"of {tables}, in perfprobe/models/words"
+        assert sorted(titles - explained) == [], f"of {tables}, in perfprobe/words"
 
 
 def test_every_column_that_is_explained_is_in_some_section() -> None:
@@ -115,7 +115,7 @@ def test_every_explained_modifier_and_reason_is_in_the_code() -> None:
     code = "".join(
         path.read_text(encoding="utf-8")
         for path in [*ROOT.rglob("*.py"), *(ROOT.parent / "csrc").rglob("*.cpp")]
-        if "models/words" not in str(path)
+        if "perfprobe/words" not in str(path)
     )
     named = [word.name for kind in ("modifier of a verdict", "loss") for word in words.by_kind()[kind]]
     assert [name for name in named if name not in code] == []

@@ -9,23 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from perfprobe.models.words import (
+from perfprobe.support.errors import UsageError
+from perfprobe.tables.columns import Table
+from perfprobe.tables.declared import declared
+from perfprobe.words import (
     gpu_columns,
     native_columns,
     operator_columns,
     other_columns,
     rank_columns,
 )
-from perfprobe.models.words.json_words import JSON_FIELDS, JSON_TABLES
-from perfprobe.models.words.losses import REASONS, SOURCES
-from perfprobe.models.words.peers import PEER_COLUMNS, PEERS
-from perfprobe.models.words.sections import FIRST_SCREEN, SECTIONS
-from perfprobe.models.words.terms import MARKS, TERMS
-from perfprobe.models.words.values import VALUES
-from perfprobe.models.words.verdicts import MODIFIERS, VERDICTS
-from perfprobe.support.errors import UsageError
-from perfprobe.tables.columns import Table
-from perfprobe.tables.declared import declared
+from perfprobe.words.json_words import JSON_FIELDS, JSON_TABLES
+from perfprobe.words.losses import REASONS, SOURCES
+from perfprobe.words.peers import PEER_COLUMNS, PEERS
+from perfprobe.words.sections import FIRST_SCREEN, SECTIONS
+from perfprobe.words.terms import MARKS, TERMS
+from perfprobe.words.values import VALUES
+from perfprobe.words.verdicts import MODIFIERS, VERDICTS
 
 _NEAR = 3
 _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to these: `poorly parallel: 1.1x`
