@@ -30,7 +30,6 @@ from perfprobe.report.rows.operators import RECORDED, OperatorRow
 from perfprobe.report.rows.screen import ScreenRow
 from perfprobe.report.rows.steps import LoopRow
 from perfprobe.report.rows.totals import TotalsRow
-from perfprobe.words.json_words import JSON_TABLES
 
 EXAMPLES = Path(__file__).resolve().parent / "examples"
 # The rows of the tables in the short JSON document.
@@ -132,7 +131,7 @@ def _brief_table(name: str, kind: type) -> str:
     found = list(fields_of(kind))
     said = " ".join(sentence for each in _kinds(kind) for sentence in _sentences(each, found))
     fields = ", ".join(f"`{field}`" for field in found)
-    return "\n".join(filter(None, [f"**{name}**: {JSON_TABLES[name]}", said, f"Fields: {fields}."]))
+    return "\n".join(filter(None, [f"**{name}**: {words.TABLES[name]}", said, f"Fields: {fields}."]))
 
 
 def _kinds(kind: type) -> Iterator[type]:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from perfprobe.report.section import listed as listed_sections
 from perfprobe.support.errors import UsageError
+from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS
 from perfprobe.tables.columns import Table
 from perfprobe.tables.declared import declared
 from perfprobe.words import (
-    gpu_columns,
     native_columns,
     operator_columns,
     other_columns,
@@ -31,7 +32,7 @@ _NEAR = 3
 _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to these: `poorly parallel: 1.1x`
 
 # By section. Columns of torch's own table and of `perfprobe machine` are in no section.
-COLUMNS: dict[str, dict[str, str]] = {
+_OF_WORDS: dict[str, dict[str, str]] = {
     "benchmark": other_columns.BENCHMARK,
     "slow-steps": other_columns.SLOW_STEPS,
     "operators": operator_columns.OPERATORS,
@@ -50,28 +51,24 @@ COLUMNS: dict[str, dict[str, str]] = {
     "ranks": rank_columns.RANKS,
     "workers": other_columns.WORKERS,
     "memory": operator_columns.MEMORY,
-    "gpu-memory": gpu_columns.MEMORY,
-    "gpus": other_columns.GPUS,
-    "gpu-use": other_columns.GPU_USE,
-    "gpu-state": gpu_columns.STATE,
-    "idle": gpu_columns.IDLE,
-    "overlap": gpu_columns.OVERLAP,
-    "kernels": other_columns.KERNELS,
-    "copies": other_columns.COPIES,
-    "waits": other_columns.WAITS,
-    "cuda-calls": other_columns.CUDA_CALLS,
-    "launches": gpu_columns.LAUNCHES,
-    "sequences": gpu_columns.SEQUENCES,
-    "critical-path": gpu_columns.CRITICAL_PATH,
     "native": native_columns.NATIVE,
     "counters": native_columns.COUNTERS,
     "sources": other_columns.SOURCES,
     "losses": other_columns.LOSSES,
     **PEER_COLUMNS,
 }
+_OF_REPORTS = (*listed_sections.SECTIONS, *listed_sections.PEER_SECTIONS)
+COLUMNS: dict[str, dict[str, str]] = {
+    each.name: {head.title: head.means for head in each.heads} for each in _OF_REPORTS if each.heads
+} | _OF_WORDS
+_VIEWS = {each.name: (each.titles, each.guide, each.means) for each in _OF_REPORTS if each.means}
+_VIEWS |= {**SECTIONS, **PEERS}
+TABLES: dict[str, str] = {
+    name: means for each in _OF_REPORTS for name, means in each.json.items()
+} | JSON_TABLES
 _VALUE = re.compile(r"\*\*([^*]+)\*\*: (.+?)(?= \*\*[^*]+\*\*:|$)")
 _GUIDES = {"torch's own table": "report", "machine": "bench", "graph": "callgraph"}
-_GUIDES |= {name: guide for views in (SECTIONS, PEERS) for name, (_, guide, _) in views.items()}
+_GUIDES |= {name: guide for name, (_, guide, _) in _VIEWS.items()}
 _UNIT = re.compile(" (?:ns|bytes)$")
 
 
@@ -104,8 +101,8 @@ def listed() -> list[Word]:
 def by_kind() -> Mapping[str, Sequence[Word]]:
     """Returns the words of each kind."""
     return {
-        "section": _views("section", SECTIONS),
-        "view": _views("view", PEERS),
+        "section": _views("section", SECTION_VIEWS),
+        "view": _views("view", PEER_VIEWS),
         "line of the first screen": _words("line of the first screen", FIRST_SCREEN, "report"),
         "column": [word for of in COLUMNS for word in _columns(of)],
         "value": [word for of in VALUES for word in _cells(of)],
@@ -114,7 +111,7 @@ def by_kind() -> Mapping[str, Sequence[Word]]:
         "modifier of a verdict": _words("modifier of a verdict", MODIFIERS, "bench"),
         "source of losses": _words("source of losses", SOURCES, "limits"),
         "loss": _words("loss", REASONS, "limits"),
-        "table of JSON": _words("table of JSON", JSON_TABLES, "json"),
+        "table of JSON": _words("table of JSON", TABLES, "json"),
         "field of JSON": _words("field of JSON", JSON_FIELDS, "json"),
         "term": _words("term", TERMS, "glossary"),
     }
@@ -124,8 +121,9 @@ def _words(kind: str, texts: Mapping[str, str], guide: str) -> list[Word]:
     return [Word(name, kind, text, guide=guide) for name, text in texts.items()]
 
 
-def _views(kind: str, views: Mapping[str, tuple[tuple[str, ...], str, str]]) -> list[Word]:
-    return [Word(name, kind, text, also=also, guide=guide) for name, (also, guide, text) in views.items()]
+def _views(kind: str, names: Iterable[str]) -> list[Word]:
+    views = ((name, *_VIEWS[name]) for name in names)
+    return [Word(name, kind, text, also=also, guide=guide) for name, also, guide, text in views]
 
 
 def _columns(of: str) -> list[Word]:

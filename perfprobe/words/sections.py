@@ -60,63 +60,6 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "Memory of tensors on the CPU (`--memory`): the peak and what was held then, what forward keeps for "
         "backward, and what grows from step to step, by line, module, phase and operator.",
     ),
-    "gpu-memory": (
-        ("GPU memory",),
-        "memory",
-        "Memory of each GPU (`--memory`), as counted by torch's allocator: the peak as a share of the "
-        "device's capacity, and growth from step to step.",
-    ),
-    "gpus": (("GPUs",), "gpu", "The work of each GPU, and how long it was busy."),
-    "gpu-use": (
-        ("GPU use",),
-        "gpu",
-        "How well steps used each GPU, by the TensorBoard plugin's definitions, and idle time.",
-    ),
-    "gpu-state": (
-        ("GPU state",),
-        "gpu",
-        "Clocks, power and temperature of each GPU, read once a second, and how often it was throttled.",
-    ),
-    "idle": (
-        ("GPU idle",),
-        "gpu",
-        "Idle time of each GPU between its first and its last work, by what the host did meanwhile and at "
-        "which line. Also the gaps of each stream, by kind.",
-    ),
-    "overlap": (
-        ("GPU overlap",),
-        "gpu",
-        "How long computing, communication (kernels of NCCL) and copies ran at the same time on each GPU.",
-    ),
-    "kernels": (("GPU kernels",), "gpu", "The kernels with most time, with their operator and line."),
-    "copies": (
-        ("GPU copies",),
-        "gpu",
-        "Copies to, from and on GPUs, and fills, with direction, bytes and rate.",
-    ),
-    "waits": (("GPU waits",), "gpu", "Calls in which the program waited for a GPU."),
-    "cuda-calls": (
-        ("CUDA calls",),
-        "gpu",
-        "Functions of CUDA's API, and the time that they cost the program.",
-    ),
-    "launches": (
-        ("Launches",),
-        "gpu",
-        "Calls that launch kernels, copies and fills: how long they take, how long it takes until the work "
-        "begins, and how much work is queued.",
-    ),
-    "sequences": (
-        ("Kernel sequences",),
-        "gpu",
-        "Sequences of short kernels that a line or module launches again and again: candidates for fusion.",
-    ),
-    "critical-path": (
-        ("Critical path",),
-        "critical-path",
-        "The longest chain of dependent work in steady steps, over threads and GPUs: what bounds it, at "
-        "which line, and how much time removing each part could save at most.",
-    ),
     "functions": (
         ("Python functions",),
         "functions",

@@ -29,7 +29,7 @@ from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
 from perfprobe.support.errors import UsageError
 from perfprobe.support.views import PEER_VIEWS
 from perfprobe.tables.declared import declared
-from perfprobe.words.json_words import JSON_FIELDS, JSON_TABLES
+from perfprobe.words.json_words import JSON_FIELDS
 from perfprobe.words.peers import PEERS
 from tests.build import Program
 from tests.found import find
@@ -130,7 +130,7 @@ def keys_of(tree: ast.AST) -> Iterator[str]:
 
 
 def test_every_table_of_json_is_explained_and_no_other() -> None:
-    assert set(json_tables()) == set(JSON_TABLES) - {"ceilings", "levels"}  # those two: `perfprobe machine`
+    assert set(json_tables()) == set(words.TABLES) - {"ceilings", "levels"}  # those two: `perfprobe machine`
 
 
 def row_fields() -> Iterator[str]:

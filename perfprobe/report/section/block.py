@@ -5,9 +5,10 @@ Styles are words: bold, dim, and names of colours. Widths are in characters; onl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 from rich.cells import cell_len
 
@@ -16,6 +17,7 @@ from perfprobe.report.shorten import cut
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 
+Source = TypeVar("Source")
 BRIEF = 140  # characters; in a smaller width words are abbreviated
 
 
@@ -185,12 +187,27 @@ def no_tables(_: Findings, __: Choice) -> dict[str, Rows]:
 
 
 @frozen
+class Head(Generic[Source]):
+    """A column of a section without its cells.
+
+    means: what it shows, in sentences of Markdown. make: makes the column, mostly of a table's rows. shown:
+    says whether there is anything to show, None for always.
+    """
+
+    title: str
+    means: str
+    make: Callable[[Source], Column]
+    shown: Callable[[Source], bool] | None = None
+
+
+@frozen
 class Section:
     """A part of the report.
 
     name: one of `support.view.VIEWS`. requires: findings without which it is left out, by type or by the name
-    of their table. shows: optional findings. blocks: makes what it shows. tables: makes its rows, by the
-    names of their tables in JSON.
+    of their table. blocks: makes what it shows. tables: makes its rows, by the names of their tables in JSON.
+    shows: optional findings. titles: its headings. guide: the page of docs/ about it. means: what it shows.
+    heads: its columns. json: what the tables in JSON are.
     """
 
     name: str
@@ -198,3 +215,8 @@ class Section:
     blocks: Callable[[Findings, Choice], Iterable[Block]]
     tables: Callable[[Findings, Choice], dict[str, Rows]] = no_tables
     shows: tuple[type, ...] = ()
+    titles: tuple[str, ...] = ()
+    guide: str = "report"
+    means: str = ""
+    heads: Sequence[Head[Any]] = ()
+    json: Mapping[str, str] = field(default_factory=dict)

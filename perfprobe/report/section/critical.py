@@ -7,10 +7,10 @@ from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.critical import CriticalRow, by_bound, critical_rows, path_row
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
-from perfprobe.report.section.gpu.cells import operator_column, rows_said, site_columns, sorted_by
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.gpu.cells import line_head, operator_head, phase_head, rows_said, sorted_by
 from perfprobe.report.section.gpu.names import cut_middle, shortened
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.findings import Findings
@@ -43,7 +43,7 @@ def critical(findings: Findings, choice: Choice) -> Iterator[Block]:
     said = rows_said(findings, found, sorted_by(choice, "stretches"))
     whole = f"{units.duration(path.length_ns)} of {units.duration(path.wall_ns)}"
     yield Heading("Critical path", f"{said}; {whole}{_steps(path)}")
-    yield Table(_columns(found.rows))
+    yield Table(columns(_COLUMNS, found.rows))
     parts = (f"{_BOUNDS[bound]} {units.percent(ns / path.length_ns)}" for bound, ns in by_bound(findings))
     yield Paragraph(f"Bound by {', '.join(parts)}.")
     yield Paragraph(
@@ -63,17 +63,59 @@ def _steps(path: CriticalPath) -> str:
     return f" in the first {path.steps:,} of {path.steady_steps:,} steady steps"
 
 
-def _columns(rows: Sequence[CriticalRow]) -> list[Column]:
-    names = [units.ABSENT if row.name is None else shortened(row.name) for row in rows]
-    a_step = figures("a step", (units.duration(row.step_ns) for row in rows))
-    return [
-        figures("of path", (units.percent(row.share) for row in rows), style="bold"),
-        figures("saves at most", (units.duration(row.total_ns) for row in rows)),
-        *([a_step] if any(row.step_ns is not None for row in rows) else []),
-        figures("stretches", (units.count(row.stretches) for row in rows), 3),
-        figures("longest", (units.duration(row.longest_ns) for row in rows), 7),
-        Column("bound by", [_BOUNDS.get(row.bound or "", units.ABSENT) for row in rows], 1, style="bold"),
-        Column("kernel or call", names, 5, least=12, wish=22, shorten=cut_middle),
-        operator_column([(row.operator, None) for row in rows]),
-        *site_columns([row.at for row in rows]),
-    ]
+_COLUMNS: tuple[Head[Sequence[CriticalRow]], ...] = (
+    figure("of path", "Share of the length of the path.", lambda row: units.percent(row.share), style="bold"),
+    figure(
+        "saves at most",
+        "Time on the path. Removing it saves at most this much, because another path may then be the "
+        "longest.",
+        lambda row: units.duration(row.total_ns),
+    ),
+    figure(
+        "a step",
+        "Mean of this time over the steady steps.",
+        lambda row: units.duration(row.step_ns),
+        shown=lambda row: row.step_ns is not None,
+    ),
+    figure("stretches", "Number of stretches of the path.", lambda row: units.count(row.stretches), 3),
+    figure("longest", "Duration of the longest stretch.", lambda row: units.duration(row.longest_ns), 7),
+    text(
+        "bound by",
+        "operators on the host (with calls of CUDA), computing kernels, communication, copies, between "
+        "kernels (of one stream), launches (from the start of the call to the start of its kernel), Python "
+        "between operators, or data loading.",
+        lambda row: _BOUNDS.get(row.bound or "", units.ABSENT),
+        1,
+        style="bold",
+    ),
+    text(
+        "kernel or call",
+        "Name of the kernel, or of the function of CUDA's API.",
+        lambda row: units.ABSENT if row.name is None else shortened(row.name),
+        5,
+        least=12,
+        wish=22,
+        shorten=cut_middle,
+    ),
+    operator_head(
+        "Innermost operator; for a kernel the operator that launched it.", lambda row: row.operator
+    ),
+    line_head(lambda row: row.at),
+    phase_head(lambda row: row.at),
+)
+
+CRITICAL_PATH = Section(
+    "critical-path",
+    (CriticalPath,),
+    critical,
+    critical_tables,
+    titles=("Critical path",),
+    guide="critical-path",
+    means="The longest chain of dependent work in steady steps, over threads and GPUs: what bounds it, at "
+    "which line, and how much time removing each part could save at most.",
+    heads=_COLUMNS,
+    json={
+        "critical_path": "The section *critical-path*: its stretches.",
+        "critical_length": "The length of the critical path, and what it was computed from.",
+    },
+)

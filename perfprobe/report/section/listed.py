@@ -10,22 +10,22 @@ from perfprobe.report.section.between import between, interval_tables
 from perfprobe.report.section.block import Section
 from perfprobe.report.section.children import child_recordings, child_tables
 from perfprobe.report.section.counters import counter_tables, counters
-from perfprobe.report.section.critical import critical, critical_tables
+from perfprobe.report.section.critical import CRITICAL_PATH
 from perfprobe.report.section.efficiency import efficiency, measurement_tables
 from perfprobe.report.section.environment import environment
 from perfprobe.report.section.functions import function_tables, functions
-from perfprobe.report.section.gpu.calls import call_tables, calls
-from perfprobe.report.section.gpu.copies import copies, copy_tables
-from perfprobe.report.section.gpu.device_memory import device_memory, device_memory_tables
-from perfprobe.report.section.gpu.devices import device_tables, devices
-from perfprobe.report.section.gpu.idle import idle, idle_tables
-from perfprobe.report.section.gpu.kernels import kernel_tables, kernels
-from perfprobe.report.section.gpu.launches import launch_tables, launches
-from perfprobe.report.section.gpu.overlap import overlap, overlap_tables
-from perfprobe.report.section.gpu.sequences import sequence_tables, sequences
-from perfprobe.report.section.gpu.states import state_tables, states
-from perfprobe.report.section.gpu.use import use, use_tables
-from perfprobe.report.section.gpu.waits import wait_tables, waits
+from perfprobe.report.section.gpu.calls import CUDA_CALLS
+from perfprobe.report.section.gpu.copies import COPIES
+from perfprobe.report.section.gpu.device_memory import GPU_MEMORY
+from perfprobe.report.section.gpu.devices import GPUS
+from perfprobe.report.section.gpu.idle import IDLE
+from perfprobe.report.section.gpu.kernels import KERNELS
+from perfprobe.report.section.gpu.launches import LAUNCHES
+from perfprobe.report.section.gpu.overlap import OVERLAP
+from perfprobe.report.section.gpu.sequences import SEQUENCES
+from perfprobe.report.section.gpu.states import GPU_STATE
+from perfprobe.report.section.gpu.use import GPU_USE
+from perfprobe.report.section.gpu.waits import WAITS
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
 from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
@@ -45,16 +45,11 @@ from perfprobe.report.section.workers import worker_tables, workers
 from perfprobe.tables.between import Between
 from perfprobe.tables.children import Children
 from perfprobe.tables.counters import CounterFindings
-from perfprobe.tables.critical import CriticalPath
-from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import HotLines, HotModules, Hotspots, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
-from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.gpu_use import GpuUse
-from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.kept import KeptRun
-from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.live_steps import Baseline, Benchmark
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
@@ -64,7 +59,6 @@ from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.ranks import Ranks
-from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
 from perfprobe.tables.workers import Feeding
@@ -81,19 +75,19 @@ SECTIONS = (
     Section("phases", (StepTimes,), phases, phase_tables),
     Section("start-up", (StepTimes,), start_up, start_up_tables),
     Section("memory", (MemoryUse,), memory, memory_tables),
-    Section("gpu-memory", (DeviceMemory,), device_memory, device_memory_tables),
-    Section("gpus", (GpuFindings,), devices, device_tables),
-    Section("gpu-use", (GpuUse,), use, use_tables),
-    Section("gpu-state", (DeviceStates,), states, state_tables),
-    Section("idle", (IdleTimes,), idle, idle_tables),
-    Section("overlap", (IdleTimes,), overlap, overlap_tables),
-    Section("kernels", (GpuFindings,), kernels, kernel_tables),
-    Section("copies", (GpuFindings,), copies, copy_tables),
-    Section("waits", (GpuFindings,), waits, wait_tables),
-    Section("cuda-calls", (GpuFindings,), calls, call_tables),
-    Section("launches", (LaunchTimes,), launches, launch_tables),
-    Section("sequences", (Sequences,), sequences, sequence_tables),
-    Section("critical-path", (CriticalPath,), critical, critical_tables),
+    GPU_MEMORY,
+    GPUS,
+    GPU_USE,
+    GPU_STATE,
+    IDLE,
+    OVERLAP,
+    KERNELS,
+    COPIES,
+    WAITS,
+    CUDA_CALLS,
+    LAUNCHES,
+    SEQUENCES,
+    CRITICAL_PATH,
     Section("functions", (Calling,), functions, function_tables),
     Section("between", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),

@@ -7,11 +7,10 @@ from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.calls import ApiCallRow, api_call_rows
-from perfprobe.report.section.block import Block, Column, Heading, Table
-from perfprobe.report.section.figures import figures
-from perfprobe.report.section.gpu.cells import sorted_by
+from perfprobe.report.section.block import Block, Head, Heading, Section, Table
+from perfprobe.report.section.gpu.cells import LONGEST, MEAN, absent, sorted_by
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
-from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 
@@ -32,17 +31,34 @@ def calls(findings: Findings, choice: Choice) -> Iterator[Block]:
     some = f"{len(rows)} of {len(whole)}" if len(rows) < len(whole) else f"{len(whole)}"
     in_all = f"{units.count(int(whole.calls.sum()))} calls, {units.duration(int(whole.total_ns.sum()))}"
     yield Heading("CUDA calls", f"{some} functions by {sorted_by(choice, 'calls')}; in all {in_all}")
-    yield Table(_columns(rows))
+    yield Table(columns(_COLUMNS, rows))
 
 
-def _columns(rows: Sequence[ApiCallRow]) -> list[Column]:
-    names = ["(unknown)" if row.name is None else printable(row.name) for row in rows]
-    failed = [units.count(row.failed) if row.failed else "" for row in rows]
-    return [
-        figures("total", (units.duration(row.total_ns) for row in rows)),
-        figures("calls", (units.count(row.calls) for row in rows), 1),
-        figures("mean", (units.duration(row.mean_ns) for row in rows), 2),
-        figures("longest", (units.duration(row.longest_ns) for row in rows), 4),
-        *([figures("failed", failed, 2)] if any(failed) else []),
-        Column("call", names, least=20, style="bold"),
-    ]
+_COLUMNS: tuple[Head[Sequence[ApiCallRow]], ...] = (
+    figure("total", "Time in the function.", lambda row: units.duration(row.total_ns)),
+    figure("calls", "Number of calls.", lambda row: units.count(row.calls), 1),
+    figure("mean", MEAN, lambda row: units.duration(row.mean_ns), 2),
+    figure("longest", LONGEST, lambda row: units.duration(row.longest_ns), 4),
+    figure(
+        "failed",
+        "Calls that returned an error.",
+        lambda row: units.count(row.failed) if row.failed else "",
+        2,
+        shown=lambda row: row.failed,
+    ),
+    text(
+        "call", "Function of CUDA's API.", lambda row: absent(row.name, "(unknown)"), least=20, style="bold"
+    ),
+)
+
+CUDA_CALLS = Section(
+    "cuda-calls",
+    (GpuFindings,),
+    calls,
+    call_tables,
+    titles=("CUDA calls",),
+    guide="gpu",
+    means="Functions of CUDA's API, and the time that they cost the program.",
+    heads=_COLUMNS,
+    json={"api_calls": "The section *cuda-calls*."},
+)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.chosen import Chosen
 from perfprobe.report.rows.gpu.site import Site
 from perfprobe.report.rows.ranking import focus_text
-from perfprobe.report.section.block import Column
+from perfprobe.report.section.block import Column, Head
 from perfprobe.report.section.figures import figures
 from perfprobe.report.section.lines import line_column
 from perfprobe.report.section.phases import phase_column
@@ -18,6 +18,9 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import shown_name
 
+MEAN = "Mean duration."
+LONGEST = "Longest duration."
+LAUNCHED_BY = "Operator that launched it."
 PART = "+"  # beside sums that omit records without times
 
 
@@ -31,6 +34,10 @@ class Timed(Protocol):
     @property
     def untimed(self) -> int:
         """How many records have no times."""
+
+
+Row = TypeVar("Row")
+TimedRow = TypeVar("TimedRow", bound=Timed)
 
 
 def sorted_by(choice: Choice, count: str) -> str:
@@ -60,6 +67,11 @@ def _marked(rows: Sequence[Timed]) -> Iterator[str]:
         yield _total(row) + (PART if row.untimed and row.total_ns is not None else " ")
 
 
+def absent(text: str | None, otherwise: str = units.ABSENT) -> str:
+    """The text, made fit to print; another one if it is not known."""
+    return otherwise if text is None else printable(text)
+
+
 def operator_text(operator: str | None, overload: str | None, *, brief: bool) -> str:
     """The operator, with its overload if known."""
     text = units.ABSENT if operator is None else shown_name(operator, narrow=brief)
@@ -72,6 +84,21 @@ def operator_column(names: Sequence[tuple[str | None, str | None]]) -> Column:
     return Column("operator", cells, 4, least=8, wish=14, brief=brief)
 
 
-def site_columns(sites: Sequence[Site]) -> list[Column]:
-    """Line and phase of each row."""
-    return [line_column(sites), phase_column([site.phase for site in sites])]
+def operator_head(means: str, name: Callable[[Row], str | None]) -> Head[Sequence[Row]]:
+    """The operator of each row, without its overload."""
+    return Head("operator", means, lambda rows: operator_column([(name(row), None) for row in rows]))
+
+
+def line_head(site: Callable[[Row], Site]) -> Head[Sequence[Row]]:
+    """The line of each row."""
+    return Head("line", "Line of the program.", lambda rows: line_column([site(row) for row in rows]))
+
+
+def phase_head(site: Callable[[Row], Site], means: str = "Phase of that operator.") -> Head[Sequence[Row]]:
+    """The phase of each row."""
+    return Head("phase", means, lambda rows: phase_column([site(row).phase for row in rows]))
+
+
+def total_head(means: str) -> Head[Sequence[TimedRow]]:
+    """Sums of times, marked if some records have no times."""
+    return Head("total", means, total_column)

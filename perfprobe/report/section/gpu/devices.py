@@ -7,8 +7,9 @@ from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.devices import DeviceRow, StepRow, device_rows, gpu_row, step_rows
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -28,27 +29,10 @@ def devices(findings: Findings, _: Choice) -> Iterator[Block]:
     if not rows:
         return
     yield Heading("GPUs", "busy: at least one kernel or copy ran")
-    yield Table(_columns(rows, findings.wall_ns))
-    for text in filter(None, (_median_step(step_rows(gpu)), _untimed(gpu))):
-        yield Paragraph(text, "dim")
-
-
-def _columns(rows: Sequence[DeviceRow], wall_ns: int | None) -> list[Column]:
-    numbers = (units.ABSENT if row.device is None else str(row.device) for row in rows)
-    shares = (units.percent(_share(row.busy_ns, wall_ns)) for row in rows)
-    return [
-        figures("GPU", numbers, style="bold"),
-        *([figures("busy of wall", shares)] if wall_ns else []),
-        figures("busy", (units.duration(row.busy_ns) for row in rows), 1),
-        figures("first to last", (units.duration(row.span_ns) for row in rows), 4),
-        figures("kernels", (units.count(row.kernels) for row in rows), 1),
-        figures("kernel time", (units.duration(row.kernel_ns) for row in rows), 2),
-        figures("copies", (units.count(row.copies) for row in rows), 3),
-        figures("copy time", (units.duration(row.copy_ns) for row in rows), 5),
-        figures("copied", (units.size(row.copied_bytes) for row in rows), 3),
-        figures("streams", (units.count(row.streams) for row in rows), 6),
-        *([Column("model", [row.name or "" for row in rows], 7)] if any(row.name for row in rows) else []),
-    ]
+    of_wall = [_OF_WALL.make((rows, findings.wall_ns))] if findings.wall_ns else []
+    yield Table([_NUMBER.make(rows), *of_wall, *columns(_COLUMNS, rows)])
+    for said in filter(None, (_median_step(step_rows(gpu)), _untimed(gpu))):
+        yield Paragraph(said, "dim")
 
 
 def _share(time_ns: int | None, wall_ns: int | None) -> float | None:
@@ -89,3 +73,55 @@ def _untimed(gpu: GpuFindings) -> str:
     return (
         f"{units.count(gpu.untimed)} kernels and copies without times are missing in times and busy shares."
     )
+
+
+_OF_WALL: Head[tuple[Sequence[DeviceRow], int]] = Head(
+    "busy of wall",
+    "busy divided by the wall time.",
+    lambda of: figures("busy of wall", (units.percent(_share(row.busy_ns, of[1])) for row in of[0])),
+)
+_COLUMNS: tuple[Head[Sequence[DeviceRow]], ...] = (
+    figure(
+        "busy",
+        "Time during which at least one kernel, copy or fill ran. It does not say how much of the GPU it "
+        "used.",
+        lambda row: units.duration(row.busy_ns),
+        1,
+    ),
+    figure(
+        "first to last",
+        "Time from the first to the last work on the GPU.",
+        lambda row: units.duration(row.span_ns),
+        4,
+    ),
+    figure("kernels", "Number of kernels.", lambda row: units.count(row.kernels), 1),
+    figure(
+        "kernel time",
+        "Sum of the times of kernels. Kernels of several streams overlap, so it may be more than busy.",
+        lambda row: units.duration(row.kernel_ns),
+        2,
+    ),
+    figure("copies", "Number of copies and fills.", lambda row: units.count(row.copies), 3),
+    figure("copy time", "Sum of the times of copies and fills.", lambda row: units.duration(row.copy_ns), 5),
+    figure("copied", "Bytes that were copied.", lambda row: units.size(row.copied_bytes), 3),
+    figure("streams", "Number of streams that were used.", lambda row: units.count(row.streams), 6),
+    text("model", "Name of the device.", lambda row: row.name or "", 7, shown=lambda row: row.name),
+)
+_NUMBER: Head[Sequence[DeviceRow]] = figure(
+    "GPU",
+    "Number of the device.",
+    lambda row: units.ABSENT if row.device is None else str(row.device),
+    style="bold",
+)
+
+GPUS = Section(
+    "gpus",
+    (GpuFindings,),
+    devices,
+    device_tables,
+    titles=("GPUs",),
+    guide="gpu",
+    means="The work of each GPU, and how long it was busy.",
+    heads=(_NUMBER, _OF_WALL, *_COLUMNS),
+    json={"gpu": "Totals of all work recorded on GPUs.", "devices": "The section *gpus*."},
+)

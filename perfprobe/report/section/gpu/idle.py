@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.idle import IdleRow, idle_rows, stream_rows
 from perfprobe.report.rows.row import Values
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures
-from perfprobe.report.section.gpu.cells import operator_column, rows_said, site_columns, sorted_by
+from perfprobe.report.section.gpu.cells import (
+    absent,
+    line_head,
+    operator_head,
+    phase_head,
+    rows_said,
+    sorted_by,
+)
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
-from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.idle import IdleTimes
 
@@ -45,7 +52,7 @@ def idle(findings: Findings, choice: Choice) -> Iterator[Block]:
         return
     said = rows_said(findings, found, sorted_by(choice, "gaps"))
     yield Heading("GPU idle", f"{said}; {_in_all(findings)}")
-    yield Table(_columns(found.rows))
+    yield Table(columns(_COLUMNS, found.rows))
     if findings.focus is None:
         yield from _streams(stream_rows(findings))
 
@@ -60,39 +67,96 @@ def _in_all(findings: Findings) -> str:
     return f"idle {units.duration(int(rows.total_ns.sum()))} between first and last work"
 
 
-def _columns(rows: Sequence[IdleRow]) -> list[Column]:
-    devices = {row.device for row in rows}
-    calls = [units.ABSENT if row.call is None else printable(row.call) for row in rows]
-    a_step = figures("a step", (units.duration(row.step_ns) for row in rows), style="bold")
-    return [
-        *([figures("GPU", (str(row.device) for row in rows))] if len(devices) > 1 else []),
-        figures("of idle", (units.percent(row.share) for row in rows), style="bold"),
-        figures("idle", (units.duration(row.total_ns) for row in rows)),
-        *([a_step] if any(row.step_ns is not None for row in rows) else []),
-        figures("gaps", (units.count(row.gaps) for row in rows), 3),
-        figures("longest", (units.duration(row.longest_ns) for row in rows), 7),
-        Column("while the host", [cause_text(row.cause) for row in rows], 1, style="bold"),
-        Column("call", calls, 5, least=10, wish=14),
-        operator_column([(row.operator, None) for row in rows]),
-        *site_columns([row.at for row in rows]),
-    ]
-
-
 def _streams(rows: Sequence[Values]) -> Iterator[Block]:
     """The gaps of streams by the kinds of HolisticTraceAnalysis."""
-    cells = [row.values for row in rows[:TOP]]
-    yield Table(
-        [
-            figures("GPU", (str(cell["device"]) for cell in cells)),
-            figures("stream", (str(cell["stream"]) for cell in cells), style="bold"),
-            figures("gaps", (units.count(cell["gaps"]) for cell in cells)),
-            figures("host wait", (units.duration(cell["host_wait_ns"]) for cell in cells)),
-            figures("kernel wait", (units.duration(cell["kernel_wait_ns"]) for cell in cells)),
-            figures("other wait", (units.duration(cell["other_ns"]) for cell in cells)),
-        ]
-    )
+    yield Table(columns(_STREAMS, [row.values for row in rows[:TOP]]))
     yield Paragraph(
         "Gaps of a stream. Host wait: the next work was launched after the gap began; kernel wait: it was "
         "queued, and the gap is shorter than 30 us.",
         "dim",
     )
+
+
+_COLUMNS: tuple[Head[Sequence[IdleRow]], ...] = (
+    Head(
+        "GPU",
+        "Number of the device.",
+        lambda rows: figures("GPU", (str(row.device) for row in rows)),
+        lambda rows: len({row.device for row in rows}) > 1,
+    ),
+    figure(
+        "of idle", "Share of the idle time of the device.", lambda row: units.percent(row.share), style="bold"
+    ),
+    figure(
+        "idle",
+        "Time during which nothing ran on the GPU while the host did what the row says.",
+        lambda row: units.duration(row.total_ns),
+    ),
+    figure(
+        "a step",
+        "Mean idle time of this kind in a steady step.",
+        lambda row: units.duration(row.step_ns),
+        shown=lambda row: row.step_ns is not None,
+        style="bold",
+    ),
+    figure("gaps", "Number of gaps that contain some of it.", lambda row: units.count(row.gaps), 3),
+    figure("longest", "Longest part of one gap.", lambda row: units.duration(row.longest_ns), 7),
+    text(
+        "while the host",
+        "Activity of the host: data loading, garbage collection, compile, allocator (`cudaMalloc` and the "
+        "like), operators on the host, Python between launches, launch (from the call until the kernel "
+        "began, and other calls of CUDA). Synchronising call and pageable copy: the host had waited for the "
+        "GPU, so nothing was queued when the GPU finished; this counts for at most as long as the host "
+        "waited. Between kernels: short gaps before work that was queued.",
+        lambda row: cause_text(row.cause),
+        1,
+        style="bold",
+    ),
+    text(
+        "call",
+        "Function of CUDA's API during which it happened.",
+        lambda row: absent(row.call),
+        5,
+        least=10,
+        wish=14,
+    ),
+    operator_head("Outermost operator there.", lambda row: row.operator),
+    line_head(lambda row: row.at),
+    phase_head(lambda row: row.at),
+)
+_STREAMS: tuple[Head[Sequence[Mapping[str, Any]]], ...] = (
+    figure("GPU", "Number of the device.", lambda cell: str(cell["device"])),
+    figure("stream", "Number of the stream.", lambda cell: str(cell["stream"]), style="bold"),
+    figure("gaps", "Number of gaps that contain some of it.", lambda cell: units.count(cell["gaps"])),
+    figure(
+        "host wait",
+        "Gaps during which the next work was not launched yet.",
+        lambda cell: units.duration(cell["host_wait_ns"]),
+    ),
+    figure(
+        "kernel wait",
+        "Gaps of less than 30 us before work that was queued.",
+        lambda cell: units.duration(cell["kernel_wait_ns"]),
+    ),
+    figure(
+        "other wait",
+        "All other gaps: work was queued but did not begin, for example behind another stream.",
+        lambda cell: units.duration(cell["other_ns"]),
+    ),
+)
+
+IDLE = Section(
+    "idle",
+    (IdleTimes,),
+    idle,
+    idle_tables,
+    titles=("GPU idle",),
+    guide="gpu",
+    means="Idle time of each GPU between its first and its last work, by what the host did meanwhile and at "
+    "which line. Also the gaps of each stream, by kind.",
+    heads=(*_COLUMNS, *_STREAMS),
+    json={
+        "gpu_idle": "The section *idle*: by cause and line.",
+        "stream_idle": "The section *idle*: by stream.",
+    },
+)

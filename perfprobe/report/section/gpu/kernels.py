@@ -10,18 +10,22 @@ from typing import Any
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.kernels import KernelRow, kernel_rows, kernel_time_ns
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Block, Column, Head, Heading, Paragraph, Section, Table
 from perfprobe.report.section.gpu.cells import (
+    LAUNCHED_BY,
+    LONGEST,
+    MEAN,
     PART,
+    line_head,
     operator_column,
     operator_text,
+    phase_head,
     rows_said,
-    site_columns,
     sorted_by,
-    total_column,
+    total_head,
 )
 from perfprobe.report.section.gpu.names import cut_middle, kernel_names, shortened
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.report.section.lines import line_column
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -48,8 +52,9 @@ def kernels(findings: Findings, choice: Choice) -> Iterator[Block]:
     shown_ns = sum(row.total_ns or 0 for row in found.rows)
     share = units.percent(shown_ns / max(kernel_time_ns(findings), 1))
     said = rows_said(findings, found, sorted_by(choice, "kernels"))
+    launch = _LAUNCH if choice.columns == "all" else ()
     yield Heading("GPU kernels", f"{said}, {share} of kernel time")
-    yield Table(_columns(found.rows, with_launches=choice.columns == "all"))
+    yield Table(columns((*_FIRST, *launch, *_LAST), found.rows))
     notes = list(_notes(findings[GpuFindings], found.rows))
     if notes:
         yield Paragraph(" ".join(notes), "dim")
@@ -73,35 +78,6 @@ def _by(row: KernelRow, *, brief: bool) -> str:
         return " by a CUDA graph"
     operator = operator_text(row.operator, row.overload, brief=brief)
     return "" if operator == units.ABSENT else f" by {operator}"
-
-
-def _columns(rows: Sequence[KernelRow], *, with_launches: bool) -> list[Column]:
-    return [
-        figures("share", (units.percent(row.share) for row in rows), style="bold"),
-        total_column(rows),
-        figures("kernels", (units.count(row.kernels) for row in rows), 2),
-        figures("mean", (units.duration(row.mean_ns) for row in rows), 6),
-        figures("least", (units.duration(row.least_ns) for row in rows), 8),
-        figures("most", (units.duration(row.most_ns) for row in rows), 7),
-        *(_launch_columns(rows) if with_launches else []),
-        Column("kernel", _names(rows), least=12, wish=22, style="bold", shorten=cut_middle),
-        operator_column([(row.operator, row.overload) for row in rows]),
-        Column("signature", _signatures(rows), 5, least=12, wish=20),
-        *site_columns([row.at for row in rows]),
-    ]
-
-
-def _launch_columns(rows: Sequence[KernelRow]) -> list[Column]:
-    return [
-        figures("blocks x threads", map(_launch, rows), 4),
-        figures("registers", (units.count(row.launch["registers"]) for row in rows), 8),
-        figures("shared", (units.size(row.sizes.shared_bytes) for row in rows), 8),
-        figures("blocks/SM", (_number(row.sizes.blocks_per_sm) for row in rows), 7),
-        figures("theoretical", (units.percent(row.sizes.theoretical_occupancy) for row in rows), 7),
-        figures("occupancy", (units.percent(row.sizes.occupancy) for row in rows), 4),
-        Column("family", [_family(row) for row in rows], 6),
-        Column("TC", ["yes" if row.sizes.tensor_cores else "" for row in rows], 4),
-    ]
 
 
 def _family(row: KernelRow) -> str:
@@ -162,3 +138,94 @@ def _notes(gpu: GpuFindings, rows: Sequence[KernelRow]) -> Iterator[str]:
         )
     if gpu.unlinked > 0:
         yield f"Of {units.count(gpu.unlinked)} kernels and copies the starting call is not known."
+
+
+_FIRST: tuple[Head[Sequence[KernelRow]], ...] = (
+    figure("share", "Share of the time of all kernels.", lambda row: units.percent(row.share), style="bold"),
+    total_head("Sum of the kernels' times. + if some have no time."),
+    figure("kernels", "Number of kernels.", lambda row: units.count(row.kernels), 2),
+    figure("mean", MEAN, lambda row: units.duration(row.mean_ns), 6),
+    figure("least", "Shortest duration.", lambda row: units.duration(row.least_ns), 8),
+    figure("most", LONGEST, lambda row: units.duration(row.most_ns), 7),
+)
+_LAUNCH: tuple[Head[Sequence[KernelRow]], ...] = (
+    figure(
+        "blocks x threads", "Launch of the longest one: number of blocks, and threads of a block.", _launch, 4
+    ),
+    figure(
+        "registers",
+        "Registers of a thread of the longest one.",
+        lambda row: units.count(row.launch["registers"]),
+        8,
+    ),
+    figure(
+        "shared",
+        "Shared memory of a block of the longest one.",
+        lambda row: units.size(row.sizes.shared_bytes),
+        8,
+    ),
+    figure(
+        "blocks/SM",
+        "Blocks of the longest one per multiprocessor. Below 1, some multiprocessors have none.",
+        lambda row: _number(row.sizes.blocks_per_sm),
+        7,
+    ),
+    figure(
+        "theoretical",
+        "Theoretical occupancy of the longest one: the share of a multiprocessor's threads that it can use, "
+        "given its registers, shared memory and block size.",
+        lambda row: units.percent(row.sizes.theoretical_occupancy),
+        7,
+    ),
+    figure(
+        "occupancy",
+        "The occupancy that the longest one can reach: theoretical, or less if it has few blocks.",
+        lambda row: units.percent(row.sizes.occupancy),
+        4,
+    ),
+    text(
+        "family",
+        "Origin of the kernel: NCCL (of DDP, of FSDP, or the program's own), inductor, Triton, cuBLAS, "
+        "cuDNN, CUTLASS, FlashAttention, torch and others; empty if the name does not show it.",
+        _family,
+        6,
+    ),
+    text(
+        "TC",
+        "yes: its name shows that it uses tensor cores.",
+        lambda row: "yes" if row.sizes.tensor_cores else "",
+        4,
+    ),
+)
+_LAST: tuple[Head[Sequence[KernelRow]], ...] = (
+    Head(
+        "kernel",
+        "Name without namespaces, parameters and plain template arguments. `(graph)` marks kernels that a "
+        "CUDA graph launched.",
+        lambda rows: Column("kernel", _names(rows), least=12, wish=22, style="bold", shorten=cut_middle),
+    ),
+    Head(
+        "operator",
+        LAUNCHED_BY,
+        lambda rows: operator_column([(row.operator, row.overload) for row in rows]),
+    ),
+    Head(
+        "signature",
+        "What that operator was called with.",
+        lambda rows: Column("signature", _signatures(rows), 5, least=12, wish=20),
+    ),
+    line_head(lambda row: row.at),
+    phase_head(lambda row: row.at),
+)
+
+KERNELS = Section(
+    "kernels",
+    (GpuFindings,),
+    kernels,
+    kernel_tables,
+    titles=("GPU kernels",),
+    guide="gpu",
+    means="The kernels with most time, with their operator and line.",
+    heads=(*_FIRST, *_LAUNCH, *_LAST),
+    json={"kernels": "The section *kernels*."},
+)

@@ -7,11 +7,12 @@ from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.launches import LaunchedRow, launch_stream_rows, launched_rows, queue_rows
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
-from perfprobe.report.section.gpu.cells import operator_column, rows_said, site_columns, sorted_by
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.gpu.cells import line_head, operator_head, phase_head, rows_said, sorted_by
+from perfprobe.report.section.heads import columns, figure
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.launch_times import LaunchTimes
 
 TOP = 8
 _PARTS = 10  # the line about a stream's queue has this many parts of its time
@@ -36,51 +37,19 @@ def launches(findings: Findings, choice: Choice) -> Iterator[Block]:
     number, short = (sum(row[name] or 0 for row in streams) for name in ("launches", "short"))
     in_all = f"{units.count(number)} launches, {units.count(short)} of short work"
     yield Heading("Launches", f"{said}; in all {in_all}")
-    yield Table(_columns(found.rows))
+    yield Table(columns(_LAUNCHED, found.rows))
     if findings.focus is None:
-        yield Table(_stream_columns(streams[:TOP]))
+        yield Table(columns(_STREAMS, streams[:TOP]))
         yield from _over_time(findings, streams[0])
-
-
-def _columns(rows: Sequence[LaunchedRow]) -> list[Column]:
-    return [
-        figures("in calls", (units.duration(row.total_ns) for row in rows), style="bold"),
-        figures("launches", (units.count(row.launches) for row in rows)),
-        figures("short", (units.count(row.short) for row in rows)),
-        figures("GPU time", (units.duration(row.gpu_ns) for row in rows)),
-        figures("mean delay", (units.duration(row.mean_delay_ns) for row in rows), 3),
-        figures("longest delay", (units.duration(row.longest_delay_ns) for row in rows), 6),
-        operator_column([(row.operator, None) for row in rows]),
-        *site_columns([row.at for row in rows]),
-    ]
-
-
-def _stream_columns(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    def part(row: Mapping[str, Any], name: str) -> str:
-        return units.percent(row[name] / row["span_ns"]) if row["span_ns"] else units.ABSENT
-
-    return [
-        figures("GPU", (str(row["device"]) for row in rows)),
-        figures("stream", (str(row["stream"]) for row in rows), style="bold"),
-        figures("launches", (units.count(row["launches"]) for row in rows)),
-        figures("short", (units.count(row["short"]) for row in rows)),
-        figures("long calls", (units.count(row["long_calls"]) for row in rows), 3),
-        figures("delayed", (units.count(row["delayed"]) for row in rows), 3),
-        figures("median call", (units.duration(row["call_ns"]) for row in rows), 2),
-        figures("median delay", (units.duration(row["delay_ns"]) for row in rows), 1),
-        figures("p95 delay", (units.duration(row["p95_delay_ns"]) for row in rows), 4),
-        figures("mean queue", (_mean(row) for row in rows)),
-        figures("longest queue", (units.count(row["most"]) for row in rows), 2),
-        figures("queue empty", (part(row, "empty_ns") for row in rows)),
-        figures("queue full", (part(row, "full_ns") for row in rows), 5),
-        figures("launch-bound", (units.duration(row["bound_ns"]) for row in rows), 1),
-        figures("longest", (units.count(row["most_bound"]) for row in rows), 5),
-    ]
 
 
 def _mean(row: Mapping[str, Any], span_ns: int | None = None) -> str:
     span_ns = row["span_ns"] if span_ns is None else span_ns
     return f"{row['queued_ns'] / span_ns:.1f}" if span_ns else units.ABSENT
+
+
+def _part(row: Mapping[str, Any], name: str) -> str:
+    return units.percent(row[name] / row["span_ns"]) if row["span_ns"] else units.ABSENT
 
 
 def _over_time(findings: Findings, stream: Mapping[str, Any]) -> Iterator[Block]:
@@ -98,3 +67,97 @@ def _over_time(findings: Findings, stream: Mapping[str, Any]) -> Iterator[Block]
     yield Paragraph(
         f"Mean queue of stream {stream['stream']} in each tenth of its time: {', '.join(means)}.", "dim"
     )
+
+
+_LAUNCHES = "Number of launches of kernels, copies, fills and CUDA graphs."
+_SHORT = "Number of launches that took longer than the work they launched, and at most 50 us."
+_LAUNCHED: tuple[Head[Sequence[LaunchedRow]], ...] = (
+    figure(
+        "in calls", "Time in the launching calls.", lambda row: units.duration(row.total_ns), style="bold"
+    ),
+    figure("launches", _LAUNCHES, lambda row: units.count(row.launches)),
+    figure("short", _SHORT, lambda row: units.count(row.short)),
+    figure("GPU time", "Time on the GPU of the launched work.", lambda row: units.duration(row.gpu_ns)),
+    figure(
+        "mean delay",
+        "Mean time from the end of the call to the start of its work; 0 if the work began earlier.",
+        lambda row: units.duration(row.mean_delay_ns),
+        3,
+    ),
+    figure("longest delay", "Longest of these times.", lambda row: units.duration(row.longest_delay_ns), 6),
+    operator_head("Operator that launched it.", lambda row: row.operator),
+    line_head(lambda row: row.at),
+    phase_head(lambda row: row.at),
+)
+_STREAMS: tuple[Head[Sequence[Mapping[str, Any]]], ...] = (
+    figure("GPU", "Number of the device.", lambda row: str(row["device"])),
+    figure("stream", "Number of the stream.", lambda row: str(row["stream"]), style="bold"),
+    figure("launches", _LAUNCHES, lambda row: units.count(row["launches"])),
+    figure("short", _SHORT, lambda row: units.count(row["short"])),
+    figure(
+        "long calls", "Number of calls of more than 50 us.", lambda row: units.count(row["long_calls"]), 3
+    ),
+    figure(
+        "delayed",
+        "Number of launches with more than 100 us between the call and the start of the work.",
+        lambda row: units.count(row["delayed"]),
+        3,
+    ),
+    figure("median call", "Median duration of the calls.", lambda row: units.duration(row["call_ns"]), 2),
+    figure(
+        "median delay",
+        "Median time from the end of the call to the start of its work.",
+        lambda row: units.duration(row["delay_ns"]),
+        1,
+    ),
+    figure(
+        "p95 delay", "95th percentile of these times.", lambda row: units.duration(row["p95_delay_ns"]), 4
+    ),
+    figure("mean queue", "Mean number of launches that waited for their work to begin.", _mean),
+    figure(
+        "longest queue",
+        "Largest number of waiting launches at one moment.",
+        lambda row: units.count(row["most"]),
+        2,
+    ),
+    figure(
+        "queue empty",
+        "Share of the time with an empty queue: the program did not launch ahead of the GPU.",
+        lambda row: _part(row, "empty_ns"),
+    ),
+    figure(
+        "queue full",
+        "Share of the time with 1,024 or more launches queued; CUDA then makes the program wait.",
+        lambda row: _part(row, "full_ns"),
+        5,
+    ),
+    figure(
+        "launch-bound",
+        "Time in stretches of five or more launches, each made after the work before had ended.",
+        lambda row: units.duration(row["bound_ns"]),
+        1,
+    ),
+    figure(
+        "longest",
+        "Number of launches in the longest of these stretches.",
+        lambda row: units.count(row["most_bound"]),
+        5,
+    ),
+)
+
+LAUNCHES = Section(
+    "launches",
+    (LaunchTimes,),
+    launches,
+    launch_tables,
+    titles=("Launches",),
+    guide="gpu",
+    means="Calls that launch kernels, copies and fills: how long they take, how long it takes until the work "
+    "begins, and how much work is queued.",
+    heads=(*_LAUNCHED, *_STREAMS),
+    json={
+        "launched": "The section *launches*: by operator and line.",
+        "stream_launches": "The section *launches*: by stream.",
+        "queue_lengths": "The queue of each stream in 100 parts of its time.",
+    },
+)

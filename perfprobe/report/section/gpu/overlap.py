@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.idle import overlap_rows
-from perfprobe.report.section.block import Block, Column, Heading, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Block, Head, Heading, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.idle import IdleTimes
 
-_KINDS = ("computing", "communicating", "copying")
-_WHILE = {
-    "computing": "while computing",
-    "communicating": "while communicating",
-    "copying": "while copying",
-}
+_Parts: TypeAlias = "Sequence[tuple[Mapping[str, Any], str]]"
 
 
 def overlap_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
@@ -32,7 +28,7 @@ def overlap(findings: Findings, _: Choice) -> Iterator[Block]:
     if findings.focus is not None or len(parts) <= len(rows):
         return
     yield Heading("GPU overlap", "work of different kinds at the same time")
-    yield Table(_columns(parts))
+    yield Table(columns(_COLUMNS, parts))
 
 
 def whole_ns(row: Mapping[str, Any], *kinds: str) -> int:
@@ -43,20 +39,46 @@ def whole_ns(row: Mapping[str, Any], *kinds: str) -> int:
     )
 
 
-def _columns(parts: Sequence[tuple[Mapping[str, Any], str]]) -> list[Column]:
-    def with_other(row: Mapping[str, Any], kind: str, other: str) -> str:
+def _while(title: str, other: str, means: str) -> Head[_Parts]:
+    """How much of each kind ran at the same time as another kind, if that ran at all."""
+
+    def cell(of: tuple[Mapping[str, Any], str]) -> str:
+        row, kind = of
         return "" if kind == other else units.percent(whole_ns(row, kind, other) / whole_ns(row, kind))
 
-    alone = (units.percent(row[f"{kind}_ns"] / whole_ns(row, kind)) for row, kind in parts)
-    known = {kind for _, kind in parts}
-    return [
-        figures("GPU", (str(row["device"]) for row, _ in parts)),
-        Column("work", [kind for _, kind in parts], style="bold"),
-        figures("time", (units.duration(whole_ns(row, kind)) for row, kind in parts)),
-        figures("alone", alone),
-        *(
-            figures(title, (with_other(row, kind, other) for row, kind in parts))
-            for other, title in _WHILE.items()
-            if other in known
-        ),
-    ]
+    return figure(title, means, cell, shown=lambda of: of[1] == other)
+
+
+_KINDS = ("computing", "communicating", "copying")
+_COLUMNS: tuple[Head[_Parts], ...] = (
+    figure("GPU", "Number of the device.", lambda of: str(of[0]["device"])),
+    text(
+        "work",
+        "Kernels that compute, kernels that communicate (NCCL's), or copies and fills.",
+        lambda of: of[1],
+        style="bold",
+    ),
+    figure("time", "Time during which at least one of them ran.", lambda of: units.duration(whole_ns(*of))),
+    figure(
+        "alone",
+        "Share of that time during which nothing else ran.",
+        lambda of: units.percent(of[0][f"{of[1]}_ns"] / whole_ns(*of)),
+    ),
+    _while("while computing", "computing", "Share of that time during which computing kernels ran too."),
+    _while(
+        "while communicating", "communicating", "Share of that time during which kernels of NCCL ran too."
+    ),
+    _while("while copying", "copying", "Share of that time during which copies or fills ran too."),
+)
+
+OVERLAP = Section(
+    "overlap",
+    (IdleTimes,),
+    overlap,
+    overlap_tables,
+    titles=("GPU overlap",),
+    guide="gpu",
+    means="How long computing, communication (kernels of NCCL) and copies ran at the same time on each GPU.",
+    heads=_COLUMNS,
+    json={"gpu_overlap": "The section *overlap*."},
+)

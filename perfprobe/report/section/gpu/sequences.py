@@ -9,12 +9,13 @@ from typing import Any
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.sequences import SequenceRow, sequence_rows
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
-from perfprobe.report.section.gpu.cells import rows_said, site_columns, sorted_by
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.gpu.cells import line_head, phase_head, rows_said, sorted_by
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.trace import shown_name
 
 TOP = 8
@@ -32,26 +33,12 @@ def sequences(findings: Findings, choice: Choice) -> Iterator[Block]:
     if not found.rows:
         return
     yield Heading("Kernel sequences", rows_said(findings, found, sorted_by(choice, "times")))
-    yield Table(_columns(found.rows))
+    yield Table(columns(_COLUMNS, found.rows))
     yield Paragraph(
         "Each kernel took less time than its launch. One kernel for all of them (torch.compile, a foreach or "
         "fused variant) saves at most all but one of the launches, and the time between the kernels.",
         "dim",
     )
-
-
-def _columns(rows: Sequence[SequenceRow]) -> list[Column]:
-    modules = [row.module or units.ABSENT for row in rows]
-    return [
-        figures("total", (units.duration(row.total_ns) for row in rows), style="bold"),
-        figures("GPU time", (units.duration(row.gpu_ns) for row in rows)),
-        figures("in calls", (units.duration(row.call_ns) for row in rows), 2),
-        figures("times", (units.count(row.times) for row in rows)),
-        figures("kernels", (units.count(row.kernels) for row in rows)),
-        Column("operators", [_operators(row) for row in rows], least=12, wish=24, style="bold"),
-        *([Column("module", modules, 4)] if any(row.module for row in rows) else []),
-        *site_columns([row.at for row in rows]),
-    ]
 
 
 def _operators(row: SequenceRow) -> str:
@@ -63,3 +50,54 @@ def _operators(row: SequenceRow) -> str:
         texts = [*texts[:_MOST_NAMES], shorten.ELLIPSIS]
     again = f" (x {row.kernels // row.period})" if row.period < row.kernels else ""
     return printable(", ".join(texts)) + again
+
+
+_COLUMNS: tuple[Head[Sequence[SequenceRow]], ...] = (
+    figure(
+        "total",
+        "Time from the start of the first kernel to the end of the last, summed over all runs of the "
+        "sequence.",
+        lambda row: units.duration(row.total_ns),
+        style="bold",
+    ),
+    figure(
+        "GPU time", "The part of total during which the kernels ran.", lambda row: units.duration(row.gpu_ns)
+    ),
+    figure("in calls", "Time of the calls that launched them.", lambda row: units.duration(row.call_ns), 2),
+    figure("times", "How often the sequence ran.", lambda row: units.count(row.times)),
+    figure(
+        "kernels",
+        "Number of its kernels. Sequences are cut after 512 kernels.",
+        lambda row: units.count(row.kernels),
+    ),
+    text(
+        "operators",
+        "Operators that launched them, in order. `x 2`: launched two in a row. The last number is how often "
+        "the whole pattern repeats.",
+        _operators,
+        least=12,
+        wish=24,
+        style="bold",
+    ),
+    text(
+        "module",
+        "Module that launched all of them.",
+        lambda row: row.module or units.ABSENT,
+        4,
+        shown=lambda row: row.module,
+    ),
+    line_head(lambda row: row.at),
+    phase_head(lambda row: row.at, "Phase of the operators."),
+)
+
+SEQUENCES = Section(
+    "sequences",
+    (Sequences,),
+    sequences,
+    sequence_tables,
+    titles=("Kernel sequences",),
+    guide="gpu",
+    means="Sequences of short kernels that a line or module launches again and again: candidates for fusion.",
+    heads=_COLUMNS,
+    json={"kernel_sequences": "The section *sequences*."},
+)

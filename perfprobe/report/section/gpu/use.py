@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.gpu.use import UseRow, part_rows, use_rows
-from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.rows.gpu.use import PartRow, UseRow, part_rows, use_rows
+from perfprobe.report.section.block import Blank, Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_use import GpuUse
@@ -32,18 +32,11 @@ def use(findings: Findings, _: Choice) -> Iterator[Block]:
     rows = use_rows(findings)
     yield Heading("GPU use", steps_text(findings[GpuUse]))
     if rows:
-        yield Table(_columns(rows))
+        yield Table(columns(_COLUMNS, rows))
         known = any(row.sm_efficiency is not None for row in rows)
         yield Paragraph(_NOTE if known else _NO_SIZES, "dim")
         yield Blank()
-    parts = [row for row in part_rows(findings) if row.step is None]
-    yield Table(
-        [
-            Column("GPUs", [row.part for row in parts], style="bold"),
-            figures("time of a step", (units.duration(row.time_ns) for row in parts)),
-            figures("of step", (units.percent(row.percentage) for row in parts)),
-        ]
-    )
+    yield Table(columns(_PARTS, [row for row in part_rows(findings) if row.step is None]))
 
 
 def steps_text(found: GpuUse) -> str:
@@ -54,15 +47,80 @@ def steps_text(found: GpuUse) -> str:
     return f"{number:,} {'step' if number == 1 else 'steps'}, each to the end of its last kernel or copy"
 
 
-def _columns(rows: Sequence[UseRow]) -> list[Column]:
-    return [
-        figures("GPU", (str(row.device) for row in rows), style="bold"),
-        figures("steps", (units.duration(row.span_ns) for row in rows), 3),
-        figures("utilization", (units.percent(row.utilization) for row in rows)),
-        figures("busy", (units.percent(row.busy) for row in rows), 2),
-        figures("SM efficiency", (units.percent(row.sm_efficiency) for row in rows)),
-        figures("est. occupancy", (units.percent(row.plugin_occupancy) for row in rows), 1),
-        figures("occupancy", (units.percent(row.occupancy) for row in rows)),
-        figures("tensor cores", (units.percent(row.tensor_cores) for row in rows)),
-        figures("plugin's list", (units.percent(row.plugin_tensor_cores) for row in rows), 1),
-    ]
+_COLUMNS: tuple[Head[Sequence[UseRow]], ...] = (
+    figure("GPU", "Number of the device.", lambda row: str(row.device), style="bold"),
+    figure(
+        "steps",
+        "From the start of the first step to the end of the last.",
+        lambda row: units.duration(row.span_ns),
+        3,
+    ),
+    figure(
+        "utilization",
+        "Share of that time during which at least one kernel ran: the plugin's GPU Utilization.",
+        lambda row: units.percent(row.utilization),
+    ),
+    figure(
+        "busy",
+        "Share of that time during which at least one kernel, copy or fill ran.",
+        lambda row: units.percent(row.busy),
+        2,
+    ),
+    figure(
+        "SM efficiency",
+        "Mean share of multiprocessors with at least one block of a kernel, over that time including idle "
+        "time: the plugin's Est. SM Efficiency.",
+        lambda row: units.percent(row.sm_efficiency),
+    ),
+    figure(
+        "est. occupancy",
+        "The plugin's Est. Achieved Occupancy: how full of threads multiprocessors are while kernels run, by "
+        "Kineto's estimate. Kineto counts blocks with over 48 KiB of shared memory as 0.",
+        lambda row: units.percent(row.plugin_occupancy),
+        1,
+    ),
+    figure(
+        "occupancy",
+        "The same as computed by NVIDIA's cuda_occupancy.h, for all kernels.",
+        lambda row: units.percent(row.occupancy),
+    ),
+    figure(
+        "tensor cores",
+        "Share of the time of kernels that operators launched in the whole recording: kernels whose names "
+        "show that they use tensor cores (Volta to Blackwell) or matrix cores (AMD GPUs). Kernels of Triton "
+        "do not count, because their names do not show it.",
+        lambda row: units.percent(row.tensor_cores),
+    ),
+    figure(
+        "plugin's list",
+        "The same by the plugin's list of names, which dates from 2020.",
+        lambda row: units.percent(row.plugin_tensor_cores),
+        1,
+    ),
+)
+_PARTS: tuple[Head[Sequence[PartRow]], ...] = (
+    text(
+        "GPUs",
+        "What the GPUs did. Each moment counts once: *computing* means that a kernel other than NCCL's ran, "
+        "whatever else ran; *idle* means that nothing ran on any GPU.",
+        lambda row: row.part,
+        style="bold",
+    ),
+    figure("time of a step", "Mean over the steps.", lambda row: units.duration(row.time_ns)),
+    figure("of step", "Share of the mean step.", lambda row: units.percent(row.percentage)),
+)
+
+GPU_USE = Section(
+    "gpu-use",
+    (GpuUse,),
+    use,
+    use_tables,
+    titles=("GPU use",),
+    guide="gpu",
+    means="How well steps used each GPU, by the TensorBoard plugin's definitions, and idle time.",
+    heads=(*_COLUMNS, *_PARTS),
+    json={
+        "gpu_use": "The section *gpu-use*: each GPU.",
+        "gpu_parts": "The section *gpu-use*: what the GPUs did in a step.",
+    },
+)

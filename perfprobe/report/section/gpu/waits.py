@@ -7,11 +7,19 @@ from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.waits import WaitRow, wait_rows
-from perfprobe.report.section.block import Block, Column, Heading, Table
-from perfprobe.report.section.figures import figures
-from perfprobe.report.section.gpu.cells import operator_column, rows_said, site_columns, sorted_by
+from perfprobe.report.section.block import Block, Head, Heading, Section, Table
+from perfprobe.report.section.gpu.cells import (
+    LONGEST,
+    MEAN,
+    absent,
+    line_head,
+    operator_head,
+    phase_head,
+    rows_said,
+    sorted_by,
+)
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
-from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 
@@ -38,7 +46,7 @@ def waits(findings: Findings, choice: Choice) -> Iterator[Block]:
         return
     said = rows_said(findings, found, sorted_by(choice, "waits"))
     yield Heading("GPU waits", f"{said}; the program waited {_in_all(findings)}")
-    yield Table(_columns(found.rows, has_shares=bool(findings.wall_ns)))
+    yield Table(columns(_COLUMNS, found.rows))
 
 
 def _in_all(findings: Findings) -> str:
@@ -47,17 +55,39 @@ def _in_all(findings: Findings) -> str:
     return f"{units.duration(waited_ns)}{share}"
 
 
-def _columns(rows: Sequence[WaitRow], *, has_shares: bool) -> list[Column]:
-    shares = figures("of wall", (units.percent(row.share) for row in rows), style="bold")
-    calls = [units.ABSENT if row.call is None else printable(row.call) for row in rows]
-    return [
-        *([shares] if has_shares else []),
-        figures("total", (units.duration(row.total_ns) for row in rows)),
-        figures("waits", (units.count(row.waits) for row in rows), 2),
-        figures("mean", (units.duration(row.mean_ns) for row in rows), 6),
-        figures("longest", (units.duration(row.longest_ns) for row in rows), 7),
-        Column("waited for", [_KINDS.get(row.kind or "", _UNKNOWN) for row in rows], 1, style="bold"),
-        Column("call", calls, 5, least=10, wish=14),
-        operator_column([(row.operator, None) for row in rows]),
-        *site_columns([row.at for row in rows]),
-    ]
+_COLUMNS: tuple[Head[Sequence[WaitRow]], ...] = (
+    figure(
+        "of wall",
+        "Share of the wall time.",
+        lambda row: units.percent(row.share),
+        shown=lambda row: row.share is not None,
+        style="bold",
+    ),
+    figure("total", "Time that the program waited for a GPU.", lambda row: units.duration(row.total_ns)),
+    figure("waits", "Number of waits.", lambda row: units.count(row.waits), 2),
+    figure("mean", MEAN, lambda row: units.duration(row.mean_ns), 6),
+    figure("longest", LONGEST, lambda row: units.duration(row.longest_ns), 7),
+    text(
+        "waited for",
+        "A stream, an event, the whole GPU, or a copy from or to pageable memory.",
+        lambda row: _KINDS.get(row.kind or "", _UNKNOWN),
+        1,
+        style="bold",
+    ),
+    text("call", "Function of CUDA's API.", lambda row: absent(row.call), 5, least=10, wish=14),
+    operator_head("Operator that waited.", lambda row: row.operator),
+    line_head(lambda row: row.at),
+    phase_head(lambda row: row.at),
+)
+
+WAITS = Section(
+    "waits",
+    (GpuFindings,),
+    waits,
+    wait_tables,
+    titles=("GPU waits",),
+    guide="gpu",
+    means="Calls in which the program waited for a GPU.",
+    heads=_COLUMNS,
+    json={"gpu_waits": "The section *waits*."},
+)
