@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from perfprobe.analyse.account.blocked import is_apart, waits_at_looks
 from perfprobe.analyse.account.positions import cpu_times
@@ -10,13 +11,14 @@ from perfprobe.analyse.account.stood import Stretches
 from perfprobe.analyse.account.watch import Watched, events, same_line
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.sampled import in_program, waits
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among, column
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table, among, column
 from perfprobe.tables.intervals import around, numbered
 from perfprobe.tables.python import Samples
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.steps import EventKind, StepLooks, StepPhase, Steps, StepTimes
 from perfprobe.tables.trace import Trace
 
+Floats = npt.NDArray[np.float64]
 _RANGES = (EventKind.NEXT, EventKind.OPTIMIZER)
 
 
@@ -105,20 +107,39 @@ def _waits(between: Stretches, samples: Samples, in_call: Mask) -> Int64:
     """How long the thread waited at the line of each sample, outside of calls of operators and ranges.
 
     A wait is that of the samples in its stretch, by how long these say that the thread waited; without any,
-    of the next one.
+    of those in stretches between the same two lines; without these too, of the next one.
     """
     found_ns = np.zeros(len(samples), np.int64)
     row = np.flatnonzero(~in_call)
     row = row[np.argsort(samples.end_ns[row], kind="stable")]
-    if len(row) == 0:
+    if len(row) == 0 or len(between.end_ns) == 0:
         return found_ns
     moment_ns, weight = samples.end_ns[row], np.maximum(samples.wait_ns[row], 0) + 1.0
-    first = np.minimum(np.searchsorted(moment_ns, between.start_ns), len(row) - 1)
-    last = np.maximum(np.searchsorted(moment_ns, between.end_ns, "right"), first + 1)
+    first = np.searchsorted(moment_ns, between.start_ns)
+    last = np.searchsorted(moment_ns, between.end_ns, "right")
+    alone = np.flatnonzero(first == last)
+    alike_ns, left = _of_alike(between, alone, moment_ns, weight)
+    found_ns[row] = alike_ns
+    first[left] = np.minimum(first[left], len(row) - 1)
+    last[left] = first[left] + 1
     at, place = numbered(first, last - first)
     part = weight[place] / np.bincount(at, weight[place], len(first))[at]
     np.add.at(found_ns, row[place], (part * between.wait_ns[at]).astype(np.int64))
     return found_ns
+
+
+def _of_alike(between: Stretches, alone: Rows, moment_ns: Int64, weight: Floats) -> tuple[Int64, Rows]:
+    """Waits of these stretches without a sample, by sample of those like them; and stretches without any."""
+    stretch = np.searchsorted(between.end_ns, moment_ns)
+    inside = np.flatnonzero(stretch < len(between.end_ns))
+    inside = inside[between.start_ns[stretch[inside]] <= moment_ns[inside]]
+    kinds, kind = np.unique(between.kind, return_inverse=True)
+    waits_ns = np.bincount(kind[alone], between.wait_ns[alone], len(kinds))
+    weights = np.bincount(kind[stretch[inside]], weight[inside], len(kinds))
+    found_ns = np.zeros(len(moment_ns), np.int64)
+    of_kind = kind[stretch[inside]]
+    found_ns[inside] = weight[inside] / weights[of_kind] * waits_ns[of_kind]
+    return found_ns, alone[weights[kind[alone]] == 0]
 
 
 def _calls_backward(trace: Trace, phase: Int8, frame: Int32, line: Int32) -> Mask:

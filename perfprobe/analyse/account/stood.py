@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from perfprobe.analyse.grouping import sort_by_keys
+from perfprobe.analyse.grouping import first_of_each, sort_by_keys
 from perfprobe.analyse.sampled import in_program
 from perfprobe.models.waiting import wait_readings
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
@@ -25,15 +25,20 @@ from perfprobe.tables.strings import Strings
 _LEAST_NS = 200_000  # of a wait, and of an operator that may have one
 _SHORTEST = 0.1  # this part of equal calls is taken as undisturbed
 _ALIKE = ("is_range", "phase", "frame", "module", "name", "signature")
+_NO_FRAME, _FRAME_BITS = -2, 32  # -1 is the frame of an operator without a line
 _MOST_PLACES = 1_048_576  # with more, only longer operators are kept
 
 
 class Stretches(NamedTuple):
-    """How long the thread waited in stretches of time, which are in order."""
+    """How long the thread waited in stretches of time, which are in order.
+
+    kind: equal for those that end between operators of the same two lines.
+    """
 
     start_ns: Int64
     end_ns: Int64
     wait_ns: Int64
+    kind: Int64
 
 
 class Places(Table):
@@ -76,13 +81,16 @@ class StoodStill:
 
     def __init__(self, recording: Recording, thread: int) -> None:
         self._stretches = _readings(recording, thread) or _looks(recording, thread)
-        self._covered_ns = np.zeros(len(self._stretches.end_ns), np.int64)
+        count = len(self._stretches.end_ns)
+        self._covered_ns = np.zeros(count, np.int64)
+        self._before, self._behind = np.full((2, count + 1), _NO_FRAME)  # lines of operators at the ends
         self._parts: list[Places] = []
         self._held, self._least_ns = 0, _LEAST_NS
         self._short = np.zeros(len(recording[Strings]), np.int64)  # calls below least_ns, by name
 
     def add(self, rows: LinkedOperators, phase: Int8, frame: Int32, chosen: Mask) -> None:
         """More operators of the thread, with their phases and lines. chosen: those in steps that count."""
+        self._note_ends(rows.start_ns, frame)
         kept, found = np.flatnonzero(chosen), self._stretches
         stretch, at, common_ns = overlaps(
             found.start_ns, found.end_ns, rows.start_ns[kept], rows.end_ns[kept]
@@ -107,6 +115,20 @@ class StoodStill:
         self._held += len(at)
         if self._held > _MOST_PLACES:
             self._thin()
+
+    def _note_ends(self, start_ns: Int64, frame: Int32) -> None:
+        """Notes for each stretch which operator was the first and the last to begin in it."""
+        stretch = np.searchsorted(self._stretches.end_ns, start_ns)
+        first = first_of_each(stretch)
+        last = np.append(first[1:], len(stretch)) - 1
+        self._before[stretch[last]] = frame[last]
+        unknown = self._behind[stretch[first]] == _NO_FRAME
+        self._behind[stretch[first[unknown]]] = frame[first[unknown]]
+
+    def _kinds(self) -> Int64:
+        """The kind of each stretch."""
+        before, behind = filled(self._before), filled(self._behind[::-1])[::-1]
+        return (before[:-1] << _FRAME_BITS) + behind[1:]
 
     def _thin(self) -> None:
         places = Places.concat(self._parts)
@@ -136,7 +158,7 @@ class StoodStill:
         room_ns = places.time_ns - late_ns
         rooms_ns = np.maximum(np.bincount(places.stretch, room_ns, count), 1)
         late_ns += room_ns * np.minimum(left_ns / rooms_ns, 1)[places.stretch]
-        between = Stretches(found.start_ns, found.end_ns, of_between_ns.astype(np.int64))
+        between = found._replace(wait_ns=of_between_ns.astype(np.int64), kind=self._kinds())
         return Stood(_summed(places, late_ns.astype(np.int64)), between, count > 0)
 
     def _shortest(self, places: Places) -> Int64:
@@ -160,7 +182,9 @@ class StoodStill:
 def _readings(recording: Recording, thread: int) -> Stretches | None:
     """What the thread read itself; None if nothing."""
     rows = wait_readings(recording, thread)
-    return Stretches(rows.start_ns, rows.end_ns, rows.wait_ns) if len(rows) else None
+    return (
+        Stretches(rows.start_ns, rows.end_ns, rows.wait_ns, np.zeros_like(rows.end_ns)) if len(rows) else None
+    )
 
 
 def _looks(recording: Recording, thread: int) -> Stretches:
@@ -169,7 +193,13 @@ def _looks(recording: Recording, thread: int) -> Stretches:
     samples = samples.take(recording.os_threads()[samples.thread] == thread)
     samples = samples.take(samples.wait_ns >= 0)
     samples = samples.take(np.argsort(samples.end_ns, kind="stable"))
-    return Stretches(samples.start_ns, samples.end_ns, samples.wait_ns)
+    return Stretches(samples.start_ns, samples.end_ns, samples.wait_ns, np.zeros_like(samples.end_ns))
+
+
+def filled(frames: Int64) -> Int64:
+    """The frames with each unknown one replaced by the last known one before it."""
+    known = np.maximum.accumulate(np.where(frames != _NO_FRAME, np.arange(len(frames)), 0))
+    return np.asarray(frames[known])
 
 
 def _summed(places: Places, waited_ns: Int64) -> Waits:
