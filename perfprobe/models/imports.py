@@ -14,6 +14,7 @@ from perfprobe.tables.trace import Line, Trace
 
 _SITE = ("/site-packages/", "/dist-packages/")
 _MOST_PARTS = 2  # parts of a module's name that are shown: `torch._dynamo`
+_TIMES = ("time_ns", "cpu_ns", "own_ns")
 _INIT = ".__init__"
 _LOCAL = "<locals>"  # in the names of functions made by functions, such as decorators
 
@@ -26,15 +27,16 @@ def imports(trace: Trace, calling: Calling) -> list[Import]:
     """
     rows: dict[tuple[str | None, str | None, Line | None], Import] = {}
     table = calling.imports
-    columns = (table.importer, table.body, table.time_ns, table.cpu_ns)
-    for importer, body, time_ns, cpu_ns in zip(*(each.tolist() for each in columns), strict=True):
+    columns = (table.importer, table.body, table.time_ns, table.cpu_ns, table.own_ns)
+    for importer, body, *times_ns in zip(*(each.tolist() for each in columns), strict=True):
         module, by = imported(trace, calling.python, importer, body)
         frame = int(trace.sites.frame[importer])
-        row = Import(module, by, trace.line(frame), time_ns, cpu_ns)
+        row = Import(module, by, trace.line(frame), *times_ns)
         key = (row.module, row.by, None if row.by is None else row.line)
         known = rows.get(key)
         if known is not None:
-            row = known._replace(time_ns=known.time_ns + row.time_ns, cpu_ns=known.cpu_ns + row.cpu_ns)
+            sums_ns = {name: getattr(known, name) + getattr(row, name) for name in _TIMES}
+            row = known._replace(**sums_ns)
         rows[key] = row
     return sorted(rows.values(), key=lambda row: -row.time_ns)
 
@@ -47,7 +49,7 @@ def imports_before(trace: Trace, start_up: StartUp) -> list[Import]:
         if importer < 0 or trace.python is None:
             continue
         module, by = imported(trace, trace.python, importer, body)
-        row = rows.get((module, by), Import(module, by, trace.line(frame), 0, -1))
+        row = rows.get((module, by), Import(module, by, trace.line(frame), 0, -1, -1))
         rows[module, by] = row._replace(time_ns=row.time_ns + time_ns)
     return sorted(rows.values(), key=lambda row: -row.time_ns)
 

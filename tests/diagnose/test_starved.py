@@ -64,3 +64,16 @@ def test_shares_of_a_run_without_steps_are_of_its_own_time(tmp_path: Path) -> No
     assert line is not None
     assert line.line == 18
     assert first.share == pytest.approx(0.75, abs=0.01)
+
+
+def test_times_of_imports_are_own_times_too(tmp_path: Path) -> None:
+    """An import took 700 ms, of which it waited 600. It is 100 ms = 25 % of 400."""
+    program = script(600, neighbours_ms=1500)
+    loader = "/lib/python3.11/importlib/_bootstrap.py:1 _find_and_load"
+    for at in range(70):
+        begin, end = at * 10 * MS, (at + 1) * 10 * MS
+        frames = ("/p/script.py:1 <module>", loader, "/env/site-packages/torch/__init__.py:5 <module>")
+        program.sample(begin, end, *frames, cpu_ns=1428571, wait_ns=600 * MS // 70)
+    (row,) = (row for row in screen_rows(found(program, tmp_path)) if row.label == "IMPORTS")
+    assert row.share == pytest.approx(0.25, abs=0.01)
+    assert "torch 100 ms" in row.text

@@ -18,6 +18,7 @@ class ImportRow:
     line: Line | None = place()
     time_ns: int
     cpu_ns: int
+    own_ns: int
 
 
 def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:

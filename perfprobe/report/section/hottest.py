@@ -111,11 +111,17 @@ def of_run(findings: Findings) -> str:
     return "of wall" if findings.get(Starved) is None else "of its own time"
 
 
+def imported_text(findings: Findings) -> str:
+    """Which imports took how long: their own time where shares are of that."""
+    rows = import_rows(findings.trace, findings[Calling])
+    return imports_text(rows, own=findings.get(Starved) is not None)
+
+
 def outside_text(findings: Findings, each: Diagnosis) -> str:
     """How much time was spent outside of operators, and where."""
     trace, share = findings.trace, f"{units.percent(each.share)} {of_run(findings)}"
     if each.cause is Cause.IMPORTS:
-        return f"imports, {share}: {imports_text(import_rows(trace, findings[Calling]))}"
+        return f"imports, {share}: {imported_text(findings)}"
     called = printable(trace.recording[Strings][each.called]) if each.called >= 0 else ""
     at = _at(each, trace.line(each.frame))
     if each.cause is Cause.COMPILE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from perfprobe.report import shorten
 from perfprobe.report.rows.imports import ImportRow
@@ -13,8 +14,13 @@ from perfprobe.support.text import printable
 _MOST = 3  # imports that are named
 
 
-def imports_text(rows: Sequence[ImportRow]) -> str:
-    """`torch 2.1 s, torch._dynamo 1.7 s by Adam at train.py:36`, the longest first."""
+def imports_text(rows: Sequence[ImportRow], *, own: bool = False) -> str:
+    """`torch 2.1 s, torch._dynamo 1.7 s by Adam at train.py:36`, the longest first.
+
+    own: whether to say their time without waiting for a processor.
+    """
+    if own:
+        rows = [replace(row, time_ns=row.own_ns) for row in rows]
     whole_ns = sum(row.time_ns for row in rows)
     named = [row for row in rows[:_MOST] if is_named(row.time_ns, whole_ns)]
     rest_ns = whole_ns - sum(row.time_ns for row in named)

@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from perfprobe.report.rows.gpu.within import longest_cuda_call
-from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.operators import OperatorRow, rows_of
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.hot_operators import why_none
-from perfprobe.report.section.hottest import HottestRow, hottest_row, of_run, outside_text
-from perfprobe.report.section.imports import imports_text
+from perfprobe.report.section.hottest import HottestRow, hottest_row, imported_text, of_run, outside_text
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.device import device_lines, device_parts, judged_by_gpu
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
@@ -27,7 +25,6 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis, HottestOperator
 from perfprobe.tables.findings import Findings, Hotspots
-from perfprobe.tables.python import Calling
 
 _PARTS = 3
 _LONGEST = 60
@@ -97,7 +94,7 @@ def _unknown(findings: Findings) -> Iterator[ScreenRow]:
 
 def _imports(findings: Findings) -> Iterator[ScreenRow]:
     for each in findings[Diagnoses].of(Cause.IMPORTS):
-        text = imports_text(import_rows(findings.trace, findings[Calling])).split(", ")
+        text = imported_text(findings).split(", ")
         facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share}
         yield said("IMPORTS", f"{whole_percent(each.share)} {of_run(findings)}: ", *listed(text), **facts)
 
