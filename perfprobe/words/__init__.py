@@ -10,12 +10,12 @@ from functools import cache
 from typing import NamedTuple
 
 from perfprobe.report.section import listed as listed_sections
+from perfprobe.report.section import machine, torch_columns
 from perfprobe.support.errors import UsageError
 from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS
 from perfprobe.tables.columns import Table
 from perfprobe.tables.declared import declared
 from perfprobe.words import (
-    native_columns,
     operator_columns,
     other_columns,
     rank_columns,
@@ -35,31 +35,16 @@ _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to the
 _OF_WORDS: dict[str, dict[str, str]] = {
     "benchmark": other_columns.BENCHMARK,
     "slow-steps": other_columns.SLOW_STEPS,
-    "operators": operator_columns.OPERATORS,
-    "torch's own table": operator_columns.AUTOGRAD,
-    "lines": operator_columns.LINES,
-    "modules": operator_columns.MODULES,
-    "ranges": operator_columns.RANGES,
-    "between": operator_columns.BETWEEN,
-    "efficiency": operator_columns.EFFICIENCY,
-    "machine": operator_columns.MACHINE,
-    "functions": other_columns.FUNCTIONS,
-    "threads": other_columns.THREADS,
-    "steps": other_columns.STEPS,
-    "phases": other_columns.PHASES,
-    "start-up": other_columns.START_UP,
+    "torch's own table": torch_columns.MEANINGS,
+    "machine": machine.MEANINGS,
     "ranks": rank_columns.RANKS,
     "workers": other_columns.WORKERS,
     "memory": operator_columns.MEMORY,
-    "native": native_columns.NATIVE,
-    "counters": native_columns.COUNTERS,
-    "sources": other_columns.SOURCES,
-    "losses": other_columns.LOSSES,
     **PEER_COLUMNS,
 }
 _OF_REPORTS = (*listed_sections.SECTIONS, *listed_sections.PEER_SECTIONS)
 COLUMNS: dict[str, dict[str, str]] = {
-    each.name: {head.title: head.means for head in each.heads} for each in _OF_REPORTS if each.heads
+    each.name: titles for each in _OF_REPORTS if (titles := each.columns())
 } | _OF_WORDS
 _VIEWS = {each.name: (each.titles, each.guide, each.means) for each in _OF_REPORTS if each.means}
 _VIEWS |= {**SECTIONS, **PEERS}

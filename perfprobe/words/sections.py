@@ -4,12 +4,6 @@ from __future__ import annotations
 
 # Name: titles in the report, guide, meaning.
 SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "summary": (
-        ("Hottest", "Busy machine"),
-        "report",
-        "The program, its wall and CPU time, the share of operators, the cost of recording, and the hottest "
-        "operator.",
-    ),
     "benchmark": (
         ("Benchmark",),
         "benchmark",
@@ -21,60 +15,11 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "The slow steps of a long run, what took longer in each of them, and how step times changed "
         "(`--keep slow`).",
     ),
-    "operators": (
-        ("Hot operators", "Operators by line", "Operators by module"),
-        "report",
-        "The operators with most time, each with signature, line, module and phase. `--group` chooses what a "
-        "row stands for.",
-    ),
-    "efficiency": (
-        ("Efficiency",),
-        "bench",
-        "How close the measured operators come to a limit of this machine, after `perfprobe bench`.",
-    ),
-    "lines": (
-        ("Hot lines",),
-        "report",
-        "The lines of your files with most operator time, in file order, with their text.",
-    ),
-    "modules": (
-        ("Hot modules",),
-        "report",
-        "The model's modules with most time, in the model's order, and the hot lines of the packages that "
-        "define them. Shown if one line causes most of the time, or with `--package`.",
-    ),
-    "steps": (
-        ("Steps",),
-        "steps",
-        "The loops that train, evaluate or infer, with the duration of their steady steps.",
-    ),
-    "phases": (
-        ("Phases",),
-        "steps",
-        "The parts of steady steps: data, forward, backward, optimizer and others.",
-    ),
-    "start-up": (("Start-up",), "steps", "Where the time before the first step went."),
     "memory": (
         ("Memory", "Memory by line", "Memory by module", "Memory by phase", "Memory by operator"),
         "memory",
         "Memory of tensors on the CPU (`--memory`): the peak and what was held then, what forward keeps for "
         "backward, and what grows from step to step, by line, module, phase and operator.",
-    ),
-    "functions": (
-        ("Python functions",),
-        "functions",
-        "The program's Python functions as `pstats` shows them, with the operators that each one called.",
-    ),
-    "between": (
-        ("Between operators",),
-        "report",
-        "Time on the busiest thread without operators, by the lines before and after it: Python, numpy, "
-        "reading files, waiting. Together with the outermost operators this is the whole wall time.",
-    ),
-    "ranges": (
-        ("Ranges", "Ranges of libraries"),
-        "ranges",
-        "Named parts of the program: ranges set by the program, by torch or by a library.",
     ),
     "ranks": (
         ("Ranks", "Collectives"),
@@ -87,43 +32,6 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("Child processes",),
         "report",
         "Processes started by `multiprocessing`, and how DataLoader workers spent their time.",
-    ),
-    "threads": (
-        ("Threads", "Teams", "Settings of threads", "Threads of operators"),
-        "threads",
-        "Problems with the number of threads, and why. CPU time of each thread, how long it waited for a "
-        "processor, and what other processes used. Operators that leave their team idle.",
-    ),
-    "native": (
-        ("Native code",),
-        "native",
-        "CPU time of operators by kind of native code and by function (`--native`).",
-    ),
-    "counters": (
-        ("Counters",),
-        "native",
-        "Events counted by the processor and the kernel, by thread and operator (`--counters`), and why "
-        "others are not counted.",
-    ),
-    "sources": (
-        ("Sources",),
-        "sources",
-        "Differences between the observer and the autograd profiler (`--operators both`).",
-    ),
-    "environment": (
-        ("Environment",),
-        "report",
-        "Versions, machine, thread settings, commit: paste it into a question or a ticket.",
-    ),
-    "losses": (
-        ("Losses",),
-        "limits",
-        "Everything that is missing from the figures, with reason and remedy.",
-    ),
-    "children": (
-        ("Child recordings",),
-        "report",
-        "Recordings of child processes.",
     ),
 }
 

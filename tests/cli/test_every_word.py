@@ -41,6 +41,8 @@ SECTION = ROOT / "report/section"
 _BEGINNINGS = ("Lines of ", "Phases of ")  # of titles that contain a name
 # Dicts whose texts are sentences or colours, and `_PHASES`: "in" and a text of another one.
 _NOT_WORDS = {
+    "MEANINGS",
+    "_MEANINGS",
     "MEANING",
     "_SORT_NAMES",
     "_MISSING",

@@ -7,8 +7,8 @@ from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.sources import DifferenceRow, difference_rows, sources_row
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -43,7 +43,7 @@ def agreement(findings: Findings, choice: Choice) -> Iterator[Block]:
     rows = difference_rows(findings.trace, found)
     unexplained = [row for row in rows if row.reason is None]
     if unexplained:
-        yield Table(_columns(unexplained[: choice.most(TOP) or None]))
+        yield Table(columns(_COLUMNS, unexplained[: choice.most(TOP) or None]))
     for line in _explained(rows):
         yield Paragraph(line, "dim")
 
@@ -82,16 +82,30 @@ def _name(row: DifferenceRow) -> str:
     return printable(".".join(filter(None, (row.operator, row.overload))))
 
 
-def _columns(rows: Sequence[DifferenceRow]) -> list[Column]:
-    texts = [
-        f"{printable(row.observer or '')} | {printable(row.autograd or '')}"
-        if row.observer or row.autograd
-        else ""
-        for row in rows
-    ]
-    return [
-        figures("calls", (units.count(row.calls) for row in rows)),
-        Column("difference", [row.kind for row in rows]),
-        Column("operator", [_name(row) or "(all)" for row in rows], least=12, wish=24),
-        *([Column("observer | autograd profiler", texts, 5, least=20)] if any(texts) else []),
-    ]
+def _both(row: DifferenceRow) -> str:
+    if not (row.observer or row.autograd):
+        return ""
+    return f"{printable(row.observer or '')} | {printable(row.autograd or '')}"
+
+
+_COLUMNS: tuple[Head[Sequence[DifferenceRow]], ...] = (
+    figure("calls", "Number of calls that differ.", lambda row: units.count(row.calls)),
+    text("difference", "How the two sources differ.", lambda row: row.kind),
+    text("operator", "Name of the operator.", lambda row: _name(row) or "(all)", least=12, wish=24),
+    text("observer | autograd profiler", "What each of the two recorded.", _both, 5, shown=_both, least=20),
+)
+
+SOURCES = Section(
+    "sources",
+    (),
+    agreement,
+    source_tables,
+    titles=("Sources",),
+    guide="sources",
+    means="Differences between the observer and the autograd profiler (`--operators both`).",
+    heads=_COLUMNS,
+    json={
+        "sources": "The section *sources*: how many calls agree.",
+        "differences": "The section *sources*: calls that differ.",
+    },
+)

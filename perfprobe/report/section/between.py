@@ -11,8 +11,8 @@ from perfprobe.report import shorten
 from perfprobe.report.rows.between import IntervalRow, interval_rows
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.named import OF_TABLE, is_named
-from perfprobe.report.section.block import Block, Column, Heading, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Block, Column, Head, Heading, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.report.section.lines import cut_function
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -43,7 +43,8 @@ def between(findings: Findings, choice: Choice) -> Iterator[Block]:
         return  # no row is in focus
     shown = sum(row.kind == "between" for row in rows)
     yield Heading("Between operators", _said(found, shown, wall_ns))
-    yield Table(_columns(rows, is_block=findings.trace.recording.fact("program", "is_block") is True))
+    places = _places(rows, is_block=findings.trace.recording.fact("program", "is_block") is True)
+    yield Table([*columns(_TIMES, rows), _PLACE.make(places), *columns([_SAMPLED], rows)])
 
 
 def _said(found: Between, shown: int, wall_ns: int | None) -> str:
@@ -53,34 +54,6 @@ def _said(found: Between, shown: int, wall_ns: int | None) -> str:
     places = "1 place" if rows == 1 else f"{rows:,} places"
     some = f"{shown:,} of {places}" if shown < rows else places
     return f"{share}{units.duration(found.total_ns)}{where}; {some} by time"
-
-
-def _columns(rows: Sequence[IntervalRow], *, is_block: bool) -> list[Column]:
-    places, least = _places(rows, is_block=is_block)
-    means = (units.duration(row.mean_ns) if row.count > 1 else "" for row in rows)
-    return [
-        figures("of wall", (units.percent(row.share) for row in rows), style="bold"),
-        figures("total", (units.duration(row.total_ns) for row in rows)),
-        figures("times", (units.count(row.count) for row in rows), 2),
-        figures("mean", means, 5),
-        figures("longest", (units.duration(row.longest_ns) for row in rows), 4),
-        Column(
-            "from line to line",
-            places,
-            least=least,
-            wish=least + 12,
-            shorten=cut_function,
-            style="cyan",
-        ),
-        *_doing_column(rows),
-    ]
-
-
-def _doing_column(rows: Sequence[IntervalRow]) -> Iterator[Column]:
-    """Yields what samples show most in each row; no column without samples."""
-    cells = [_doing(row) for row in rows]
-    if any(cells):
-        yield Column("mostly, by samples", cells, 3, least=20, wish=28)
 
 
 def _doing(row: IntervalRow) -> str:
@@ -114,3 +87,47 @@ def _cell(names: dict[str, str], line: Line | None, to_line: Line | None, caller
     # A later operator at an earlier line: in a loop, or the function returned and was called again.
     by = f"{names[printable(caller.file)]}:{caller.line} in {printable(caller.function)}"
     return f"{text}\nor between calls at {by}"
+
+
+_TIMES: tuple[Head[Sequence[IntervalRow]], ...] = (
+    figure("of wall", "Share of the wall time.", lambda row: units.percent(row.share), style="bold"),
+    figure(
+        "total",
+        "Time on the busiest thread between these two lines, without operators.",
+        lambda row: units.duration(row.total_ns),
+    ),
+    figure("times", "How often this happened.", lambda row: units.count(row.count), 2),
+    figure("mean", "Mean duration.", lambda row: units.duration(row.mean_ns) if row.count > 1 else "", 5),
+    figure("longest", "Longest duration.", lambda row: units.duration(row.longest_ns), 4),
+)
+_PLACE: Head[tuple[Sequence[str], int]] = Head(
+    "from line to line",
+    "Line of the last operator before, and line of the first operator after. If the second line is not below "
+    "the first, this is a loop or the next call of the function.",
+    lambda of: Column(
+        "from line to line", of[0], least=of[1], wish=of[1] + 12, shorten=cut_function, style="cyan"
+    ),
+)
+_SAMPLED: Head[Sequence[IntervalRow]] = text(
+    "mostly, by samples",
+    "What most samples in that time show.",
+    _doing,
+    3,
+    shown=_doing,
+    least=20,
+    wish=28,
+)
+
+BETWEEN = Section(
+    "between",
+    (Between,),
+    between,
+    interval_tables,
+    titles=("Between operators",),
+    means="Time on the busiest thread without operators, by the lines before and after it: Python, numpy, "
+    "reading files, waiting. Together with the outermost operators this is the whole wall time.",
+    heads=(*_TIMES, _PLACE, _SAMPLED),
+    json={
+        "between": "The section *between*.",
+    },
+)

@@ -207,7 +207,8 @@ class Section:
     name: one of `support.view.VIEWS`. requires: findings without which it is left out, by type or by the name
     of their table. blocks: makes what it shows. tables: makes its rows, by the names of their tables in JSON.
     shows: optional findings. titles: its headings. guide: the page of docs/ about it. means: what it shows.
-    heads: its columns. json: what the tables in JSON are.
+    heads: its columns. meanings: titles of further columns, which depend on the data. json: what the tables
+    in JSON are.
     """
 
     name: str
@@ -219,4 +220,9 @@ class Section:
     guide: str = "report"
     means: str = ""
     heads: Sequence[Head[Any]] = ()
+    meanings: Mapping[str, str] = field(default_factory=dict)
     json: Mapping[str, str] = field(default_factory=dict)
+
+    def columns(self) -> dict[str, str]:
+        """The titles of all its columns, with what they mean."""
+        return {**{head.title: head.means for head in self.heads}, **self.meanings}

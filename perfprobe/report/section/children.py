@@ -10,7 +10,7 @@ from typing import Any
 from perfprobe.report.rows.children import child_rows
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.named import is_named
-from perfprobe.report.section.block import Block, Fact, Facts, Heading, Paragraph
+from perfprobe.report.section.block import Block, Fact, Facts, Heading, Paragraph, Section
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.children import Children, Lost
@@ -81,3 +81,16 @@ def child_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
     """`children`, if there are any."""
     rows = child_rows(findings)
     return {"children": rows} if rows else {}
+
+
+CHILDREN = Section(
+    "children",
+    (Children,),
+    child_recordings,
+    child_tables,
+    titles=("Child recordings",),
+    means="Recordings of child processes.",
+    json={
+        "children": "The section *children*.",
+    },
+)

@@ -9,7 +9,7 @@ from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.counters import CountsRow, EventRow, event_rows, operator_rows, thread_rows
 from perfprobe.report.rows.row import Values
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -125,3 +125,41 @@ def _refused(events: Sequence[EventRow]) -> Iterator[str]:
             reasons.setdefault(key, []).append(event.event)
     for (reason, remedy), names in reasons.items():
         yield printable(f"Not counted: {', '.join(names)}: {reason}. To change: {remedy}.")
+
+
+_MEANINGS: dict[str, str] = {
+    "CPU": "CPU time of the thread. For an operator: CPU time of its thread between readings that it filled.",
+    "CPI": "Cycles per completed instruction. VTune calls more than 1 high; dense kernels reach 0.5 or less.",
+    "reading": "The CPI is good (0.5 or less), fair (up to 1) or high, with the counts that explain it.",
+    "faults": "Page faults, minor and major.",
+    "switches": "Context switches: how often the thread left its processor, to wait or for another thread.",
+    "migrations": "How often the thread moved to another processor.",
+    "instructions": "Completed instructions.",
+    "branch misses": "Mispredicted branches.",
+    "cache misses": "Misses of the last-level cache.",
+    "L1 misses": "Loads that missed the first-level data cache.",
+    "front stalls": "Cycles in which the front end delivered no instructions.",
+    "back stalls": "Cycles in which instructions waited for data or for execution units.",
+    "thread": "Name of the thread.",
+    "operator": "Operator that filled the time between two readings.",
+    "signature": "Inputs of the operator.",
+    "line": "Line of the program.",
+}
+
+COUNTERS = Section(
+    "counters",
+    (CounterFindings,),
+    counters,
+    counter_tables,
+    titles=("Counters",),
+    guide="native",
+    means="Events counted by the processor and the kernel, by thread and operator (`--counters`), and why "
+    "others are not counted.",
+    meanings=_MEANINGS,
+    json={
+        "counter_events": "The section *counters*: each event, and whether it was counted.",
+        "thread_counts": "The section *counters*: counts of each thread.",
+        "operator_counts": "The section *counters*: counts of each operator.",
+        "memory_bandwidth": "The section *counters*: bytes transferred by the memory controllers.",
+    },
+)

@@ -11,13 +11,13 @@ from perfprobe.models.modifiers import PURE_COPY
 from perfprobe.models.verdicts import MEANING
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.section.block import Block, Heading, Paragraph
+from perfprobe.report.section.block import Block, Heading, Paragraph, Section
 from perfprobe.report.section.efficiency_cells import (
     place_of,
     verdict_kind,
     verdict_text,
 )
-from perfprobe.report.section.efficiency_table import efficiency_table
+from perfprobe.report.section.efficiency_table import MEANINGS, efficiency_table
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -170,3 +170,18 @@ def _legend(rows: Sequence[Measurement]) -> Iterator[Block]:
 def measurement_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
     """`measurements`."""
     return {"measurements": findings[Measurements].rows}
+
+
+EFFICIENCY = Section(
+    "efficiency",
+    (Measurements,),
+    efficiency,
+    measurement_tables,
+    titles=("Efficiency",),
+    guide="bench",
+    means="How close the measured operators come to a limit of this machine, after `perfprobe bench`.",
+    meanings=MEANINGS,
+    json={
+        "measurements": "The section *efficiency*: what `perfprobe bench` measured for each call.",
+    },
+)

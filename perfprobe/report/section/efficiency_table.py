@@ -137,3 +137,22 @@ def _tried(one: Counterfactual, processes: int) -> str:
     copied = ", copy included," if one.kind == "contiguous with copy" else ""
     interval = f" ({one.speedup.low:.2f}-{one.speedup.high:.2f})" if processes > 1 else ""
     return f"{printable(one.change)}{copied} {factor(one.speedup.value)}{interval}"
+
+
+MEANINGS: dict[str, str] = {
+    "share": "The call's share of all operators' self time in the program.",
+    "operator": "Torch's name for the operator.",
+    "signature": "The operator's inputs.",
+    "line": "The line with most of its time; + if there are other lines.",
+    "program": "Time of a call in the recorded program. Wall time, unless recorded with `--detail bench`.",
+    "isolated": "Time of the call by itself, on several copies of its operands in turn, so that these do "
+    "not stay in the caches.",
+    "low-high": "Lowest and highest time among the measuring processes.",
+    "warm": "Time of the call by itself, on the same operands each time.",
+    "of limit": "The call's speed as a share of the fastest that a limit of this machine allows. If there "
+    "are several limits, the nearest counts. More than 100 % means an error in the model.",
+    "threads": "Speed-up over one thread. If the program used one thread: the speed-up with all threads.",
+    "faults": "Page faults of a call.",
+    "busy": "Wall time divided by CPU time, if the machine was busy with other programs.",
+    "verdict": "How close the call comes to a limit of this machine, and what would make it faster.",
+}

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.section.block import Block, Fact, Facts, Heading
+from perfprobe.report.section.block import Block, Fact, Facts, Heading, Section, no_tables
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -120,3 +120,13 @@ def _settings(recording: Recording) -> Iterator[str]:
 
 def _date(realtime_ns: float) -> str:
     return f"{datetime.fromtimestamp(realtime_ns / 1e9).astimezone():%Y-%m-%d %H:%M %Z}"
+
+
+ENVIRONMENT = Section(
+    "environment",
+    (),
+    environment,
+    no_tables,
+    titles=("Environment",),
+    means="Versions, machine, thread settings, commit: paste it into a question or a ticket.",
+)

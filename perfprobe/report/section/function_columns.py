@@ -142,3 +142,23 @@ def _function_column(functions: Sequence[Function], imports: Sequence[ImportRow]
         shorten=cut_name,
         styles=["bold cyan" if each.origin == _USER else "cyan" for each in functions],
     )
+
+
+MEANINGS: dict[str, str] = {
+    "of wall": "tottime divided by the wall time.",
+    "of all": "tottime divided by the time of all threads' functions, if that is more than the wall time.",
+    "tottime": "Time in the function itself; the name is that of `pstats`. Imports of libraries are one "
+    "separate row. Waiting of threads other than the main one is left out.",
+    "cpu": "The part of tottime during which the thread ran on a processor. If it is near 0, the function "
+    "waited.",
+    "cumtime": "Time in the function including the functions that it called.",
+    "ncalls": "Number of calls. `12/3`: 12 calls, 3 of them not recursive. `1,234+`: counted for a part of "
+    "the run. `-`: not counted.",
+    "non-ops": "The part of tottime during which no operator ran: Python itself, numpy and other C code, "
+    "waiting.",
+    "own ops": "Time of the operators that the function called itself. Backward counts at the forward call.",
+    "all ops": "Time of the operators called by it and by the functions below it. May be more than cumtime, "
+    "because backward counts at the forward call.",
+    "code": "Origin of the function, if it is not yours: library, torch, standard library.",
+    "function": "File and line of its `def`, and its name.",
+}

@@ -19,8 +19,8 @@ from perfprobe.report.rows.hot_functions import HotFunctions, hot_functions
 from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.rows.ranking import focus_text
 from perfprobe.report.rows.threads import thread_rows
-from perfprobe.report.section.block import Block, Heading, Paragraph, Table
-from perfprobe.report.section.function_columns import function_columns
+from perfprobe.report.section.block import Block, Heading, Paragraph, Section, Table
+from perfprobe.report.section.function_columns import MEANINGS, function_columns
 from perfprobe.report.section.function_notes import notes
 from perfprobe.report.section.thread_sums import thread_sums
 from perfprobe.tables.findings import Findings
@@ -70,3 +70,22 @@ def _said(found: HotFunctions, sort: str, focus: str | None) -> str:
         number = f"{found.found:,} of {found.whole:,} functions in focus {focus_text(focus)}"
     some = f"{len(found.rows):,} of {number}" if len(found.rows) < found.found else number
     return f"{some} by {sorted_by(sort)}"
+
+
+FUNCTIONS = Section(
+    "functions",
+    (Calling,),
+    functions,
+    function_tables,
+    titles=("Python functions",),
+    guide="functions",
+    means="The program's Python functions as `pstats` shows them, with the operators that each one called.",
+    meanings=MEANINGS,
+    json={
+        "python": "How Python functions were recorded.",
+        "functions": "The section *functions*.",
+        "calls": "Calls between functions, with their number and time.",
+        "threads": "Time of Python functions on each thread.",
+        "imports": "Imports and their times.",
+    },
+)

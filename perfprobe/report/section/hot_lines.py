@@ -12,7 +12,7 @@ from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.lines import LineRow, line_rows, placed_lines
 from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.source_text import SourceText
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Part, Table
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Part, Section, Table
 from perfprobe.report.section.figures import figures, marked
 from perfprobe.support import units
 from perfprobe.support.frozen import frozen
@@ -200,3 +200,30 @@ def _operator(row: LineRow) -> str:
     parts = [(row.operator or "").removeprefix("aten::"), row.overload]
     text = ".".join(part for part in parts if part)
     return printable(text if row.signature is None else f"{text} {shorten.signature(row.signature)}")
+
+
+_MEANINGS: dict[str, str] = {
+    "share": "The row's share of all operators' self time.",
+    "self": "Self time of all operators that were called from this line, forward and backward together.",
+    "gpu": "Time on GPUs of what these operators launched.",
+    "forward": "Share of the self time that passed in forward.",
+    "backward": "Share of the self time that passed in backward, at the line of the forward call.",
+    "recompute": "Share of the self time in which backward ran forward code again (checkpoint).",
+    "other": "Share of the self time in all other phases: optimizer, data, inference without modules.",
+    "line": "Number of the line in its file.",
+    "source": "Text of the line.",
+    "hottest operator there": "The operator with the most self time at this line.",
+}
+
+LINES = Section(
+    "lines",
+    (Hotspots, HotLines),
+    hot_lines,
+    line_tables,
+    titles=("Hot lines",),
+    means="The lines of your files with most operator time, in file order, with their text.",
+    meanings=_MEANINGS,
+    json={
+        "lines": "The section *lines*.",
+    },
+)

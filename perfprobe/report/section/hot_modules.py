@@ -12,7 +12,7 @@ from perfprobe.report.rows.lines import line_rows
 from perfprobe.report.rows.modules import TreeRow, module_rows, tree_rows
 from perfprobe.report.rows.named import OF_ROW
 from perfprobe.report.rows.source_text import SourceText
-from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures, unless_zero
 from perfprobe.report.section.hot_lines import heat, source_view, usual
 from perfprobe.support import units
@@ -110,3 +110,34 @@ def _within(packages: Sequence[str], files: Sequence[str]) -> dict[str, str]:
         starts = [file.rfind(f"/{package}/") for package in packages]
         found[file] = file[max(starts) + 1 :] if max(starts) >= 0 else short[file]
     return found
+
+
+_MEANINGS: dict[str, str] = {
+    "share": "Share of all operators' self time, including the module's submodules.",
+    "total": "Time of operators in the module and its submodules.",
+    "own": "Time of operators in the module without its submodules.",
+    "gpu": "Time on GPUs of what these operators launched.",
+    "forward": "Share of the self time that passed in forward.",
+    "backward": "Share of the self time that passed in backward, at the line of the forward call.",
+    "recompute": "Share of the self time in which backward ran forward code again (checkpoint).",
+    "other": "Share of the self time in all other phases: optimizer, data, inference without modules.",
+    "module": "Path of the `nn.Module` that called the operator, as in the model's own `named_modules()`. "
+    "Wrappers (`torch.compile`, DataParallel, sharding, checkpoints) are left out. A row for several layers "
+    "says how many: `layers.*.attention (4)`. If there are two models of one class, the second is `Net#2`.",
+    "class": "Class of the module.",
+}
+
+MODULES = Section(
+    "modules",
+    (Hotspots, HotModules),
+    hot_modules,
+    module_tables,
+    titles=("Hot modules",),
+    means="The model's modules with most time, in the model's order, and the hot lines of the packages that "
+    "define them. Shown if one line causes most of the time, or with `--package`.",
+    meanings=_MEANINGS,
+    json={
+        "modules": "The section *modules*: every module, as a tree.",
+        "library_lines": "The section *modules*: hot lines of the packages that define the modules.",
+    },
+)

@@ -13,11 +13,12 @@ from perfprobe.report.rows.memory import device_of
 from perfprobe.report.rows.named import OF_NOTE, is_named
 from perfprobe.report.rows.operators import OperatorRow, operator_rows
 from perfprobe.report.rows.ranking import focus_text, rows_shown
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Shown, Table
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Section, Shown, Table
 from perfprobe.report.section.efficiency_columns import efficiency_columns
 from perfprobe.report.section.figures import MARK, least_ns
 from perfprobe.report.section.lines import Lines
 from perfprobe.report.section.operator_columns import (
+    MEANINGS,
     Operators,
     operator_columns,
     operator_text,
@@ -239,3 +240,22 @@ def why_none(findings: Findings, hotspots: Hotspots) -> str:
     if findings.trace.recording.fact("torch") is None:
         return ": the program never imported torch"
     return ": nothing ran through torch while it was recorded"
+
+
+OPERATORS = Section(
+    "operators",
+    (Hotspots,),
+    hot_operators,
+    operator_tables,
+    titles=(
+        "Hot operators",
+        "Operators by line",
+        "Operators by module",
+    ),
+    means="The operators with most time, each with signature, line, module and phase. `--group` chooses "
+    "what a row stands for.",
+    meanings=MEANINGS,
+    json={
+        "hotspots": "The section *operators*.",
+    },
+)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfprobe.report.section.agreement import agreement, source_tables
+from perfprobe.report.section.agreement import SOURCES
 from perfprobe.report.section.benchmark import benchmark, benchmark_tables
-from perfprobe.report.section.between import between, interval_tables
+from perfprobe.report.section.between import BETWEEN
 from perfprobe.report.section.block import Section
-from perfprobe.report.section.children import child_recordings, child_tables
-from perfprobe.report.section.counters import counter_tables, counters
+from perfprobe.report.section.children import CHILDREN
+from perfprobe.report.section.counters import COUNTERS
 from perfprobe.report.section.critical import CRITICAL_PATH
-from perfprobe.report.section.efficiency import efficiency, measurement_tables
-from perfprobe.report.section.environment import environment
-from perfprobe.report.section.functions import function_tables, functions
+from perfprobe.report.section.efficiency import EFFICIENCY
+from perfprobe.report.section.environment import ENVIRONMENT
+from perfprobe.report.section.functions import FUNCTIONS
 from perfprobe.report.section.gpu.calls import CUDA_CALLS
 from perfprobe.report.section.gpu.copies import COPIES
 from perfprobe.report.section.gpu.device_memory import GPU_MEMORY
@@ -26,54 +26,43 @@ from perfprobe.report.section.gpu.sequences import SEQUENCES
 from perfprobe.report.section.gpu.states import GPU_STATE
 from perfprobe.report.section.gpu.use import GPU_USE
 from perfprobe.report.section.gpu.waits import WAITS
-from perfprobe.report.section.hot_lines import hot_lines, line_tables
-from perfprobe.report.section.hot_modules import hot_modules, module_tables
-from perfprobe.report.section.hot_operators import hot_operators, operator_tables
+from perfprobe.report.section.hot_lines import LINES
+from perfprobe.report.section.hot_modules import MODULES
+from perfprobe.report.section.hot_operators import OPERATORS
 from perfprobe.report.section.kept import slow_step_tables, slow_steps
-from perfprobe.report.section.losses import losses
+from perfprobe.report.section.losses import LOSSES
 from perfprobe.report.section.memory import memory, memory_tables
-from perfprobe.report.section.native import native, native_tables
+from perfprobe.report.section.native import NATIVE
 from perfprobe.report.section.peers import memory as peers_memory
 from perfprobe.report.section.peers import paddle, tensorboard
-from perfprobe.report.section.ranges import range_tables, ranges
+from perfprobe.report.section.ranges import RANGES
 from perfprobe.report.section.ranks import rank_tables, ranks
-from perfprobe.report.section.start_up import start_up, start_up_tables
-from perfprobe.report.section.steps import phase_tables, phases, step_tables, steps
-from perfprobe.report.section.summary import summary, totals_table
-from perfprobe.report.section.threads import processor_tables, threads
+from perfprobe.report.section.start_up import START_UP
+from perfprobe.report.section.steps import PHASES, STEPS
+from perfprobe.report.section.summary import SUMMARY
+from perfprobe.report.section.threads import THREADS
 from perfprobe.report.section.workers import worker_tables, workers
-from perfprobe.tables.between import Between
-from perfprobe.tables.children import Children
-from perfprobe.tables.counters import CounterFindings
-from perfprobe.tables.events import Losses
-from perfprobe.tables.findings import HotLines, HotModules, Hotspots, Totals
-from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.findings import HotModules, Hotspots, Totals
 from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.kept import KeptRun
 from perfprobe.tables.live_steps import Baseline, Benchmark
-from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
-from perfprobe.tables.native_code import NativeSplit
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
-from perfprobe.tables.python import Calling
-from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.ranks import Ranks
-from perfprobe.tables.steps import StepTimes
-from perfprobe.tables.teams import Teams
 from perfprobe.tables.workers import Feeding
 
 SECTIONS = (
-    Section("summary", (), summary, totals_table, shows=(Hotspots, Calling, GpuFindings)),
+    SUMMARY,
     Section("benchmark", (Benchmark,), benchmark, benchmark_tables),
     Section("slow-steps", (KeptRun,), slow_steps, slow_step_tables, shows=(Baseline, Totals)),
-    Section("operators", (Hotspots,), hot_operators, operator_tables),
-    Section("efficiency", (Measurements,), efficiency, measurement_tables),
-    Section("lines", (Hotspots, HotLines), hot_lines, line_tables),
-    Section("modules", (Hotspots, HotModules), hot_modules, module_tables),
-    Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings, Baseline)),
-    Section("phases", (StepTimes,), phases, phase_tables),
-    Section("start-up", (StepTimes,), start_up, start_up_tables),
+    OPERATORS,
+    EFFICIENCY,
+    LINES,
+    MODULES,
+    STEPS,
+    PHASES,
+    START_UP,
     Section("memory", (MemoryUse,), memory, memory_tables),
     GPU_MEMORY,
     GPUS,
@@ -88,18 +77,18 @@ SECTIONS = (
     LAUNCHES,
     SEQUENCES,
     CRITICAL_PATH,
-    Section("functions", (Calling,), functions, function_tables),
-    Section("between", (Between,), between, interval_tables),
-    Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),
+    FUNCTIONS,
+    BETWEEN,
+    RANGES,
     Section("ranks", (Ranks,), ranks, rank_tables),
     Section("workers", (Feeding,), workers, worker_tables),
-    Section("threads", (Processors,), threads, processor_tables, shows=(Teams, NativeSplit)),
-    Section("native", (NativeSplit,), native, native_tables),
-    Section("counters", (CounterFindings,), counters, counter_tables),
-    Section("sources", (), agreement, source_tables),
-    Section("environment", (), environment),
-    Section("losses", (Losses,), losses),
-    Section("children", (Children,), child_recordings, child_tables),
+    THREADS,
+    NATIVE,
+    COUNTERS,
+    SOURCES,
+    ENVIRONMENT,
+    LOSSES,
+    CHILDREN,
 )
 # Sections that take long: they are computed and printed only if requested by name.
 _BY_NAME = ("critical-path",)

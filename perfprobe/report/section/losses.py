@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.losses import loss_rows
-from perfprobe.report.section.block import Block, Column, Fact, Facts, Heading, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.rows.losses import LossRow, loss_rows
+from perfprobe.report.section.block import Block, Fact, Facts, Head, Heading, Section, Table, no_tables
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
+from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings
 
 LONGEST = 1000  # characters of a text
@@ -23,14 +24,36 @@ def losses(findings: Findings, _: Choice) -> Iterator[Block]:
         yield Facts([Fact("Losses  none: nothing is known to be missing here", "dim")])
         return
     yield Heading("Losses", style="bold yellow")
-    texts = {
-        "source": [row.source for row in rows],
-        "what": [row.reason for row in rows],
-        "remedy": [row.remedy or units.ABSENT for row in rows],
-    }
-    source, what, remedy = (
-        Column(title, [cut(printable(text), LONGEST) for text in cells]) for title, cells in texts.items()
-    )
-    yield Table(
-        [source, figures("count", (units.count(row.count) for row in rows)), what, remedy], folds=True
-    )
+    yield Table(columns(_COLUMNS, rows), folds=True)
+
+
+def _cell(said: str) -> str:
+    return cut(printable(said), LONGEST)
+
+
+_COLUMNS: tuple[Head[Sequence[LossRow]], ...] = (
+    text(
+        "source",
+        "Part of perfprobe that reports the loss: operators, samples, cprofile, gpu, ranges, memory, "
+        "processes.",
+        lambda row: _cell(row.source),
+    ),
+    figure("count", "How many; - if not known.", lambda row: units.count(row.count)),
+    text("what", "What is missing, and why.", lambda row: _cell(row.reason)),
+    text(
+        "remedy",
+        "How to avoid it in the next run; - if it cannot be avoided.",
+        lambda row: _cell(row.remedy or units.ABSENT),
+    ),
+)
+
+LOSSES = Section(
+    "losses",
+    (Losses,),
+    losses,
+    no_tables,
+    titles=("Losses",),
+    guide="limits",
+    means="Everything that is missing from the figures, with reason and remedy.",
+    heads=_COLUMNS,
+)

@@ -204,3 +204,18 @@ def _interval(rate: Estimate) -> str:
 
 def _what(one: Ceiling | None) -> str:
     return units.ABSENT if one is None else printable(one.what)
+
+
+MEANINGS: dict[str, str] = {
+    "threads": "Number of threads.",
+    "dtype": "Type of the elements.",
+    "product": "Rate of the best matrix product through torch.",
+    "low-high": "Lowest and highest rate among the processes.",
+    "of peak": "**product** divided by **peak**.",
+    "peak": "Highest rate of the processor's arithmetic instructions, on registers.",
+    "instruction": "Instruction set that reached the peak.",
+    "product of": "Shape of the best matrix product.",
+    "footprint": "Bytes that are touched repeatedly.",
+    "time": "Time of one call, launch or page fault.",
+    "by": "The operator or kernel that was timed.",
+}

@@ -15,7 +15,7 @@ from perfprobe.report.rows.native import (
     operator_rows,
     part_rows,
 )
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -137,3 +137,48 @@ def _notes(split: NativeSplit) -> Iterator[str]:
         yield f"The samples cover {units.percent(split.cpu_ns / clock_ns)} of the threads' CPU time."
     if split.cost_ns is not None:
         yield f"Reading and naming the samples took {units.duration(split.cost_ns)} of CPU time."
+
+
+_MEANINGS: dict[str, str] = {
+    "of CPU": "Share of the CPU time of all threads, by samples of the instruction address.",
+    "CPU": "CPU time of the operator itself, including team members that work for it.",
+    "math": "Share of its CPU time in kernels of MKL, oneDNN, FBGEMM and other math libraries, and in code "
+    "that they generate.",
+    "loops": "Share of its CPU time in torch's own vectorised loops, or those of torch.compile.",
+    "wait": "Share of its CPU time that threads spend waiting in OpenMP's library: spinning, sleeping, "
+    "waking up.",
+    "copy": "Share of its CPU time in memcpy, memset and torch's copy loops.",
+    "memory": "Share of its CPU time in malloc and free, in mapping memory, and in page faults wherever "
+    "they happen.",
+    "dispatch": "Share of its CPU time in torch's other code: dispatcher, autograd, checks, the binding to "
+    "Python.",
+    "Python": "Share of its CPU time in the interpreter.",
+    "system": "Share of its CPU time in system calls, except those that map memory.",
+    "perfprobe": "Share of its CPU time that recording takes.",
+    "other": "Share of its CPU time in other libraries; **function** and **library** show which.",
+    "samples": "Number of samples.",
+    "what": "The kind of code that the function belongs to.",
+    "function": "Symbol of the library. `a..b`: a function without a name, between these two. `-`: the "
+    "library has no symbols.",
+    "library": "File name of the library.",
+    "most in": "The function with most of the operator's CPU time.",
+    "operator": "The innermost operator that ran. Team members count for the operator they work for.",
+    "signature": "Inputs of the operator.",
+    "line": "Line of the program.",
+}
+
+NATIVE = Section(
+    "native",
+    (NativeSplit,),
+    native,
+    native_tables,
+    titles=("Native code",),
+    guide="native",
+    means="CPU time of operators by kind of native code and by function (`--native`).",
+    meanings=_MEANINGS,
+    json={
+        "native_parts": "The section *native*: parts of all CPU time.",
+        "native_operators": "The section *native*: operators.",
+        "native_symbols": "The section *native*: functions of libraries.",
+    },
+)

@@ -202,3 +202,48 @@ def _phases(rows: Sequence[OperatorRow]) -> list[Column]:
         for title, times_ns in phases.items()
         if any(times_ns)
     ]
+
+
+MEANINGS: dict[str, str] = {
+    "share": "The row's share of all operators' self time.",
+    "of step": "The row's share of the time of a steady step (first screen).",
+    "of GPU": "The row's share of GPU time: that of steps, or from first to last work (first screen).",
+    "of call": "The row's share of the time of a steady call of the model (first screen).",
+    "of gpu": "The row's share of all operators' time on GPUs. It replaces *share* with `--sort gpu`.",
+    "self": "CPU-side time in the operator itself, on its own thread, without the operators that it called.",
+    "autograd self": "Self time as the autograd profiler measured it.",
+    "autograd total": "Total time as the autograd profiler measured it.",
+    "gpu self": "Time on GPUs of the kernels, copies and fills that the operator launched itself.",
+    "gpu total": "Time on GPUs of everything launched by the operator and the operators that it called.",
+    "total": "Time in the operator including the operators that it called. A call inside another call of "
+    "the same row is not counted twice.",
+    "calls": "Number of calls.",
+    "mean": "Mean duration of a call: total divided by calls.",
+    "median": "Median duration of a call (nearest rank: the 20th shortest of 40 calls). It comes from a "
+    "histogram and is within 1.6 % of the exact value.",
+    "p95": "95th percentile of the durations of calls (nearest rank: the 38th shortest of 40 calls).",
+    "cpu": "CPU time of the operator's own thread, without other threads of torch's pool. `--cpu-time` "
+    "alone means outermost operators only.",
+    "FLOPs": "Floating-point operations of the row's calls, if there is a work model. A multiply-add is two.",
+    "GFLOP/s": "FLOPs divided by total time, in 10^9 a second.",
+    "allocated": "Memory that the calls allocated, with `--memory`.",
+    "freed": "Memory that the calls freed, with `--memory`.",
+    "operator": "Torch's name for the operator, with its overload: `aten::div.Tensor` is `/` on two tensors.",
+    "signature": "The operator's inputs: dtypes, shapes, strides that are not contiguous, and plain values. "
+    "See the term *signature*.",
+    "line": "The user line: the innermost line of the program outside of torch, installed packages and the "
+    "standard library. In backward it is the line of the forward call.",
+    "module": "Path of the `nn.Module` that called the operator, as in the model's own `named_modules()`. "
+    "Wrappers (`torch.compile`, DataParallel, sharding, checkpoints) are left out. A row for several layers "
+    "says how many: `layers.*.attention (4)`. If there are two models of one class, the second is `Net#2`.",
+    "phase": "The phase in which it ran: forward, backward, recompute, optimizer, compile, data or other.",
+    "fwd": "Share of the row's self time that passed in forward.",
+    "bwd": "Share of the row's self time that passed in backward.",
+    "recompute": "Share of the row's self time in which backward ran forward code again (checkpoint).",
+    "operators": "Number of different operators in the row.",
+    "signatures": "Number of different signatures in the row.",
+    "lines": "Number of different lines in the row.",
+    "of limit": "The call's speed as a share of the fastest that a limit of this machine allows. From "
+    "`perfprobe bench`.",
+    "verdict": "How close the call comes to a limit of this machine. From `perfprobe bench`.",
+}

@@ -16,7 +16,7 @@ from perfprobe.report.rows.ranges import (
     ranked_named,
 )
 from perfprobe.report.rows.ranking import focus_text, range_sort, rows_shown
-from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import cpu_column, duration_columns, figures, least_ns, unless_zero
 from perfprobe.report.section.lines import line_column
 from perfprobe.support import units
@@ -158,3 +158,36 @@ def _still_open(rows: Sequence[NamedRangeRow]) -> Iterator[Block]:
         yield Paragraph(
             f"Still open at the end of the recording, counted up to there: {', '.join(names)}{more}.", "dim"
         )
+
+
+_MEANINGS: dict[str, str] = {
+    "total": "Time during which at least one range of this name was open. Nested ranges count once.",
+    "calls": "Number of ranges.",
+    "mean": "Mean duration.",
+    "median": "Median duration.",
+    "p95": "95th percentile of the durations.",
+    "cpu": "CPU time of the range's own thread, with `--cpu-time`.",
+    "gpu": "Time on GPUs of what was launched inside the range.",
+    "name": "Name of the range.",
+    "set by": "Interface that set the range, and its domain: record_function, NVTX, ITT, perfprobe.range.",
+    "line": "Line of the program that set the range, or the thread if the line is not known.",
+}
+
+RANGES = Section(
+    "ranges",
+    (Hotspots,),
+    ranges,
+    range_tables,
+    shows=(RangeRows,),
+    titles=(
+        "Ranges",
+        "Ranges of libraries",
+    ),
+    guide="ranges",
+    means="Named parts of the program: ranges set by the program, by torch or by a library.",
+    meanings=_MEANINGS,
+    json={
+        "ranges": "The section *ranges*: those of `record_function`, and of torch itself.",
+        "named_ranges": "Ranges of NVTX, ITT, perfprobe and the interpreter.",
+    },
+)

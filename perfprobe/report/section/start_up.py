@@ -8,8 +8,8 @@ from typing import Any
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.start_up import StartUpRow, start_up_rows
-from perfprobe.report.section.block import Block, Column, Heading, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Block, Head, Heading, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -42,13 +42,7 @@ def start_up(findings: Findings, choice: Choice) -> Iterator[Block]:
     rows = [row for row in start_up_rows(findings) if row.time_ns >= _LEAST_NS][: choice.most(_TOP)]
     until = units.duration(found.start_up_ns)
     yield Heading("Start-up", f"{until} until the first step; not part of any step")
-    yield Table(
-        [
-            figures("took", (units.duration(row.time_ns) for row in rows), style="bold"),
-            Column("what", [_what(row) for row in rows]),
-            Column("line", [_line(row) for row in rows], 1, style="cyan"),
-        ]
-    )
+    yield Table(columns(_COLUMNS, rows))
 
 
 def _what(row: StartUpRow) -> str:
@@ -60,3 +54,30 @@ def _what(row: StartUpRow) -> str:
 
 def _line(row: StartUpRow) -> str:
     return "" if row.line is None else shorten.place(row.line)
+
+
+_COLUMNS: tuple[Head[Sequence[StartUpRow]], ...] = (
+    figure(
+        "took", "Time it took before the first step.", lambda row: units.duration(row.time_ns), style="bold"
+    ),
+    text(
+        "what",
+        "The activity: an import, building models, compiling, the extra time of the first steps.",
+        _what,
+    ),
+    text("line", "Line of the program.", _line, 1, style="cyan"),
+)
+
+START_UP = Section(
+    "start-up",
+    (StepTimes,),
+    start_up,
+    start_up_tables,
+    titles=("Start-up",),
+    guide="steps",
+    means="Where the time before the first step went.",
+    heads=_COLUMNS,
+    json={
+        "start_up": "The section *start-up*.",
+    },
+)

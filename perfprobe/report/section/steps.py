@@ -11,11 +11,13 @@ from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_t
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.steps import LoopRow, PhaseRow, StepFindings
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.steps import LEFT_OUT_TEXTS, StepMark
+from perfprobe.tables.gpu_findings import GpuFindings
+from perfprobe.tables.live_steps import Baseline
+from perfprobe.tables.steps import LEFT_OUT_TEXTS, StepMark, StepTimes
 from perfprobe.tables.trace import Line
 
 _SOURCES = {
@@ -47,7 +49,7 @@ def steps(findings: Findings, _: Choice) -> Iterator[Block]:
     if not found.loops:
         return
     yield Heading("Steps", "only steady ones, without start-up")
-    yield Table(_columns(found.loops))
+    yield Table(columns(_COLUMNS, found.loops))
     left_out = _left_out(found)
     if left_out:
         yield Paragraph(left_out, "dim")
@@ -66,50 +68,12 @@ def phases(findings: Findings, _: Choice) -> Iterator[Block]:
         own = [row for row in rows if row.loop == number]
         if own:
             yield Heading(f"Phases of {_name(loop)}", "wall time of the steps' own thread")
-            yield Table(_phase_columns(own))
+            yield Table(columns(_OF_PHASES, own))
 
 
 def _name(loop: LoopRow) -> str:
     word = _WORDS.get(loop.kind or "", "step")
     return f"{loop.steady:,} {word}{'' if loop.steady == 1 else 's'}"
-
-
-def _columns(rows: Sequence[LoopRow]) -> list[Column]:
-    libraries = [_place(row.library) for row in rows]
-    return [
-        Column("kind", [row.kind or units.ABSENT for row in rows], style="bold"),
-        figures("steps", (units.count(row.steps) for row in rows)),
-        figures("left out", (units.count(row.steps - row.steady) for row in rows), 2),
-        figures("median", (units.duration(row.median_ns) for row in rows)),
-        figures("p95", (units.duration(row.p95_ns) for row in rows), 1),
-        figures("p99", (units.duration(row.p99_ns) for row in rows), 4),
-        figures("together", (units.duration(row.total_ns) for row in rows), 3),
-        figures("samples/s", (units.amount(row.samples_per_s) for row in rows), 2),
-        figures("micro-batches", (units.count(row.micro_batches) for row in rows), 6),
-        Column("found by", [_SOURCES.get(row.source or "", units.ABSENT) for row in rows], 5),
-        Column("loop", [_place(row.line) for row in rows], style="cyan"),
-        *([Column("within", libraries, 3)] if any(row.library for row in rows) else []),
-    ]
-
-
-def _phase_columns(rows: Sequence[PhaseRow]) -> list[Column]:
-    overlaps = {
-        "others busy": [row.beside_ns for row in rows],
-        "GPU busy": [row.gpu_ns for row in rows],
-        "children busy": [row.children_ns for row in rows],
-    }
-    return [
-        figures("of steps", (units.percent(row.share) for row in rows), style="bold"),
-        Column("phase", [row.phase for row in rows]),
-        figures("median", (units.duration(row.median_ns) for row in rows), 1),
-        figures("together", (units.duration(row.time_ns) for row in rows), 2),
-        *(
-            figures(title, map(units.duration, times_ns), 4)
-            for title, times_ns in overlaps.items()
-            if any(times_ns)
-        ),
-        Column("most of it", [_most(row) for row in rows], 3, style="cyan"),
-    ]
 
 
 def _most(row: PhaseRow) -> str:
@@ -133,3 +97,116 @@ def left_out_text(counted: Mapping[StepMark, int]) -> str:
         f"{count:,} {LEFT_OUT_TEXTS[mark]}{plural.get(mark, '') if count != 1 else ''}"
         for mark, count in counted.items()
     )
+
+
+_COLUMNS: tuple[Head[Sequence[LoopRow]], ...] = (
+    text("kind", "training, inference or evaluation.", lambda row: row.kind or units.ABSENT, style="bold"),
+    figure("steps", "Number of steps.", lambda row: units.count(row.steps)),
+    figure(
+        "left out",
+        "Steps that averages leave out: warm-up, compiling, outliers, a last step that was cut off.",
+        lambda row: units.count(row.steps - row.steady),
+        2,
+    ),
+    figure("median", "Median duration of a steady step.", lambda row: units.duration(row.median_ns)),
+    figure(
+        "p95",
+        "95th percentile of the durations of steady steps.",
+        lambda row: units.duration(row.p95_ns),
+        1,
+    ),
+    figure(
+        "p99",
+        "99th percentile of the durations of steady steps.",
+        lambda row: units.duration(row.p99_ns),
+        4,
+    ),
+    figure("together", "Sum of the times of all steady steps.", lambda row: units.duration(row.total_ns), 3),
+    figure(
+        "samples/s",
+        "Batch size divided by the median, if a batch size is known.",
+        lambda row: units.amount(row.samples_per_s),
+        2,
+    ),
+    figure(
+        "micro-batches",
+        "Forward and backward passes for each optimizer step (gradient accumulation).",
+        lambda row: units.count(row.micro_batches),
+        6,
+    ),
+    text(
+        "found by",
+        "How the steps were found: by `perfprobe.step()`, torch.profiler's steps, the optimizer, the loader "
+        "or the model.",
+        lambda row: _SOURCES.get(row.source or "", units.ABSENT),
+        5,
+    ),
+    text("loop", "Line of the program with the loop.", lambda row: _place(row.line), style="cyan"),
+    text(
+        "within",
+        "Library function that contains the loop, such as a Trainer.",
+        lambda row: _place(row.library),
+        3,
+        shown=lambda row: row.library,
+    ),
+)
+_OF_PHASES: tuple[Head[Sequence[PhaseRow]], ...] = (
+    figure(
+        "of steps", "Share of the time of steady steps.", lambda row: units.percent(row.share), style="bold"
+    ),
+    text("phase", "Activity of the step's own thread.", lambda row: row.phase),
+    figure("median", "Median time of the phase in a step.", lambda row: units.duration(row.median_ns), 1),
+    figure("together", "Time of the phase in all steady steps.", lambda row: units.duration(row.time_ns), 2),
+    figure(
+        "others busy",
+        "Time of the phase during which other threads ran operators.",
+        lambda row: units.duration(row.beside_ns),
+        4,
+        shown=lambda row: row.beside_ns,
+    ),
+    figure(
+        "GPU busy",
+        "Time of the phase during which a GPU was busy.",
+        lambda row: units.duration(row.gpu_ns),
+        4,
+        shown=lambda row: row.gpu_ns,
+    ),
+    figure(
+        "children busy",
+        "Time of the phase during which recorded child processes ran, by their samples.",
+        lambda row: units.duration(row.children_ns),
+        4,
+        shown=lambda row: row.children_ns,
+    ),
+    text("most of it", "Line with the largest share of the phase.", _most, 3, style="cyan"),
+)
+
+STEPS = Section(
+    "steps",
+    (StepTimes,),
+    steps,
+    step_tables,
+    shows=(GpuFindings, Baseline),
+    titles=("Steps",),
+    guide="steps",
+    means="The loops that train, evaluate or infer, with the duration of their steady steps.",
+    heads=_COLUMNS,
+    json={
+        "loops": "The section *steps*: the loops.",
+        "steps": "Every step of every loop; in traces without a loop the steps of torch.profiler.",
+        "baseline": "What recording added to a step, with `--baseline`.",
+    },
+)
+PHASES = Section(
+    "phases",
+    (StepTimes,),
+    phases,
+    phase_tables,
+    titles=("Phases",),
+    guide="steps",
+    means="The parts of steady steps: data, forward, backward, optimizer and others.",
+    heads=_OF_PHASES,
+    json={
+        "phases": "The section *phases*.",
+    },
+)

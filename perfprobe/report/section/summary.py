@@ -8,7 +8,7 @@ from typing import Any
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.own_cost import own_cost
 from perfprobe.report.rows.totals import totals_row
-from perfprobe.report.section.block import Block, Fact, Facts, Paragraph
+from perfprobe.report.section.block import Block, Fact, Facts, Paragraph, Section
 from perfprobe.report.section.children import cpu_of_children, work_in_children
 from perfprobe.report.section.gpu.headline import headline
 from perfprobe.report.section.hottest import hottest, hottest_python
@@ -19,6 +19,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.python import Calling
 from perfprobe.tables.trace import Trace
 
@@ -113,3 +114,21 @@ def _cost(findings: Findings, hotspots: Hotspots) -> str:
         return f"recording cost not measured{fixed}"
     share = "" if cost.share is None else f"+{units.percent(cost.share)} CPU, "
     return f"recording cost at least {units.duration(cost.running_ns)} ({share}estimated){fixed}"
+
+
+SUMMARY = Section(
+    "summary",
+    (),
+    summary,
+    totals_table,
+    shows=(Hotspots, Calling, GpuFindings),
+    titles=(
+        "Hottest",
+        "Busy machine",
+    ),
+    means="The program, its wall and CPU time, the share of operators, the cost of recording, and the "
+    "hottest operator.",
+    json={
+        "totals": "One row: wall time, CPU time, time in operators, and how complete the recording is.",
+    },
+)

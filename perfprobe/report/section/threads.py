@@ -14,13 +14,15 @@ from perfprobe.report.rows.processors import (
     thread_wait_rows,
     window_rows,
 )
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.report.section.teams import operator_teams, team_tables, verdicts
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.native_code import NativeSplit
 from perfprobe.tables.processors import Processors
+from perfprobe.tables.teams import Teams
 
 TOP = 8
 
@@ -137,3 +139,66 @@ def _notes(found: Processors) -> Iterator[str]:
     for missing in found.lacks:
         if missing.what in _MISSING:
             yield f"Not known: {_MISSING[missing.what]} ({printable(missing.why)})."
+
+
+_MEANINGS: dict[str, str] = {
+    "CPU": "CPU time of the thread.",
+    "waited": "Time in which the thread was ready to run but had no processor, from the kernel's scheduler "
+    "(`/proc/self/task/*/schedstat`).",
+    "of wall": "waited divided by the wall time.",
+    "lock": "Time in which the thread waited for Python's global lock, by the share of samples that found "
+    "it waiting.",
+    "voluntary": "How often the thread gave up its processor to wait for data, a lock or other threads.",
+    "involuntary": "How often the kernel took the processor away from the thread.",
+    "cores": "Number of processors on which the thread was seen, checked once a second.",
+    "kind": "main, Python, autograd, team (a thread without a name that works for OpenMP or another "
+    "library), inter-op, pin memory, CUDA, perfprobe or other.",
+    "thread": "Name of the thread.",
+    "active": "Mean number of threads that ran while only this operator ran, with two standard errors. "
+    "Members of a team that spin count too.",
+    "of team": "active divided by torch's threads: an upper bound of the operator's parallel efficiency.",
+    "idle": "CPU time that the other members of the team did not use while the caller of the operator ran, "
+    "because of imbalance or serial parts.",
+    "spinning": "CPU time that threads spent at OpenMP's barriers and waiting for work (`--native`).",
+    "scheduling": "CPU time spent starting teams and dividing work, by samples (`--native`).",
+    "locks": "CPU time that threads spent waiting for OpenMP's locks and critical sections (`--native`).",
+    "not running": "CPU time that the team did not use while its caller had no processor.",
+    "setting": "The setting that `perfprobe threads --sweep` measured. `as it is`: no setting was changed.",
+    "gain": "In the sweep: speed-up over the unchanged program, median over all pairs of runs. In Teams: "
+    "VTune's potential gain, which is idle, spinning, scheduling and locks divided by the threads.",
+    "interval": "Confidence interval of that median, by order statistics.",
+    "torch threads": "The value of torch.get_num_threads() at the end of the last run.",
+    "best": "The best number of threads: the smallest one that no other measured number beats by 5 % or "
+    "more with certainty.",
+    "speed-up": "Speed-up of the best number of threads over the smallest one.",
+    "inputs": "Inputs of the operator.",
+    "looks": "How often this operator filled the time between two samples.",
+    "operator": "Operator whose calls are long enough to fill the time between two samples.",
+    "line": "Line of the program.",
+}
+
+THREADS = Section(
+    "threads",
+    (Processors,),
+    threads,
+    processor_tables,
+    shows=(Teams, NativeSplit),
+    titles=(
+        "Threads",
+        "Teams",
+        "Settings of threads",
+        "Threads of operators",
+    ),
+    guide="threads",
+    means="Problems with the number of threads, and why. CPU time of each thread, how long it waited for a "
+    "processor, and what other processes used. Operators that leave their team idle.",
+    meanings=_MEANINGS,
+    json={
+        "processors": "The section *threads*: waiting for processors, use by other processes.",
+        "processor_windows": "The same in windows of time.",
+        "thread_times": "The section *threads*: each thread.",
+        "thread_problems": "The section *threads*: problems, with remedy.",
+        "utilisation": "The section *threads*: how much of the processors was used, by VTune's classes.",
+        "operator_teams": "The section *threads*: operators with the threads that ran in them.",
+    },
+)

@@ -112,3 +112,24 @@ def _flops(table: Operators) -> dict[str, tuple[list[str], int]]:
         "Total FLOPs": (list(map(units.amount, flops)), 1),
         "Flops %": ([units.percent(part_of(each, whole)) for each in flops], 3),
     }
+
+
+MEANINGS: dict[str, str] = {
+    "Name": "Name of the operator.",
+    "Self CPU %": "Share of all self time on the CPU.",
+    "Self CPU": "Time in the operator without the operators that it called.",
+    "CPU total %": "CPU total divided by all self time.",
+    "CPU total": "Time in the operator including the operators that it called.",
+    "CPU time avg": "CPU total divided by the number of calls.",
+    "Self CUDA": "Time on GPUs of what the operator launched itself.",
+    "Self CUDA %": "Share of all operators' time on GPUs.",
+    "CUDA total": "Time on GPUs of everything launched by the operator and the operators that it called.",
+    "CUDA time avg": "CUDA total divided by the number of calls.",
+    "Self CPU Mem": "Memory allocated minus memory freed by the calls, with `--memory`.",
+    "Self CUDA Mem": "The same on the GPU, in traces of GPUs.",
+    "# of Calls": "Number of calls.",
+    "Total FLOPs": "Floating-point operations of the calls, if there is a work model.",
+    "Input Shapes": "The signature.",
+    "Source Location": "The user line.",
+    "Module": "Path of the `nn.Module`.",
+}
