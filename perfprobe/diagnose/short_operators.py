@@ -12,14 +12,18 @@ from perfprobe.tables.account import Account, LeafKind, group
 from perfprobe.tables.diagnoses import Cause, Diagnosis, Short
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.step_rows import StepHotspots
-from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.steps import StepPhase, StepTimes
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Phase, Trace
 
 _SHORT_NS = 20_000  # between two operators. If they begin more seldom, something else takes the time.
 # Of the step. Below, a step with four times the data takes about as long; at 0.4 already 1.4 times as long:
 # python -m benchmarks.short_operators.
 _OF_DATA = 0.25
+_READ = "aten::_local_scalar_dense"
+_EACH_STEP = 50  # fewer are those of losses and metrics
+_MANY = 0.1  # of all calls: with the two operators that `.item()` calls around each, a third of them
+_OF_UPDATES = 0.25  # of the step
 
 
 def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]:
@@ -34,7 +38,8 @@ def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]
     of_data = account.share(round(_data_ns(findings.trace, rows)))
     if of_data < _OF_DATA:
         median_ns = int(findings[StepTimes].loops.median_ns[0])
-        yield _diagnosis(account, Short(calls, of_data), median_ns * account.steps)
+        short = Short(calls, of_data, _reads(findings.trace, rows, account.steps), _of_updates(account, rows))
+        yield _diagnosis(account, short, median_ns * account.steps)
 
 
 def _diagnosis(account: Account, short: Short, most_ns: int) -> Diagnosis:
@@ -45,6 +50,21 @@ def _diagnosis(account: Account, short: Short, most_ns: int) -> Diagnosis:
     lines = group(account.leaves.take(account.leaves.kind == LeafKind.LINE))
     found = of_group(account, lines._replace(time_ns=min(lines.time_ns, most_ns)), Cause.SHORT_OPERATORS)
     return replace(found, gain=None, short=short)
+
+
+def _reads(trace: Trace, rows: HotspotRows, steps: int) -> int | None:
+    """How many calls read one value, as `.item()` does; None where they are few."""
+    is_read = trace.recording[Strings].marks(lambda name: name == _READ)[rows.name]
+    reads = int(rows.calls[is_read].sum())
+    return reads if reads >= max(_MANY * int(rows.calls.sum()), _EACH_STEP * steps) else None
+
+
+def _of_updates(account: Account, rows: HotspotRows) -> float | None:
+    """The optimizer's share of the steps; None where it is small, or has few operators."""
+    time_ns = int(account.leaves.time_ns[account.leaves.phase == StepPhase.OPTIMIZER].sum())
+    calls = int(rows.calls[rows.phase == Phase.OPTIMIZER].sum())
+    share = account.share(time_ns)
+    return share if share >= _OF_UPDATES and time_ns < _SHORT_NS * calls else None
 
 
 def _operators(trace: Trace, rows: HotspotRows) -> HotspotRows:

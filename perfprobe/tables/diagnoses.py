@@ -66,10 +66,16 @@ class Crowd:
 
 @frozen
 class Short:
-    """Short operators: how many in all steps, and the most that can be work on data, as a share."""
+    """Short operators.
+
+    calls: how many in all steps. of_data: the most that can be work on data, as a share. reads: how many of
+    them read a single value, where these are many. of_updates: the share of the optimizer, where it has many.
+    """
 
     calls: int
     of_data: float
+    reads: int | None = None
+    of_updates: float | None = None
 
 
 @frozen(kw_only=True)

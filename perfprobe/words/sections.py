@@ -66,7 +66,8 @@ FIRST_SCREEN: dict[str, str] = {
     "there, each added up over the shapes of its inputs. "
     "If evaluations or start-up took longer than all steps, these. Many short operators: the step consists "
     "of their fixed costs (dispatch, autograd, Python), because a slow core would need at most the share "
-    "shown for their work.",
+    "shown for their work. A line below says if many of them read single values (`.item()`), or if a quarter "
+    "of the step or more is the optimizer's, parameter by parameter.",
     "OPS": "Operators with 5 % of the steps' own time or more, with all inputs, lines and phases; of "
     "a GPU's time if the steps are judged by that.",
     "LIMIT": "How close the hottest operator is to its limit, or how to find out.",

@@ -17,6 +17,7 @@ from perfprobe.report.section.screen.nothing import nothing, option_for_lines
 from perfprobe.report.section.screen.places import at_line, place_in, times, whole_percent
 from perfprobe.report.section.screen.source import source_line
 from perfprobe.report.section.screen.start_up import slow_start_lines
+from perfprobe.report.section.screen.steps import step_word
 from perfprobe.report.section.screen.threads import crowd_text, thread_lines
 from perfprobe.report.section.screen.worded import (
     how_much,
@@ -29,7 +30,7 @@ from perfprobe.report.section.screen.worded import (
 )
 from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
-from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis, Short
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
 
@@ -123,9 +124,22 @@ def _short(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Itera
     part = first.line_ns / max(first.time_ns, 1) * first.share
     at = place_in(facts["line"], f"; {whole_percent(part)} of the time at ")
     yield said("SLOW", short_text(findings, first), *at, style="bold", **facts)
-    of_data = 0.0 if first.short is None else first.short.of_data
-    costs = f"fixed costs: at most {whole_percent(of_data)} is work on data"
-    yield said("", costs, "; larger batches, torch.compile")
+    short = Short(1, 0.0) if first.short is None else first.short
+    costs = f"fixed costs: at most {whole_percent(short.of_data)} is work on data"
+    yield said("", costs, *([] if _remedies(findings, short) else ["; larger batches, torch.compile"]))
+    yield from (said("", remedy) for remedy in _remedies(findings, short))
+
+
+def _remedies(findings: Findings, short: Short) -> list[str]:
+    """What to change where the operators have a cause of their own."""
+    found = []
+    if short.reads is not None:
+        number = f"{round(short.reads / findings[Diagnoses].steps):,} a {step_word(findings)}"
+        found.append(f"values are read one by one (item), {number}: tolist() reads all at once")
+    if short.of_updates is not None:
+        share = whole_percent(short.of_updates)
+        found.append(f"{share} in the optimizer, parameter by parameter: fused=True or foreach=True")
+    return found
 
 
 def _limit(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:

@@ -1,0 +1,69 @@
+"""Steps of many short operators with a cause of their own: made by hand, that have it, nearly, and do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Short
+from tests.build import Program, op
+from tests.report.test_screen import found
+from tests.report.test_text import META
+
+US = 1000
+SGD = "/env/site-packages/torch/optim/sgd.py:90/80 SGD.step"
+STEPS = 12
+
+
+def short(folder: Path, names: dict[str, int], updates: int, *, update_us: int = 3) -> Short:
+    """A step calls so many of these operators, and so many in its optimizer; each takes 3 us."""
+    made, at = Program(**META), 0
+    made.thread(1)
+    stack, update = made.stack("/p/train.py:30 main"), made.stack("/p/train.py:32 main", SGD)
+    signature = made.signature("f32[4]")
+    for number in range(STEPS):
+        for name, count in names.items():
+            for _ in range(count):
+                made.run(op(name, at, at + 3 * US, stack=stack, signature=signature))
+                at += 3 * US
+        made.run(op("MmBackward0", at, at + US, stack=update, node_sequence=number, node_thread=1))
+        end = at + US + updates * update_us * US + US
+        calls = [
+            op("aten::add_", start, start + update_us * US, stack=update, signature=signature)
+            for start in range(at + US, end - US, update_us * US)
+        ]
+        made.run(op("Optimizer.step#SGD.step", at + US, end, *calls, stack=update, scope=7))
+        at = end
+    made.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
+    (each,) = found(made, folder)[Diagnoses].of(Cause.SHORT_OPERATORS)
+    assert each.short is not None
+    return each.short
+
+
+READ = "aten::_local_scalar_dense"
+
+
+@pytest.mark.parametrize(
+    ("reads", "others", "is_said"), [(100, 300, True), (60, 700, False), (40, 60, False), (0, 300, False)]
+)
+def test_values_that_are_read_one_by_one(tmp_path: Path, reads: int, others: int, is_said: bool) -> None:
+    found = short(tmp_path, {READ: reads, "aten::select": others}, 5)
+    assert (found.reads is not None) is is_said
+    if found.reads is not None:
+        steps = found.calls // (reads + others + 5)
+        assert found.reads == reads * steps
+        assert steps in (STEPS, STEPS - 1)
+
+
+@pytest.mark.parametrize(
+    ("updates", "update_us", "is_said"), [(200, 3, True), (60, 3, False), (4, 150, False)]
+)
+def test_parameters_that_are_updated_one_by_one(
+    tmp_path: Path, updates: int, update_us: int, is_said: bool
+) -> None:
+    """Beside 300 operators of 3 us: two fifths of the step, a sixth, or two fifths in few operators."""
+    found = short(tmp_path, {"aten::select": 300}, updates, update_us=update_us)
+    share = updates * update_us / (900 + updates * update_us)
+    expected = pytest.approx(share, abs=0.02) if is_said else None
+    assert found.of_updates == expected
