@@ -29,6 +29,7 @@ from perfprobe.collect.operators import OperatorCollector
 from perfprobe.collect.options import Options
 from perfprobe.collect.processors import ProcessorWaits
 from perfprobe.collect.ranges import RangeCollector
+from perfprobe.collect.rank import RankCollector
 from perfprobe.collect.sampling import SamplerCollector
 from perfprobe.collect.shadowed import give_back
 from perfprobe.support.errors import UsageError
@@ -191,7 +192,8 @@ class Session:
         chosen: list[Collector] = [ProcessorWaits(self._facts)]
         if self._options.benchmark:
             return [*chosen, StepFinder(self._facts, self._options)]
-        chosen += [CompilationCollector(self._facts), ModeCollector(self._facts), *self._for_ranges()]
+        chosen += [CompilationCollector(self._facts), ModeCollector(self._facts), RankCollector(self._facts)]
+        chosen += self._for_ranges()
         operators = OperatorCollector(
             self._facts,
             self._options,

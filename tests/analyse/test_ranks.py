@@ -93,6 +93,18 @@ def test_the_straggler_and_the_waiting(clock_ns: int, tmp_path: Path) -> None:
     assert kind["bus_bytes_per_second"] == pytest.approx(BYTES / 0.020)
 
 
+@pytest.mark.parametrize(("more_ms", "line"), [(3, None), (9, "/lib/weakref.py:590")])
+def test_a_line_with_less_than_a_hundredth_is_not_named(
+    more_ms: int, line: str | None, tmp_path: Path
+) -> None:
+    """Rank 0 also runs a finalizer in its last step, where rank 1 shows the same line for longer."""
+    first = rank(0)
+    end_ns = STEPS * STEP_NS
+    first.sample(end_ns - more_ms * MS, end_ns, "/lib/weakref.py:590 finalize")
+    found = compared([first, rank(1)], tmp_path)
+    assert found["ranks"][0]["line"] == line
+
+
 def test_the_same_in_words(tmp_path: Path) -> None:
     compared([rank(0), rank(1)], tmp_path)
     text = command(["report", str(tmp_path), "--view", "ranks"], tmp_path).out.decode()

@@ -24,6 +24,7 @@ _Kind: TypeAlias = tuple[str, str]  # name of the collective, and its process gr
 
 STRAGGLER_SHARE = 0.01  # a straggler loses more than this share of the time, as in HolisticTraceAnalysis
 _MOST_OF_IT = 0.5  # a phase explains a straggler if it makes at least this share of the lost time
+_LEAST_OF_LINE = 0.01  # of the rank's time; less is what ranks do once, such as their end
 _SYNCHRONISING = (
     "all_reduce",
     "allreduce",
@@ -172,6 +173,8 @@ def _with_phases(ranks: Sequence[Rank], found: Sequence[Findings]) -> list[Rank]
     for at, rank in enumerate(ranks):
         phase, phase_ns = _longest(phases, at)
         line, line_ns = _longest(lines, at)
+        if line_ns * rank.parts.steps < _LEAST_OF_LINE * rank.parts.whole_ns:
+            line, line_ns = None, 0
         if phase_ns * max(rank.parts.steps, 1) < rank.lost_ns * _MOST_OF_IT:  # all ranks wait in this phase
             phase, phase_ns = None, 0
         made.append(replace(rank, phase=phase or "", phase_ns=phase_ns, line=line, line_ns=line_ns))
