@@ -47,6 +47,7 @@ from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
 from perfprobe.analyse.teams.teams import teams
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.trends import trends
+from perfprobe.analyse.unused_forward import UnusedForwardWatch
 from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.account import Account
 from perfprobe.tables.between import Between
@@ -80,6 +81,7 @@ from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
 from perfprobe.tables.trace import Trace
 from perfprobe.tables.trends import Trends
+from perfprobe.tables.unused_forward import UnusedForward
 from perfprobe.tables.workers import LoaderWaits
 from perfprobe.tables.wrappers import WrapperSpans
 
@@ -167,6 +169,9 @@ PASSES: dict[type, Pass] = {
     Looks: Pass(lambda trace, asked, *needs: looks_of(trace, *needs), needs=(StepTimes, Watched)),
     Account: Pass(lambda trace, asked, *needs: account(trace, *needs), needs=(StepTimes, Watched, Looks)),
     Modes: Pass(lambda trace, asked, times: modes(trace, times), needs=(StepTimes,)),
+    UnusedForward: Pass(
+        lambda trace, asked, times: UnusedForwardWatch(trace, times), needs=(StepTimes,), watches=True
+    ),
     Compilations: Pass(lambda trace, asked: compilations(trace)),
     Trends: Pass(lambda trace, asked, *needs: trends(trace, *needs), needs=(StepTimes, Looks)),
     LoopSpent: Pass(

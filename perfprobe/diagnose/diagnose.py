@@ -16,6 +16,7 @@ from perfprobe.diagnose.late_imports import late_imports
 from perfprobe.diagnose.lines import lines
 from perfprobe.diagnose.loaders import loader_verdicts
 from perfprobe.diagnose.modes import slow_modes
+from perfprobe.diagnose.needless_forward import needless_forward
 from perfprobe.diagnose.needless_graphs import needless_graphs
 from perfprobe.diagnose.operators import operators
 from perfprobe.diagnose.other_rank import other_rank
@@ -57,6 +58,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 _RULES = (
     *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
     *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, growing),
+    needless_forward,
     *(recompiled, slow_modes, loader_verdicts),
 )
 

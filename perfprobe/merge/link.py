@@ -38,7 +38,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.threads import thread_order
 from perfprobe.tables.trace import Phase, Sites, Trace
 
-COLUMNS = (*RecordedCall.dtypes, "node_sequence", "node_thread")
+COLUMNS = (*RecordedCall.dtypes, "sequence", "node_sequence", "node_thread")
 
 # Filled only if the autograd profiler or a GPU was recorded too.
 _BY_OTHERS = ("autograd_ns", "autograd_self_ns", "gpu_ns", "gpu_self_ns")
@@ -135,6 +135,7 @@ class Linker:
             cpu_self_ns, _ = own_times(is_python, cpu_self_ns)
             linked = LinkedOperators(
                 **known,
+                sequence=rows.sequence,
                 self_ns=self_ns,
                 python_ns=python_ns,
                 cpu_self_ns=cpu_self_ns,

@@ -182,6 +182,7 @@ class Progress(Table, name="progress"):
 class LinkedOperators(RecordedCall):
     """Operators with their links, grouped by thread, in the order of their ends."""
 
+    sequence: Int64 = column("torch's autograd sequence number, -1 where gradients are disabled")
     self_ns: Int64 = column(
         "duration minus that of direct children; 0 if autograd ran Python in it",
         combine=Combine.SUM,

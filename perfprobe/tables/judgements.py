@@ -114,6 +114,14 @@ class Growing:
 
 
 @frozen
+class NeedlessForward:
+    """Forward of which no backward ran. frame: its line with most time. share: that of all, of the steps."""
+
+    frame: int
+    share: float
+
+
+@frozen
 class Recompiled:
     """A function that was compiled again and again. is_cut: earlier compilations are not known."""
 

@@ -30,7 +30,13 @@ from perfprobe.report.section.screen.shown_rows import rows_table
 from perfprobe.report.section.screen.slow import short_lines, slow_lines
 from perfprobe.report.section.screen.start_up import also_start
 from perfprobe.report.section.screen.steps import step_word, steps_lines
-from perfprobe.report.section.screen.tail import dtype_lines, graph_lines, growing_lines, tail_lines
+from perfprobe.report.section.screen.tail import (
+    dtype_lines,
+    forward_lines,
+    graph_lines,
+    growing_lines,
+    tail_lines,
+)
 from perfprobe.report.section.screen.trends import growth_line
 from perfprobe.report.section.screen.untriggered import untriggered_lines
 from perfprobe.support.text import printable
@@ -55,6 +61,7 @@ from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
 from perfprobe.tables.trends import Trends
+from perfprobe.tables.unused_forward import UnusedForward
 from perfprobe.tables.workers import Feeding
 
 LINES = 12
@@ -64,7 +71,7 @@ _OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, 
 _OF_STEPS = (StepTimes, Baseline, Hotspots, Calling, Compilations, Modes)
 KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.
-STEP_KINDS = (StepHotspots, Account, Trends, Diagnoses)
+STEP_KINDS = (StepHotspots, Account, Trends, UnusedForward, Diagnoses)
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, those with these labels are dropped in this order; of memory only the details.
 _NEXT, _MEMORY = "NEXT", "MEMORY"
@@ -119,6 +126,7 @@ def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
             yield from evaluation_lines(findings, each, "ALSO")
     yield from dtype_lines(findings)
     yield from growing_lines(findings)
+    yield from forward_lines(findings)
     yield from graph_lines(findings)
     yield from short_lines(findings)
     yield from also_start(findings)

@@ -12,7 +12,7 @@ from perfprobe.report.section.screen.steps import is_inference, step_word
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import Growing, NeedlessGraphs, SlowDtype
+from perfprobe.tables.judgements import Growing, NeedlessForward, NeedlessGraphs, SlowDtype
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
@@ -72,6 +72,17 @@ def growing_lines(findings: Findings) -> Iterator[ScreenRow]:
         return
     text = f"cat at {place(line)} copies its own result, {found.calls:,} times"
     yield said("ALSO", text, ": collect the parts, cat once", share=found.share, line=line)
+
+
+def forward_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """ALSO: forward that no backward uses, and what to do."""
+    found = findings.get(NeedlessForward)
+    line = None if found is None else findings.trace.line(found.frame)
+    if found is None or line is None:
+        return
+    text = f"{whole_percent(found.share)} of a {step_word(findings)} is forward that no backward uses"
+    at = f", most at {place(line)}: leave it out, or add no_grad"
+    yield said("ALSO", text, at, share=found.share, line=line)
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:
