@@ -15,7 +15,7 @@ from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.nothing import nothing, option_for_lines
 from perfprobe.report.section.screen.places import at_line, place_in, times, whole_percent
-from perfprobe.report.section.screen.source import source_line
+from perfprobe.report.section.screen.source import loop_line, source_line
 from perfprobe.report.section.screen.start_up import slow_start_lines
 from perfprobe.report.section.screen.steps import step_word
 from perfprobe.report.section.screen.threads import crowd_text, thread_lines
@@ -124,6 +124,8 @@ def _short(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Itera
     part = first.line_ns / max(first.time_ns, 1) * first.share
     at = place_in(facts["line"], f"; {whole_percent(part)} of the time at ")
     yield said("SLOW", short_text(findings, first), *at, style="bold", **facts)
+    if facts["line"] is not None:
+        yield from loop_line(findings, facts["line"])
     short = Short(1, 0.0) if first.short is None else first.short
     costs = f"fixed costs: at most {whole_percent(short.of_data)} is work on data"
     yield said("", costs, *([] if _remedies(findings, short) else ["; larger batches, torch.compile"]))
