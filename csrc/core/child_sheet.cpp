@@ -21,12 +21,13 @@ constexpr char kMagic[16] = "PERFPROBE SUMS\n";
 constexpr size_t kNameCells = 6;
 
 // In the order of ChildCell.
-constexpr std::array kNames{"processes",  "ended",       "process",      "parent",  "kind",
-                            "method",     "detail",      "worker",       "workers", "forked_ns",
-                            "started_ns", "ready_ns",    "last_ns",      "cpu_ns",  "batches",
-                            "waiting_ns", "fetch_ns",    "collate_ns",   "put_ns",  "send_ns",
-                            "queued",     "queued_most", "queued_looks", "name_0",  "name_1",
-                            "name_2",     "name_3",      "name_4",       "name_5"};
+constexpr std::array kNames{
+    "processes",     "ended",   "process", "parent",      "kind",         "method",
+    "detail",        "worker",  "workers", "forked_ns",   "started_ns",   "ready_ns",
+    "last_ns",       "cpu_ns",  "batches", "waiting_ns",  "fetch_ns",     "collate_ns",
+    "put_ns",        "send_ns", "queued",  "queued_most", "queued_looks", "private_first_bytes",
+    "private_bytes", "name_0",  "name_1",  "name_2",      "name_3",       "name_4",
+    "name_5"};
 static_assert(kNames.size() == static_cast<size_t>(ChildCell::name_5) + 1);
 static_assert(kNames.size() <= ChildSheet::kCells);
 

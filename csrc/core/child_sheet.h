@@ -32,12 +32,14 @@ enum class ChildCell : uint8_t {
   waiting_ns,  // for indices: the main process has requested nothing
   fetch_ns,    // dataset and collate function
   collate_ns,
-  put_ns,        // handing a batch to the thread that sends it
-  send_ns,       // that thread's time: pickling, shared memory, the pipe
-  queued,        // sum of the finished batches in the queue at each put
-  queued_most,   // the largest such number
-  queued_looks,  // how often that number could be read
-  name_0,        // name of the dataset's type, or of the function: 48 bytes of UTF-8
+  put_ns,               // handing a batch to the thread that sends it
+  send_ns,              // that thread's time: pickling, shared memory, the pipe
+  queued,               // sum of the finished batches in the queue at each put
+  queued_most,          // the largest such number
+  queued_looks,         // how often that number could be read
+  private_first_bytes,  // memory that only it has, after its first batch
+  private_bytes,        // and when that was last read
+  name_0,               // name of the dataset's type, or of the function: 48 bytes of UTF-8
   name_1,
   name_2,
   name_3,

@@ -5,6 +5,7 @@
 #include <structmember.h>
 
 #include "core/clock.h"
+#include "core/private_memory.h"
 
 namespace perfprobe {
 namespace {
@@ -37,14 +38,28 @@ void look_at_queue(const TimedCall& self) {
   self.sheet->raise(self.cells.row, ChildCell::queued_most, queued);
 }
 
+// After the first, second, fourth, eighth... batch: reading takes milliseconds.
+void look_at_memory(const TimedCells& cells, ChildSheet& sheet) {
+  const int64_t batches = sheet.get(cells.row, ChildCell::batches);
+  if ((batches & (batches - 1)) != 0)
+    return;
+  const int64_t bytes = private_bytes();
+  if (batches == 1)
+    sheet.set(cells.row, ChildCell::private_first_bytes, bytes);
+  sheet.set(cells.row, ChildCell::private_bytes, bytes);
+}
+
 void note(const TimedCall& self, int64_t begin_ns, bool has_failed) {
   const TimedCells& cells = self.cells;
   const int64_t end_ns = monotonic_ns();
   self.sheet->add(cells.row, cells.time, end_ns - begin_ns);
   if (cells.calls < 0)
     return;
-  if (!has_failed)
+  if (!has_failed) {
     self.sheet->add(cells.row, static_cast<ChildCell>(cells.calls), 1);
+    if (cells.calls == static_cast<int>(ChildCell::batches))
+      look_at_memory(cells, *self.sheet);
+  }
   self.sheet->set(cells.row, ChildCell::last_ns, end_ns);
   self.sheet->set(cells.row, ChildCell::cpu_ns, process_cpu_ns());
 }

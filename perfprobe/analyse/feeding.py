@@ -123,7 +123,15 @@ def _loader(
         **waited,
         "pinning_ns": pinned_ns(trace, spans.start_ns, spans.end_ns),
         "most_gain_ns": _most_gain_ns(waited, spans.total_ns, busy_ns, number),
+        "grown_bytes": _grown_bytes(workers),
     }
+
+
+def _grown_bytes(workers: Workers) -> int:
+    """By how much a worker's own memory grew on average; -1 if it was not read."""
+    known = (workers.private_first_bytes >= 0) & (workers.private_bytes >= 0)
+    grown = (workers.private_bytes - workers.private_first_bytes)[known]
+    return int(np.maximum(grown, 0).mean()) if len(grown) else -1
 
 
 def _waited(spans: _Spans, workers: Workers, waits: LoaderWaits | None) -> dict[str, int]:

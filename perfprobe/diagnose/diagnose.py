@@ -9,6 +9,7 @@ from perfprobe.diagnose.device import base_of, device, judging_device
 from perfprobe.diagnose.evaluations import evaluations
 from perfprobe.diagnose.gpu import gpu_verdict
 from perfprobe.diagnose.growing import growing
+from perfprobe.diagnose.growing_workers import growing_workers
 from perfprobe.diagnose.growth import memory_growth
 from perfprobe.diagnose.hottest import hottest_operator
 from perfprobe.diagnose.idle import idle
@@ -58,7 +59,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 _RULES = (
     *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
     *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, growing),
-    needless_forward,
+    *(needless_forward, growing_workers),
     *(recompiled, slow_modes, loader_verdicts),
 )
 

@@ -20,6 +20,7 @@ _MOST_BYTES = 16 << 20
 _NAME_CELLS = tuple(f"name_{number}" for number in range(6))
 # Written at most once; 0 means not yet.
 _MOMENTS = ("forked_ns", "started_ns", "ready_ns", "last_ns")
+_MEMORY = ("private_first_bytes", "private_bytes")
 _PARTS = ("batches", "waiting_ns", "collate_ns", "put_ns", "send_ns", "queued_most")
 _ASKED = ("processes", "ended", "process", "parent", "kind", "method", "detail", "worker", "workers")
 
@@ -66,6 +67,8 @@ def _table(of: dict[str, Int64]) -> Workers:
     own_ns = np.where(is_timed, np.maximum(of["fetch_ns"] - of["collate_ns"], 0), -1)
     made = {**columns, **moments, **parts, "dataset_ns": own_ns, "cpu_ns": _known(of["cpu_ns"])}
     made |= {name: of[name] for name in ("queued", "queued_looks")}
+    unknown = np.zeros_like(of["processes"])  # of recordings that are older
+    made |= {name: _known(np.where(is_one, of.get(name, unknown), 0)) for name in _MEMORY}
     dtypes = {name: dtype for name, dtype in Workers.dtypes.items() if name != "name"}
     sane: dict[str, Any] = {name: _clipped(made[name], dtype) for name, dtype in dtypes.items()}
     return Workers(**sane, name=_texts(of))

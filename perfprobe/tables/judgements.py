@@ -122,6 +122,14 @@ class NeedlessForward:
 
 
 @frozen
+class GrowingWorkers:
+    """Workers of a DataLoader whose own memory grows. loader: its row in `Loaders`. bytes: of each worker."""
+
+    loader: int
+    grown_bytes: int
+
+
+@frozen
 class Recompiled:
     """A function that was compiled again and again. is_cut: earlier compilations are not known."""
 

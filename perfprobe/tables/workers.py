@@ -63,6 +63,13 @@ class Workers(Table):
     queued: Int64 = column("sum, over batches put, of the finished batches in the queue")
     queued_most: Int32 = column("the most finished batches in the queue", combine=Combine.MOST, optional=True)
     queued_looks: Int64 = column("number of batches put for which the queue was read", combine=Combine.SUM)
+    private_first_bytes: Int64 = column(
+        "memory that only it has, and no other process shares, after its first batch", optional=True
+    )
+    private_bytes: Int64 = column(
+        "the same when it was last read, which is after the first, second, fourth, eighth... batch",
+        optional=True,
+    )
 
 
 class Loaders(Table):
@@ -115,6 +122,9 @@ class Loaders(Table):
         "time of the main process's thread that pins batches, by samples", optional=True
     )
     most_gain_ns: Int64 = column("the most that one more worker could save", optional=True)
+    grown_bytes: Int64 = column(
+        "how much the memory grew that only a worker has, from its first batch on: mean", optional=True
+    )
 
 
 @frozen

@@ -86,8 +86,10 @@ FIRST_SCREEN: dict[str, str] = {
     "CPU": "Cores used and allowed, what other processes used (neighbours), and waiting for a processor.",
     "MEMORY": "The most memory that tensors held at once, by category (`--memory`); for a GPU as a share of "
     "its capacity. If memory grows: by how much in a step, and at which line. Without `--memory`: only if "
-    "the process grows, in all parts of the last four fifths of at least 50 steps, by 2 % and 8 MiB or more: "
-    "by how much in a step, with the 95 % interval (Sen 1968).",
+    "the process grows, in all parts of the last four fifths of at least 50 steps, by 2 % and 8 MiB or "
+    "more: by how much in a step, with the 95 % interval (Sen 1968). Of DataLoader workers: how much each "
+    "one's own memory grew since its first batch, from 128 MiB on. A worker copies a page of its parent "
+    "when it counts a reference to an object there (copy-on-write).",
     "GPU": "How busy the busiest GPU was between its first and last work, what follows from that, and the "
     "line with most of its idle time. If a GPU was throttled: how often and why.",
     "CUT": "The recording is incomplete, and why.",

@@ -30,6 +30,7 @@ def worker(begun_ns: int, until_ns: int, **given: Any) -> dict[str, Any]:
         **{"method": StartMethod.FORK, "detail": 0, "name": "Images", "worker": 0, "workers": 2},
         **{**moments, "last_ns": until_ns, "cpu_ns": 7, "batches": 1, "waiting_ns": 3, "dataset_ns": 40},
         **{"collate_ns": 6, "put_ns": 4, "send_ns": 5, "queued": 2, "queued_most": 2, "queued_looks": 1},
+        **{"private_first_bytes": 100, "private_bytes": 160},
         **given,
     }
 
@@ -73,6 +74,7 @@ def test_sums_of_a_loader_by_hand(tmp_path: Path) -> None:
     assert one(loaders.waited_ns) == 15 + 70 + 20
     assert one(loaders.start_wait_ns) == 15
     assert one(loaders.queued_ppm) == 2_000_000
+    assert one(loaders.grown_bytes) == 60
     assert one(loaders.queued_most) == 5
     assert one(loaders.transform_ns) == -1
     assert one(loaders.pinning_ns) == -1

@@ -118,6 +118,23 @@ def test_the_queue_length_is_read_before_a_call(path: Path) -> None:
     assert (workers.queued[0], workers.queued_most[0], workers.queued_looks[0]) == (2, 2, 2)
 
 
+def test_memory_is_read_after_some_batches(path: Path) -> None:
+    """32 MiB are written in the third call: seen after the fourth, not after the third."""
+    sheet = made(path)
+    row = entered(sheet, kind=ChildKind.LOADER)
+    kept: list[bytearray] = []
+    calls = iter([0, 0, 32 << 20, 0, 0])
+    fetch = sheet.timed(lambda: kept.append(bytearray(b"x") * next(calls)), row, "fetch_ns", "batches")
+    grown = []
+    for _ in range(5):
+        fetch()
+        workers = child_sums.read(str(path))
+        grown.append(int(workers.private_bytes[0] - workers.private_first_bytes[0]))
+    if workers.private_bytes[0] < 0:
+        pytest.skip("this kernel has no smaps_rollup")
+    assert [each >= 31 << 20 for each in grown] == [False, False, False, True, True]
+
+
 def test_unknown_cells_are_refused(path: Path) -> None:
     with pytest.raises(ValueError, match="no cell nonsense"):
         made(path).set(0, "nonsense", 1)

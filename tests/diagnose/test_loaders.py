@@ -12,6 +12,7 @@ from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.merge import link
 from perfprobe.report.rows.workers import LoaderRow, loader_rows
 from perfprobe.report.section.screen.loader import worker_lines
+from perfprobe.report.section.screen.trends import workers_growth_line
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import LoaderRemedy
 from perfprobe.tables.workers import Feeding, Loaders, Workers
@@ -61,3 +62,15 @@ def test_one_more_worker_helps_while_there_is_waiting_and_a_processor(
     tmp_path: Path, given: dict[str, int], used: float | None, remedy: LoaderRemedy
 ) -> None:
     assert row(tmp_path, used, **given).verdict.remedy is remedy
+
+
+@pytest.mark.parametrize(("grown_mib", "is_said"), [(200, True), (128, True), (127, False), (-1, False)])
+def test_workers_whose_own_memory_grows(tmp_path: Path, grown_mib: int, is_said: bool) -> None:
+    known = {"workers": 2, "processes": 2, "grown_bytes": grown_mib << 20 if grown_mib > 0 else -1}
+    columns = {name: np.array([known.get(name, 0)], dtype) for name, dtype in Loaders.dtypes.items()}
+    feeding = Feeding(Workers.empty(), Loaders(**columns), None, 4)
+    findings = diagnosed(Findings(link(Program().recording(tmp_path)), feeding))
+    lines = list(workers_growth_line(findings))
+    assert (len(lines) == 1) is is_said
+    if lines:
+        assert f"{grown_mib} MiB" in lines[0].text

@@ -11,6 +11,8 @@ from perfprobe.tables.judgements import LoaderVerdict, LoaderVerdicts
 from perfprobe.tables.trace import Line
 from perfprobe.tables.workers import ChildKind, Feeding, StartMethod
 
+_FIGURES = ("collate_ns", "put_ns", "send_ns", "private_first_bytes", "private_bytes")
+
 
 @frozen(kw_only=True)
 class WorkerRow:
@@ -39,6 +41,8 @@ class WorkerRow:
     collate_ns: int | None
     put_ns: int | None
     send_ns: int | None
+    private_first_bytes: int | None
+    private_bytes: int | None
 
 
 @frozen(kw_only=True)
@@ -76,6 +80,7 @@ class LoaderRow:
     start_wait_ns: int | None
     pinning_ns: int | None
     most_gain_ns: int | None
+    grown_bytes: int | None
     verdict: LoaderVerdict = unwritten()
 
     @property
@@ -102,7 +107,7 @@ def _worker(value: dict[str, Any]) -> WorkerRow:
         is_detailed=value["detail"] > 0,
         start_up_ns=up_ns - begun_ns if up_ns >= begun_ns > 0 else None,
         lived_ns=value["last_ns"] - begun_ns if value["last_ns"] >= begun_ns > 0 else None,
-        **{name: measured(value[name]) for name in (*known, "collate_ns", "put_ns", "send_ns")},
+        **{name: measured(value[name]) for name in (*known, *_FIGURES)},
     )
 
 
@@ -117,7 +122,7 @@ def loader_rows(findings: Findings) -> list[LoaderRow]:
 
 def _loader(value: dict[str, Any], verdict: LoaderVerdict) -> LoaderRow:
     unknown = ("workers", "start_up_ns", "transform_ns", "queued_most", "waited_ns", "start_wait_ns")
-    optional = (*unknown, "pinning_ns", "most_gain_ns", "line_ns")
+    optional = (*unknown, "pinning_ns", "most_gain_ns", "grown_bytes", "line_ns")
     apart = (*optional, "name", "method", "queued_ppm", "shares_waits", *Line._fields)
     line = Line(str(value["file"]), value["line"], str(value["function"]))
     others: dict[str, Any] = {key: figure for key, figure in value.items() if key not in apart}

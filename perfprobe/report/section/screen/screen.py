@@ -37,7 +37,7 @@ from perfprobe.report.section.screen.tail import (
     growing_lines,
     tail_lines,
 )
-from perfprobe.report.section.screen.trends import growth_line
+from perfprobe.report.section.screen.trends import growth_line, workers_growth_line
 from perfprobe.report.section.screen.untriggered import untriggered_lines
 from perfprobe.support.text import printable
 from perfprobe.tables.account import Account
@@ -107,6 +107,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from gpu_line(findings)
     yield from memory_line(findings)
     yield from growth_line(findings)
+    yield from workers_growth_line(findings)
     yield from incomplete_lines(findings)
     yield trust_line(findings)
     elsewhere = to_straggler(findings)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.rows.workers import loader_rows
 from perfprobe.report.section.screen.places import first_line
 from perfprobe.report.shorten import place
 from perfprobe.support import units
+from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import Rising
+from perfprobe.tables.judgements import GrowingWorkers, Rising
 from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.trends import Trends
 
@@ -45,3 +47,16 @@ def growth_line(findings: Findings) -> Iterator[ScreenRow]:
         f"; {units.size(round(rise.last))} at the end",
         style="yellow",
     )
+
+
+def workers_growth_line(findings: Findings) -> Iterator[ScreenRow]:
+    """MEMORY: that the memory grows which only DataLoader's workers have, and the usual cause."""
+    found = findings.get(GrowingWorkers)
+    if found is None:
+        return
+    row = loader_rows(findings)[found.loader]
+    number = row.workers or row.processes
+    who = "the DataLoader's worker" if number == 1 else f"each of {number} DataLoader workers"
+    grows = f"{who} grows by {units.size(found.grown_bytes)}"
+    why = ": it copies lists and dicts that it reads; arrays stay shared"
+    yield said("MEMORY", grows, why, f" ({printable(row.name)})", style="yellow")
