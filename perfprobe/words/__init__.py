@@ -18,7 +18,6 @@ from perfprobe.words import (
     native_columns,
     operator_columns,
     other_columns,
-    rank_columns,
 )
 from perfprobe.words.json_words import JSON_FIELDS, JSON_TABLES
 from perfprobe.words.losses import REASONS, SOURCES
@@ -33,8 +32,6 @@ _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to the
 
 # By section. Columns of torch's own table and of `perfprobe machine` are in no section.
 _OF_WORDS: dict[str, dict[str, str]] = {
-    "benchmark": other_columns.BENCHMARK,
-    "slow-steps": other_columns.SLOW_STEPS,
     "operators": operator_columns.OPERATORS,
     "torch's own table": operator_columns.AUTOGRAD,
     "lines": operator_columns.LINES,
@@ -48,9 +45,6 @@ _OF_WORDS: dict[str, dict[str, str]] = {
     "steps": other_columns.STEPS,
     "phases": other_columns.PHASES,
     "start-up": other_columns.START_UP,
-    "ranks": rank_columns.RANKS,
-    "workers": other_columns.WORKERS,
-    "memory": operator_columns.MEMORY,
     "native": native_columns.NATIVE,
     "counters": native_columns.COUNTERS,
     "sources": other_columns.SOURCES,

@@ -10,17 +10,6 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "The program, its wall and CPU time, the share of operators, the cost of recording, and the hottest "
         "operator.",
     ),
-    "benchmark": (
-        ("Benchmark",),
-        "benchmark",
-        "Step times, measured without tracing (`--benchmark`).",
-    ),
-    "slow-steps": (
-        ("Slow steps", "Course"),
-        "windows",
-        "The slow steps of a long run, what took longer in each of them, and how step times changed "
-        "(`--keep slow`).",
-    ),
     "operators": (
         ("Hot operators", "Operators by line", "Operators by module"),
         "report",
@@ -54,12 +43,6 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         "The parts of steady steps: data, forward, backward, optimizer and others.",
     ),
     "start-up": (("Start-up",), "steps", "Where the time before the first step went."),
-    "memory": (
-        ("Memory", "Memory by line", "Memory by module", "Memory by phase", "Memory by operator"),
-        "memory",
-        "Memory of tensors on the CPU (`--memory`): the peak and what was held then, what forward keeps for "
-        "backward, and what grows from step to step, by line, module, phase and operator.",
-    ),
     "functions": (
         ("Python functions",),
         "functions",
@@ -75,18 +58,6 @@ SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
         ("Ranges", "Ranges of libraries"),
         "ranges",
         "Named parts of the program: ranges set by the program, by torch or by a library.",
-    ),
-    "ranks": (
-        ("Ranks", "Collectives"),
-        "gpu",
-        "The ranks of one run, compared: computing and communication, the rank that made the others wait, "
-        "the phase and line that made it late, and the collectives. Shown by `--view ranks` with the "
-        "recordings of all ranks or their folder.",
-    ),
-    "workers": (
-        ("Child processes",),
-        "report",
-        "Processes started by `multiprocessing`, and how DataLoader workers spent their time.",
     ),
     "threads": (
         ("Threads", "Teams", "Settings of threads", "Threads of operators"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfprobe.report.section.agreement import agreement, source_tables
-from perfprobe.report.section.benchmark import benchmark, benchmark_tables
+from perfprobe.report.section.benchmark import BENCHMARK
 from perfprobe.report.section.between import between, interval_tables
 from perfprobe.report.section.block import Section
 from perfprobe.report.section.children import child_recordings, child_tables
@@ -29,28 +29,27 @@ from perfprobe.report.section.gpu.waits import WAITS
 from perfprobe.report.section.hot_lines import hot_lines, line_tables
 from perfprobe.report.section.hot_modules import hot_modules, module_tables
 from perfprobe.report.section.hot_operators import hot_operators, operator_tables
-from perfprobe.report.section.kept import slow_step_tables, slow_steps
+from perfprobe.report.section.kept import SLOW_STEPS
 from perfprobe.report.section.losses import losses
-from perfprobe.report.section.memory import memory, memory_tables
+from perfprobe.report.section.memory import MEMORY
 from perfprobe.report.section.native import native, native_tables
 from perfprobe.report.section.peers import memory as peers_memory
 from perfprobe.report.section.peers import paddle, tensorboard
 from perfprobe.report.section.ranges import range_tables, ranges
-from perfprobe.report.section.ranks import rank_tables, ranks
+from perfprobe.report.section.ranks import RANKS
 from perfprobe.report.section.start_up import start_up, start_up_tables
 from perfprobe.report.section.steps import phase_tables, phases, step_tables, steps
 from perfprobe.report.section.summary import summary, totals_table
 from perfprobe.report.section.threads import processor_tables, threads
-from perfprobe.report.section.workers import worker_tables, workers
+from perfprobe.report.section.workers import WORKERS
 from perfprobe.tables.between import Between
 from perfprobe.tables.children import Children
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.events import Losses
-from perfprobe.tables.findings import HotLines, HotModules, Hotspots, Totals
+from perfprobe.tables.findings import HotLines, HotModules, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_use import GpuUse
-from perfprobe.tables.kept import KeptRun
-from perfprobe.tables.live_steps import Baseline, Benchmark
+from perfprobe.tables.live_steps import Baseline
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.native_code import NativeSplit
@@ -58,15 +57,13 @@ from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
-from perfprobe.tables.ranks import Ranks
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams
-from perfprobe.tables.workers import Feeding
 
 SECTIONS = (
     Section("summary", (), summary, totals_table, shows=(Hotspots, Calling, GpuFindings)),
-    Section("benchmark", (Benchmark,), benchmark, benchmark_tables),
-    Section("slow-steps", (KeptRun,), slow_steps, slow_step_tables, shows=(Baseline, Totals)),
+    BENCHMARK,
+    SLOW_STEPS,
     Section("operators", (Hotspots,), hot_operators, operator_tables),
     Section("efficiency", (Measurements,), efficiency, measurement_tables),
     Section("lines", (Hotspots, HotLines), hot_lines, line_tables),
@@ -74,7 +71,7 @@ SECTIONS = (
     Section("steps", (StepTimes,), steps, step_tables, shows=(GpuFindings, Baseline)),
     Section("phases", (StepTimes,), phases, phase_tables),
     Section("start-up", (StepTimes,), start_up, start_up_tables),
-    Section("memory", (MemoryUse,), memory, memory_tables),
+    MEMORY,
     GPU_MEMORY,
     GPUS,
     GPU_USE,
@@ -91,8 +88,8 @@ SECTIONS = (
     Section("functions", (Calling,), functions, function_tables),
     Section("between", (Between,), between, interval_tables),
     Section("ranges", (Hotspots,), ranges, range_tables, shows=(RangeRows,)),
-    Section("ranks", (Ranks,), ranks, rank_tables),
-    Section("workers", (Feeding,), workers, worker_tables),
+    RANKS,
+    WORKERS,
     Section("threads", (Processors,), threads, processor_tables, shows=(Teams, NativeSplit)),
     Section("native", (NativeSplit,), native, native_tables),
     Section("counters", (CounterFindings,), counters, counter_tables),
