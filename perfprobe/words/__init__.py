@@ -21,7 +21,6 @@ from perfprobe.words import (
 )
 from perfprobe.words.json_words import JSON_FIELDS, JSON_TABLES
 from perfprobe.words.losses import REASONS, SOURCES
-from perfprobe.words.peers import PEER_COLUMNS, PEERS
 from perfprobe.words.sections import FIRST_SCREEN, SECTIONS
 from perfprobe.words.terms import MARKS, TERMS
 from perfprobe.words.values import VALUES
@@ -49,14 +48,13 @@ _OF_WORDS: dict[str, dict[str, str]] = {
     "counters": native_columns.COUNTERS,
     "sources": other_columns.SOURCES,
     "losses": other_columns.LOSSES,
-    **PEER_COLUMNS,
 }
 _OF_REPORTS = (*listed_sections.SECTIONS, *listed_sections.PEER_SECTIONS)
 COLUMNS: dict[str, dict[str, str]] = {
     each.name: {head.title: head.means for head in each.heads} for each in _OF_REPORTS if each.heads
 } | _OF_WORDS
 _VIEWS = {each.name: (each.titles, each.guide, each.means) for each in _OF_REPORTS if each.means}
-_VIEWS |= {**SECTIONS, **PEERS}
+_VIEWS |= SECTIONS
 TABLES: dict[str, str] = {
     name: means for each in _OF_REPORTS for name, means in each.json.items()
 } | JSON_TABLES

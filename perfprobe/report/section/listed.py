@@ -33,8 +33,17 @@ from perfprobe.report.section.kept import SLOW_STEPS
 from perfprobe.report.section.losses import losses
 from perfprobe.report.section.memory import MEMORY
 from perfprobe.report.section.native import native, native_tables
-from perfprobe.report.section.peers import memory as peers_memory
-from perfprobe.report.section.peers import paddle, tensorboard
+from perfprobe.report.section.peers.memory import PADDLE_MEMORY, TB_MEMORY
+from perfprobe.report.section.peers.paddle import (
+    PADDLE_DEVICE,
+    PADDLE_MODEL,
+    PADDLE_OPERATOR,
+    PADDLE_OVERVIEW,
+    PADDLE_PERF,
+    PADDLE_USERDEFINED,
+)
+from perfprobe.report.section.peers.tensorboard import TB_MODULE, TB_OPERATOR
+from perfprobe.report.section.peers.tensorboard_overview import TB_OVERVIEW
 from perfprobe.report.section.ranges import range_tables, ranges
 from perfprobe.report.section.ranks import RANKS
 from perfprobe.report.section.start_up import start_up, start_up_tables
@@ -48,12 +57,9 @@ from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import HotLines, HotModules, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
-from perfprobe.tables.gpu_use import GpuUse
 from perfprobe.tables.live_steps import Baseline
 from perfprobe.tables.measurements import Measurements
-from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.native_code import NativeSplit
-from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
@@ -102,21 +108,17 @@ SECTIONS = (
 _BY_NAME = ("critical-path",)
 # Tables of other profilers, which are printed only if requested by name too.
 PEER_SECTIONS = (
-    Section("paddle.perf", (PeerTimes,), paddle.perf, paddle.perf_tables),
-    Section("paddle.overview", (PeerTimes,), paddle.overview, paddle.overview_tables),
-    Section("paddle.model", (PeerTimes,), paddle.model, paddle.model_tables),
-    Section("paddle.operator", (PeerTimes,), paddle.operators, paddle.operator_tables),
-    Section("paddle.userdefined", (PeerTimes,), paddle.userdefined, paddle.userdefined_tables),
-    Section("paddle.device", (), paddle.device, paddle.device_tables, shows=(Processors, PeerTimes)),
-    Section("paddle.memory", (MemoryUse,), peers_memory.paddle_memory, peers_memory.paddle_memory_tables),
-    Section("tb.overview", (PeerTimes,), tensorboard.overview, tensorboard.overview_tables, (GpuUse,)),
-    Section("tb.operator", (Hotspots,), tensorboard.operators, tensorboard.operator_tables, (PeerTimes,)),
-    Section(
-        "tb.module", (Hotspots, HotModules), tensorboard.modules, tensorboard.module_tables, (PeerTimes,)
-    ),
-    Section(
-        "tb.memory", (MemoryUse,), peers_memory.tensorboard_memory, peers_memory.tensorboard_memory_tables
-    ),
+    PADDLE_PERF,
+    PADDLE_OVERVIEW,
+    PADDLE_MODEL,
+    PADDLE_OPERATOR,
+    PADDLE_USERDEFINED,
+    PADDLE_DEVICE,
+    PADDLE_MEMORY,
+    TB_OVERVIEW,
+    TB_OPERATOR,
+    TB_MODULE,
+    TB_MEMORY,
 )
 
 
