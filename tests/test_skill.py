@@ -16,7 +16,7 @@ from perfprobe.cli.options import PROGRAM_OPTIONS
 from perfprobe.report.render.brief_json import TABLES
 from perfprobe.results import Results
 from perfprobe.support.view import View
-from perfprobe.words.sections import FIRST_SCREEN
+from perfprobe.words.first_screen import FIRST_SCREEN
 from tests.report.test_screen_invariants import OnGpu, Random
 
 SKILL = Path(perfprobe.__file__).with_name("SKILL.md").read_text(encoding="utf-8")

@@ -9,21 +9,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from perfprobe.report.section import listed as listed_sections
+from perfprobe.report.section import listed as sections
 from perfprobe.report.section import machine, torch_columns
 from perfprobe.support.errors import UsageError
 from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS
 from perfprobe.tables.columns import Table
 from perfprobe.tables.declared import declared
-from perfprobe.words import (
-    operator_columns,
-    other_columns,
-    rank_columns,
-)
+from perfprobe.words.first_screen import FIRST_SCREEN
 from perfprobe.words.json_words import JSON_FIELDS, JSON_TABLES
 from perfprobe.words.losses import REASONS, SOURCES
-from perfprobe.words.peers import PEER_COLUMNS, PEERS
-from perfprobe.words.sections import FIRST_SCREEN, SECTIONS
 from perfprobe.words.terms import MARKS, TERMS
 from perfprobe.words.values import VALUES
 from perfprobe.words.verdicts import MODIFIERS, VERDICTS
@@ -31,29 +25,19 @@ from perfprobe.words.verdicts import MODIFIERS, VERDICTS
 _NEAR = 3
 _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to these: `poorly parallel: 1.1x`
 
+_SECTIONS = {each.name: each for each in (*sections.SECTIONS, *sections.PEER_SECTIONS)}
 # By section. Columns of torch's own table and of `perfprobe machine` are in no section.
-_OF_WORDS: dict[str, dict[str, str]] = {
-    "benchmark": other_columns.BENCHMARK,
-    "slow-steps": other_columns.SLOW_STEPS,
+COLUMNS: dict[str, dict[str, str]] = {
+    **{name: titles for name, each in _SECTIONS.items() if (titles := each.columns())},
     "torch's own table": torch_columns.MEANINGS,
     "machine": machine.MEANINGS,
-    "ranks": rank_columns.RANKS,
-    "workers": other_columns.WORKERS,
-    "memory": operator_columns.MEMORY,
-    **PEER_COLUMNS,
 }
-_OF_REPORTS = (*listed_sections.SECTIONS, *listed_sections.PEER_SECTIONS)
-COLUMNS: dict[str, dict[str, str]] = {
-    each.name: titles for each in _OF_REPORTS if (titles := each.columns())
-} | _OF_WORDS
-_VIEWS = {each.name: (each.titles, each.guide, each.means) for each in _OF_REPORTS if each.means}
-_VIEWS |= {**SECTIONS, **PEERS}
-TABLES: dict[str, str] = {
-    name: means for each in _OF_REPORTS for name, means in each.json.items()
-} | JSON_TABLES
+TABLES: dict[str, str] = JSON_TABLES | {
+    name: means for each in _SECTIONS.values() for name, means in each.json.items()
+}
 _VALUE = re.compile(r"\*\*([^*]+)\*\*: (.+?)(?= \*\*[^*]+\*\*:|$)")
 _GUIDES = {"torch's own table": "report", "machine": "bench", "graph": "callgraph"}
-_GUIDES |= {name: guide for name, (_, guide, _) in _VIEWS.items()}
+_GUIDES |= {name: each.guide for name, each in _SECTIONS.items()}
 _UNIT = re.compile(" (?:ns|bytes)$")
 
 
@@ -107,8 +91,8 @@ def _words(kind: str, texts: Mapping[str, str], guide: str) -> list[Word]:
 
 
 def _views(kind: str, names: Iterable[str]) -> list[Word]:
-    views = ((name, *_VIEWS[name]) for name in names)
-    return [Word(name, kind, text, also=also, guide=guide) for name, also, guide, text in views]
+    found = (_SECTIONS[name] for name in names)
+    return [Word(each.name, kind, each.means, also=each.titles, guide=each.guide) for each in found]
 
 
 def _columns(of: str) -> list[Word]:

@@ -12,11 +12,10 @@ import pytest
 import perfprobe
 from perfprobe import words
 from perfprobe.report.section.listed import SECTIONS as OF_REPORTS
-from perfprobe.report.section.peers.summary import _WORDS
 from perfprobe.support.errors import UsageError
-from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS, VIEWS
+from perfprobe.support.views import SECTION_VIEWS, VIEWS
 from perfprobe.tables.steps import PHASE_TEXTS
-from perfprobe.words.sections import FIRST_SCREEN
+from perfprobe.words.first_screen import FIRST_SCREEN
 
 ROOT = Path(perfprobe.__file__).resolve().parent
 SECTION = ROOT / "report/section"
@@ -43,15 +42,6 @@ _OF_FILE = {
     "sweep": ("threads",),
     "described": (),
 }
-_OF_PEER = {
-    name: tuple(view for view in PEER_VIEWS if re.fullmatch(views, view))
-    for name, views in (
-        ("paddle", "paddle.*"),
-        ("summary", "paddle.*"),
-        ("tensorboard", "tb.*"),
-        ("memory", ".*memory"),
-    )
-}
 
 
 def texts_of(tree: ast.AST) -> Iterator[str]:
@@ -77,8 +67,7 @@ def test_every_section_is_explained_and_no_other() -> None:
 def test_every_column_that_a_section_makes_is_explained(path: Path) -> None:
     titles = set(titles_of(ast.parse(path.read_text(encoding="utf-8"))))
     if titles and path.stem != "described":  # that file's columns are the fields of a table
-        tables = _OF_PEER.get(path.stem) if path.parent.name == "peers" else None
-        tables = tables or _OF_FILE.get(path.stem, (path.stem,))
+        tables = _OF_FILE.get(path.stem, (path.stem,))
         explained = {title for table in tables for title in words.COLUMNS[table]}
         assert sorted(titles - explained) == [], f"of {tables}, in perfprobe/words"
 
@@ -86,9 +75,6 @@ def test_every_column_that_a_section_makes_is_explained(path: Path) -> None:
 def test_every_column_that_is_explained_is_in_some_section() -> None:
     files = [*SECTION.rglob("*.py"), ROOT / "report/section/machine.py"]
     texts = {text for path in files for text in texts_of(ast.parse(path.read_text(encoding="utf-8")))}
-    texts |= {
-        f"{whose} {what}" for whose in ("CPU", "GPU") for what in (*(each[0] for each in _WORDS), "Ratio")
-    }
     gone = {(of, title) for of, titles in words.COLUMNS.items() for title in titles if title not in texts}
     assert gone == set()
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from perfprobe.report.rows.benchmark import BenchmarkRow, MeasureRow, benchmark_rows, measure_rows
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.live_steps import Benchmark
@@ -40,7 +40,7 @@ def benchmark(findings: Findings, _: Choice) -> Iterator[Block]:
     if not rows:
         yield Paragraph(_NONE, "yellow")
         return
-    yield Table(_columns(rows))
+    yield Table(columns(_COLUMNS, rows))
     if found.reader_share is not None:
         yield Paragraph(f"Waiting for data: {units.percent(found.reader_share)} of the steps' time.")
     if loop.left_out or loop.evaluations:
@@ -59,17 +59,50 @@ def _number(count: int, what: str) -> str:
     return f"{units.count(count)} {what}{'' if count == 1 else 's'}"
 
 
-def _columns(rows: Sequence[MeasureRow]) -> list[Column]:
-    def shown(row: MeasureRow, value: float | None) -> str:
-        return units.duration(value) if row.unit == "ns" else units.amount(value)
+def _value(row: MeasureRow, value: float | None) -> str:
+    return units.duration(value) if row.unit == "ns" else units.amount(value)
 
-    return [
-        Column("measure", [row.measure for row in rows]),
-        figures("median", (shown(row, row.median) for row in rows), style="bold"),
-        figures("interval", (units.interval(shown(row, row.low), shown(row, row.high)) for row in rows)),
-        figures("average", (shown(row, row.average) for row in rows)),
-        figures("p95", (shown(row, row.p95) for row in rows)),
-        figures("min", (shown(row, row.min) for row in rows)),
-        figures("max", (shown(row, row.max) for row in rows)),
-        Column("unit", ["" if row.unit == "ns" else row.unit for row in rows]),
-    ]
+
+_COLUMNS: tuple[Head[Sequence[MeasureRow]], ...] = (
+    text(
+        "measure",
+        "**batch_cost**: time of a whole step. **reader_cost**: time of the step in the loader's `next`. "
+        "**ips**: samples per second, or steps per second if the batch size is not known.",
+        lambda row: row.measure,
+    ),
+    figure(
+        "median",
+        "Half of the steps have at most this value.",
+        lambda row: _value(row, row.median),
+        style="bold",
+    ),
+    figure(
+        "interval",
+        "95 % confidence interval of the median, by order statistics; `-` with fewer than six steps.",
+        lambda row: units.interval(_value(row, row.low), _value(row, row.high)),
+    ),
+    figure(
+        "average",
+        "Mean over the steps. For ips: all samples divided by the total time.",
+        lambda row: _value(row, row.average),
+    ),
+    figure("p95", "95 % of the steps have at most this value.", lambda row: _value(row, row.p95)),
+    figure("min", "Smallest value of a step.", lambda row: _value(row, row.min)),
+    figure("max", "Largest value of a step.", lambda row: _value(row, row.max)),
+    text("unit", "Unit of ips.", lambda row: "" if row.unit == "ns" else row.unit),
+)
+
+BENCHMARK = Section(
+    "benchmark",
+    (Benchmark,),
+    benchmark,
+    benchmark_tables,
+    titles=("Benchmark",),
+    guide="benchmark",
+    means="Step times, measured without tracing (`--benchmark`).",
+    heads=_COLUMNS,
+    json={
+        "benchmark": "The section *benchmark*: the steps as a whole.",
+        "benchmark_measures": "The section *benchmark*: its rows.",
+    },
+)

@@ -19,13 +19,14 @@ from perfprobe.report.rows.kept import (
     slow_step_rows,
 )
 from perfprobe.report.rows.own_cost import watching_cost
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Block, Column, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.report.shorten import cut, place
 from perfprobe.support import units
 from perfprobe.support.text import printable
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.kept import KeptRun
+from perfprobe.tables.live_steps import Baseline
 
 _COURSE = 12  # rows
 _MOST_SHOWN = 20
@@ -44,8 +45,8 @@ def slow_steps(findings: Findings, choice: Choice) -> Iterator[Block]:
     rows, run = slow_step_rows(findings), findings[KeptRun]
     steps = sum(each.steps for part in run.parts for each in part.stretches)
     kept = sum(row.is_kept for row in rows)
-    text = f"{kept:,} kept of {steps:,} steps; median of all {units.duration(run.median_ns)}"
-    yield Heading("Slow steps", text)
+    said = f"{kept:,} kept of {steps:,} steps; median of all {units.duration(run.median_ns)}"
+    yield Heading("Slow steps", said)
     if not steps:
         yield Paragraph(_NO_STEPS, "yellow")
     elif not rows:
@@ -53,12 +54,12 @@ def slow_steps(findings: Findings, choice: Choice) -> Iterator[Block]:
     else:
         # A busy machine makes steps wait at any line: those that took longer by themselves come first.
         shown = sorted(rows, key=lambda row: -_own_ns(row))[: choice.top or _MOST_SHOWN]
-        yield Table(_columns(shown))
+        yield Table(columns(_SLOW, shown))
         yield from _left(rows, len(shown))
     course = course_rows(findings, _COURSE)
     if len(course) > 1:
         yield Heading("Course", "of step times")
-        yield Table(_course_columns(course))
+        yield Table(columns(_OF_COURSE, course))
     for drifted in drift_rows(findings):
         yield Paragraph(_drift(drifted), "yellow" if drifted.is_clear and drifted.change > 0 else "")
     yield from _lost(run)
@@ -74,18 +75,6 @@ def slow_step_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
         "step_course": course_rows(findings),
         "step_drift": drift_rows(findings),
     }
-
-
-def _columns(rows: Sequence[SlowStepRow]) -> list[Column]:
-    return [
-        figures("step", (units.count(row.step) for row in rows), style="bold"),
-        Column("at", [_clock(row.start_s, seconds=True) for row in rows], 3),
-        figures("took", (units.duration(row.time_ns) for row in rows)),
-        figures("more", (units.duration(row.more_ns) for row in rows), 2),
-        Column("line with most of it", [_line(row) for row in rows], style="cyan"),
-        Column("more of", [_causes(row) for row in rows], 1),
-        Column("in phase", [_phases(row) for row in rows], 4),
-    ]
 
 
 def _own_ns(row: SlowStepRow) -> int:
@@ -115,8 +104,8 @@ def _left(rows: Sequence[SlowStepRow], shown: int) -> Iterator[Paragraph]:
         yield Paragraph(f"{len(rows) - shown:,} more slow steps: --top, or --json.", "dim")
     own = [row for row in rows if 2 * _own_ns(row) > row.more_ns]
     if len(own) < len(rows):
-        text = f"{len(rows) - len(own):,} of {len(rows):,} mostly waited for a processor, at any line"
-        yield Paragraph(f"{text}: other processes or threads had it.", "yellow")
+        said = f"{len(rows) - len(own):,} of {len(rows):,} mostly waited for a processor, at any line"
+        yield Paragraph(f"{said}: other processes or threads had it.", "yellow")
     causes = [cause for cause in cause_rows(own) if cause.line is not None and cause.steps > 1][:3]
     if causes:
         texts = [
@@ -131,16 +120,10 @@ def _again(cause: CauseRow) -> str:
     return "" if cause.every is None else f" every {cause.every:,} steps"
 
 
-def _course_columns(rows: Sequence[CourseRow]) -> list[Column]:
+def _beginnings(rows: Sequence[CourseRow]) -> list[str]:
+    """The time of day, of a long run with the date."""
     is_short = rows[-1].end_s - rows[0].start_s < 600
-    return [
-        Column("from", [_clock(row.start_s, seconds=is_short) for row in rows]),
-        figures("steps", (units.count(row.steps) for row in rows)),
-        figures("median", (units.duration(row.median_ns) for row in rows), style="bold"),
-        figures("p95", (units.duration(row.p95_ns) for row in rows)),
-        figures("max", (units.duration(row.max_ns) for row in rows)),
-        figures("slow", (units.count(row.slow) for row in rows)),
-    ]
+    return [_clock(row.start_s, seconds=is_short) for row in rows]
 
 
 def _clock(time_s: float, *, seconds: bool) -> str:
@@ -177,14 +160,70 @@ def _lost(run: KeptRun) -> Iterator[Paragraph]:
 
 def _cost(findings: Findings) -> Iterator[Paragraph]:
     for row in baseline_rows(findings):
-        text = f"{untraced_text(row)}; recording added {added_text(row)}, by {row.pairs:,} pairs."
-        yield Paragraph(f"{text[0].upper()}{text[1:]}")
+        said = f"{untraced_text(row)}; recording added {added_text(row)}, by {row.pairs:,} pairs."
+        yield Paragraph(f"{said[0].upper()}{said[1:]}")
         return
     cost = watching_cost(findings)
     if cost is None:
-        text = "This file does not have the program's end, so the cost of recording is not known."
-        yield Paragraph(f"{text} `--baseline 20` measures it.", "dim")
+        said = "This file does not have the program's end, so the cost of recording is not known."
+        yield Paragraph(f"{said} `--baseline 20` measures it.", "dim")
     elif cost.running_ns is not None:
         share = "" if cost.share is None else f", {units.percent(cost.share)} of the program's CPU time"
-        text = f"Recording cost at least {units.duration(cost.running_ns)} of CPU time{share} (estimate)."
-        yield Paragraph(f"{text} `--baseline 20` measures it.", "dim")
+        said = f"Recording cost at least {units.duration(cost.running_ns)} of CPU time{share} (estimate)."
+        yield Paragraph(f"{said} `--baseline 20` measures it.", "dim")
+
+
+_SLOW: tuple[Head[Sequence[SlowStepRow]], ...] = (
+    figure("step", "Number of the step, counted from 0.", lambda row: units.count(row.step), style="bold"),
+    text("at", "Time of day at which it began.", lambda row: _clock(row.start_s, seconds=True), 3),
+    figure("took", "Duration of the step.", lambda row: units.duration(row.time_ns)),
+    figure(
+        "more",
+        "How much longer it took than the median of all steps.",
+        lambda row: units.duration(row.more_ns),
+        2,
+    ),
+    text(
+        "line with most of it",
+        "The line that exceeds its time in an ordinary step the most, and by how much: by samples of the "
+        "loop's thread, in short steps by operators. Then the operator with most of that time.",
+        _line,
+        style="cyan",
+    ),
+    text(
+        "more of",
+        "What took longer than in an ordinary step: waiting for data, waiting for a processor, garbage "
+        "collection, running, or being blocked (anything else, such as a sleep, a lock or a disk).",
+        _causes,
+        1,
+    ),
+    text("in phase", "The phases that took longer.", _phases, 4),
+)
+_OF_COURSE: tuple[Head[Sequence[CourseRow]], ...] = (
+    Head("from", "When this stretch of time began.", lambda rows: Column("from", _beginnings(rows))),
+    figure("steps", "Number of steps.", lambda row: units.count(row.steps)),
+    figure("median", "Median of their durations.", lambda row: units.duration(row.median_ns), style="bold"),
+    figure("p95", "95th percentile of their durations.", lambda row: units.duration(row.p95_ns)),
+    figure("max", "The longest.", lambda row: units.duration(row.max_ns)),
+    figure("slow", "Number of slow steps.", lambda row: units.count(row.slow)),
+)
+
+SLOW_STEPS = Section(
+    "slow-steps",
+    (KeptRun,),
+    slow_steps,
+    slow_step_tables,
+    shows=(Baseline, Totals),
+    titles=("Slow steps", "Course"),
+    guide="windows",
+    means="The slow steps of a long run, what took longer in each of them, and how step times changed "
+    "(`--keep slow`).",
+    heads=(*_SLOW, *_OF_COURSE),
+    json={
+        "slow_steps": "The section *slow-steps*: slow steps, with what took longer in each.",
+        "slow_step_lines": "The section *slow-steps*: lines whose time differs between slow and ordinary "
+        "steps.",
+        "step_course": "The section *slow-steps*: step times in stretches of the run.",
+        "step_drift": "The section *slow-steps*: whether steps became slower or faster.",
+    },
+)

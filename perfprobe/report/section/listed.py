@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfprobe.report.section.agreement import SOURCES
-from perfprobe.report.section.benchmark import benchmark, benchmark_tables
+from perfprobe.report.section.benchmark import BENCHMARK
 from perfprobe.report.section.between import BETWEEN
 from perfprobe.report.section.block import Section
 from perfprobe.report.section.children import CHILDREN
@@ -29,33 +29,33 @@ from perfprobe.report.section.gpu.waits import WAITS
 from perfprobe.report.section.hot_lines import LINES
 from perfprobe.report.section.hot_modules import MODULES
 from perfprobe.report.section.hot_operators import OPERATORS
-from perfprobe.report.section.kept import slow_step_tables, slow_steps
+from perfprobe.report.section.kept import SLOW_STEPS
 from perfprobe.report.section.losses import LOSSES
-from perfprobe.report.section.memory import memory, memory_tables
+from perfprobe.report.section.memory import MEMORY
 from perfprobe.report.section.native import NATIVE
-from perfprobe.report.section.peers import memory as peers_memory
-from perfprobe.report.section.peers import paddle, tensorboard
+from perfprobe.report.section.peers.memory import PADDLE_MEMORY, TB_MEMORY
+from perfprobe.report.section.peers.paddle import (
+    PADDLE_DEVICE,
+    PADDLE_MODEL,
+    PADDLE_OPERATOR,
+    PADDLE_OVERVIEW,
+    PADDLE_PERF,
+    PADDLE_USERDEFINED,
+)
+from perfprobe.report.section.peers.tensorboard import TB_MODULE, TB_OPERATOR
+from perfprobe.report.section.peers.tensorboard_overview import TB_OVERVIEW
 from perfprobe.report.section.ranges import RANGES
-from perfprobe.report.section.ranks import rank_tables, ranks
+from perfprobe.report.section.ranks import RANKS
 from perfprobe.report.section.start_up import START_UP
 from perfprobe.report.section.steps import PHASES, STEPS
 from perfprobe.report.section.summary import SUMMARY
 from perfprobe.report.section.threads import THREADS
-from perfprobe.report.section.workers import worker_tables, workers
-from perfprobe.tables.findings import HotModules, Hotspots, Totals
-from perfprobe.tables.gpu_use import GpuUse
-from perfprobe.tables.kept import KeptRun
-from perfprobe.tables.live_steps import Baseline, Benchmark
-from perfprobe.tables.memory import MemoryUse
-from perfprobe.tables.peers import PeerTimes
-from perfprobe.tables.processors import Processors
-from perfprobe.tables.ranks import Ranks
-from perfprobe.tables.workers import Feeding
+from perfprobe.report.section.workers import WORKERS
 
 SECTIONS = (
     SUMMARY,
-    Section("benchmark", (Benchmark,), benchmark, benchmark_tables),
-    Section("slow-steps", (KeptRun,), slow_steps, slow_step_tables, shows=(Baseline, Totals)),
+    BENCHMARK,
+    SLOW_STEPS,
     OPERATORS,
     EFFICIENCY,
     LINES,
@@ -63,7 +63,7 @@ SECTIONS = (
     STEPS,
     PHASES,
     START_UP,
-    Section("memory", (MemoryUse,), memory, memory_tables),
+    MEMORY,
     GPU_MEMORY,
     GPUS,
     GPU_USE,
@@ -80,8 +80,8 @@ SECTIONS = (
     FUNCTIONS,
     BETWEEN,
     RANGES,
-    Section("ranks", (Ranks,), ranks, rank_tables),
-    Section("workers", (Feeding,), workers, worker_tables),
+    RANKS,
+    WORKERS,
     THREADS,
     NATIVE,
     COUNTERS,
@@ -94,21 +94,17 @@ SECTIONS = (
 _BY_NAME = ("critical-path",)
 # Tables of other profilers, which are printed only if requested by name too.
 PEER_SECTIONS = (
-    Section("paddle.perf", (PeerTimes,), paddle.perf, paddle.perf_tables),
-    Section("paddle.overview", (PeerTimes,), paddle.overview, paddle.overview_tables),
-    Section("paddle.model", (PeerTimes,), paddle.model, paddle.model_tables),
-    Section("paddle.operator", (PeerTimes,), paddle.operators, paddle.operator_tables),
-    Section("paddle.userdefined", (PeerTimes,), paddle.userdefined, paddle.userdefined_tables),
-    Section("paddle.device", (), paddle.device, paddle.device_tables, shows=(Processors, PeerTimes)),
-    Section("paddle.memory", (MemoryUse,), peers_memory.paddle_memory, peers_memory.paddle_memory_tables),
-    Section("tb.overview", (PeerTimes,), tensorboard.overview, tensorboard.overview_tables, (GpuUse,)),
-    Section("tb.operator", (Hotspots,), tensorboard.operators, tensorboard.operator_tables, (PeerTimes,)),
-    Section(
-        "tb.module", (Hotspots, HotModules), tensorboard.modules, tensorboard.module_tables, (PeerTimes,)
-    ),
-    Section(
-        "tb.memory", (MemoryUse,), peers_memory.tensorboard_memory, peers_memory.tensorboard_memory_tables
-    ),
+    PADDLE_PERF,
+    PADDLE_OVERVIEW,
+    PADDLE_MODEL,
+    PADDLE_OPERATOR,
+    PADDLE_USERDEFINED,
+    PADDLE_DEVICE,
+    PADDLE_MEMORY,
+    TB_OVERVIEW,
+    TB_OPERATOR,
+    TB_MODULE,
+    TB_MEMORY,
 )
 
 

@@ -20,8 +20,8 @@ from perfprobe.report.rows.memory import (
     phase_rows,
     timeline_rows,
 )
-from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
+from perfprobe.report.section.block import Blank, Block, Column, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.report.section.lines import cut_function
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -35,16 +35,6 @@ TOP_OF_OTHERS = 5
 _MOST_GROWING = 3
 _NO_LINE = "(no line of the program)"
 _NO_MODULE = "(outside of modules)"
-# Title, column of `MemorySums`, and rank: a narrow terminal drops the highest rank first.
-_FIGURES = (
-    ("at peak", "peak_bytes", 0),
-    ("for backward", "backward_bytes", 1),
-    ("growth/step", "growth_bytes", 2),
-    ("held", "held_bytes", 4),
-    ("allocated", "allocated_bytes", 3),
-    ("freed", "freed_bytes", 5),
-    ("allocations", "allocations", 6),
-)
 
 
 def memory_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
@@ -70,7 +60,7 @@ def memory(findings: Findings, choice: Choice) -> Iterator[Block]:
         "Memory",
         f"{of_gpu}peak {units.size(use.peak_bytes)}{at}, {units.size(use.held_bytes)} held at the end",
     )
-    yield Table(_category_columns(category_rows(findings)))
+    yield Table(columns(_CATEGORIES, category_rows(findings)))
     yield from _growing(findings)
     yield from _for_backward(use)
     yield from _older(use)
@@ -78,15 +68,13 @@ def memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     if is_of_recorded_steps(findings):
         yield Paragraph("No figure includes what other steps than the recorded ones allocated.", "yellow")
     lines = use.lines.take(slice(choice.most(TOP) or None))
-    yield from _part("Memory by line", "line", line_rows(findings, lines), len(use.lines), _places)
+    yield from _part("Memory by line", _LINE, line_rows(findings, lines), len(use.lines))
     if not choice.is_alone and choice.top is None:
         return
     top = choice.most(TOP_OF_OTHERS)
-    yield from _part("Memory by module", "module", module_rows(findings, top), len(use.modules), _modules)
-    yield from _part("Memory by phase", "phase", phase_rows(findings), len(use.phases), _names)
-    yield from _part(
-        "Memory by operator", "operator", operator_rows(findings, top), len(use.operators), _names
-    )
+    yield from _part("Memory by module", _MODULE, module_rows(findings, top), len(use.modules))
+    yield from _part("Memory by phase", _PHASE, phase_rows(findings), len(use.phases))
+    yield from _part("Memory by operator", _OPERATOR, operator_rows(findings, top), len(use.operators))
 
 
 def place_text(line: Line | None) -> str:
@@ -112,8 +100,8 @@ def _for_backward(use: MemoryUse) -> Iterator[Block]:
 
 def _older(use: MemoryUse) -> Iterator[Block]:
     if use.older_bytes > 0:
-        text = f"Parameters and buffers of {units.size(use.older_bytes)} are older than the recording"
-        yield Paragraph(f"{text}: no figure here includes them.", "yellow")
+        older = f"Parameters and buffers of {units.size(use.older_bytes)} are older than the recording"
+        yield Paragraph(f"{older}: no figure here includes them.", "yellow")
 
 
 def _before(whole: MemoryRow) -> Iterator[Block]:
@@ -125,27 +113,14 @@ def _before(whole: MemoryRow) -> Iterator[Block]:
 
 
 def _part(
-    title: str,
-    column: str,
-    rows: Sequence[GroupRow],
-    number: int,
-    texts: Callable[[Sequence[GroupRow]], list[str]],
+    title: str, named: Head[Sequence[GroupRow]], rows: Sequence[GroupRow], number: int
 ) -> Iterator[Block]:
     if not rows:
         return
     shown = f"{len(rows)} of {number:,}" if len(rows) < number else f"all {number:,}"
     yield Blank()
     yield Heading(title, f"{shown} by bytes at the peak")
-    yield Table(_columns(column, rows, texts(rows)))
-
-
-def _columns(title: str, rows: Sequence[GroupRow], texts: list[str]) -> list[Column]:
-    shown = [
-        figures(name, [_cell(row, column) for row in rows], rank)
-        for name, column, rank in _FIGURES
-        if any(row.figures[column] for row in rows)
-    ]
-    return [*shown, Column(title, texts, least=24, wish=30, shorten=cut_function, style="cyan")]
+    yield Table(columns((*_SUMS, named), rows))
 
 
 def _cell(row: GroupRow, column: str) -> str:
@@ -173,11 +148,107 @@ def _names(rows: Sequence[GroupRow]) -> list[str]:
     return [printable(shown_name(row.name or "", narrow=True)) for row in rows]
 
 
-def _category_columns(rows: Sequence[CategoryRow]) -> list[Column]:
-    return [
-        Column("category", [row.category for row in rows], style="bold"),
-        figures("at peak", (units.size(row.peak_bytes) for row in rows)),
-        figures("of peak", (units.percent(row.peak_share) for row in rows)),
-        figures("storages", (units.count(row.storages) for row in rows)),
-        figures("held", (units.size(row.held_bytes) for row in rows)),
-    ]
+def _sum(title: str, means: str, name: str, rank: int) -> Head[Sequence[GroupRow]]:
+    """A column of `MemorySums`."""
+    return figure(title, means, lambda row: _cell(row, name), rank, shown=lambda row: row.figures[name])
+
+
+def _named(
+    title: str, means: str, texts: Callable[[Sequence[GroupRow]], list[str]]
+) -> Head[Sequence[GroupRow]]:
+    """What a row is about."""
+    return Head(
+        title,
+        means,
+        lambda rows: Column(title, texts(rows), least=24, wish=30, shorten=cut_function, style="cyan"),
+    )
+
+
+_AT_PEAK = "Bytes that it had allocated and that were still alive at the peak."
+_HELD = "Bytes that it allocated and that were still alive at the end of the recording."
+_CATEGORIES: tuple[Head[Sequence[CategoryRow]], ...] = (
+    text(
+        "category",
+        "**parameters**: with buffers of modules. **gradients**: allocated in backward, alive at its end. "
+        "**optimizer state**: allocated in an optimizer's step, alive at its end. **activations**: allocated "
+        "in forward, alive when the step's backward begins. **inputs**: allocated outside of modules, "
+        "backward and optimizers, such as batches. **kept from earlier steps**: activations and temporaries "
+        "that outlive their step, and inputs that also outlive the next one. **temporaries**: everything "
+        "else.",
+        lambda row: row.category,
+        style="bold",
+    ),
+    figure("at peak", _AT_PEAK, lambda row: units.size(row.peak_bytes)),
+    figure(
+        "of peak",
+        "**at peak** divided by all memory held at the peak.",
+        lambda row: units.percent(row.peak_share),
+    ),
+    figure(
+        "storages",
+        "Number of storages alive at the peak. Several tensors may share a storage.",
+        lambda row: units.count(row.storages),
+    ),
+    figure("held", _HELD, lambda row: units.size(row.held_bytes)),
+)
+# A narrow terminal drops the highest rank first.
+_SUMS = (
+    _sum("at peak", _AT_PEAK, "peak_bytes", 0),
+    _sum(
+        "for backward",
+        "Bytes that it allocated in forward and that were still alive when backward began: mean over the "
+        "steps that count.",
+        "backward_bytes",
+        1,
+    ),
+    _sum(
+        "growth/step",
+        "Growth of the memory it holds, from the end of one step to the next: median slope over all pairs of "
+        "steps. Empty if it does not grow in every quarter of the run. Memory that keeps growing is a leak.",
+        "growth_bytes",
+        2,
+    ),
+    _sum("held", _HELD, "held_bytes", 4),
+    _sum("allocated", "Sum of all its allocations.", "allocated_bytes", 3),
+    _sum(
+        "freed",
+        "Bytes freed in it, wherever they were allocated. Memory that Python frees between operators has no "
+        "line.",
+        "freed_bytes",
+        5,
+    ),
+    _sum("allocations", "Number of storages that it allocated.", "allocations", 6),
+)
+_LINE = _named(
+    "line", "Line of the program that allocated it, in backward the line of the forward call.", _places
+)
+_MODULE = _named(
+    "module", "Innermost module that allocated it, in backward the module of the forward call.", _modules
+)
+_PHASE = _named("phase", "Phase in which it was allocated.", _names)
+_OPERATOR = _named(
+    "operator",
+    "Operator that allocated it. For `aten::empty` this is the operator around it.",
+    _names,
+)
+
+MEMORY = Section(
+    "memory",
+    (MemoryUse,),
+    memory,
+    memory_tables,
+    titles=("Memory", "Memory by line", "Memory by module", "Memory by phase", "Memory by operator"),
+    guide="memory",
+    means="Memory of tensors on the CPU (`--memory`): the peak and what was held then, what forward keeps "
+    "for backward, and what grows from step to step, by line, module, phase and operator.",
+    heads=(*_CATEGORIES, *_SUMS, _LINE, _MODULE, _PHASE, _OPERATOR),
+    json={
+        "memory": "The section *memory*: the peak.",
+        "memory_categories": "The section *memory*: the peak by category.",
+        "memory_lines": "The section *memory*: by line.",
+        "memory_modules": "The section *memory*: by module.",
+        "memory_phases": "The section *memory*: by phase.",
+        "memory_operators": "The section *memory*: by operator.",
+        "memory_timeline": "Memory of each category over time.",
+    },
+)

@@ -7,7 +7,8 @@ from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranks import CollectiveRow, RankRow, collective_rows, rank_rows
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -24,12 +25,12 @@ def ranks(findings: Findings, _: Choice) -> Iterator[Block]:
     found, rows, kinds = findings[Ranks], rank_rows(findings), collective_rows(findings)
     yield Heading("Ranks", _said(found))
     yield Paragraph(_straggler(found, rows), indent=2)
-    yield Table(_rank_columns(rows))
-    for text in _clocks(rows):
-        yield Paragraph(text, "dim", 2)
+    yield Table(columns(_RANKS, rows))
+    for said in _clocks(rows):
+        yield Paragraph(said, "dim", 2)
     if kinds:
         yield Heading("Collectives", _unmatched(found))
-        yield Table(_collective_columns(kinds))
+        yield Table(columns(_COLLECTIVES, kinds))
 
 
 def _said(found: Ranks) -> str:
@@ -47,11 +48,11 @@ def _straggler(found: Ranks, rows: Sequence[RankRow]) -> str:
         return "No straggler: no rank was the last to begin collectives by over 1 % of the time."
     row = rows[found.straggler]
     lost = f"{units.duration(row.lost_ns)} = {units.percent((row.lost_ns or 0) / max(row.whole_ns, 1))}"
-    text = f"Straggler: rank {_number(row)} began collectives {lost} later than the next rank, summed."
+    began = f"Straggler: rank {_number(row)} began collectives {lost} later than the next rank, summed."
     phase = f"in the phase {row.phase}: {_more(row.phase_ns)}" if row.phase else ""
     line = f"at {printable(row.line)}: {_more(row.line_ns)}" if row.line else ""
     where = ", ".join(filter(None, (phase, line)))
-    return f"{text} It lost the time {where} than the others." if where else f"{text} Where is not known."
+    return f"{began} It lost the time {where} than the others." if where else f"{began} Where is not known."
 
 
 def _more(time_ns: int | None) -> str:
@@ -60,31 +61,6 @@ def _more(time_ns: int | None) -> str:
 
 def _number(row: RankRow) -> str:
     return "?" if row.rank is None else str(row.rank)
-
-
-def _rank_columns(rows: Sequence[RankRow]) -> list[Column]:
-    def part(title: str, name: str) -> Column:
-        texts = [units.percent(getattr(row, name) / row.whole_ns if row.whole_ns else None) for row in rows]
-        return Column(title, texts, align="right")
-
-    def time(title: str, name: str) -> Column:
-        return Column(title, [units.duration(getattr(row, name)) for row in rows], align="right")
-
-    return [
-        Column("rank", [_number(row) for row in rows], align="right"),
-        Column("host", [printable(row.host or "") for row in rows], rank=3),
-        Column("steps", [units.count(row.steps) for row in rows], align="right"),
-        time("median step", "median_ns"),
-        part("computing", "computing_ns"),
-        part("overlap", "overlapped_ns"),
-        part("communicating", "communicating_ns"),
-        part("other", "other_ns"),
-        time("waiting", "waited_ns"),
-        time("transfer", "transfer_ns"),
-        time("began last by", "lost_ns"),
-        Column("more than others in", [row.phase or "" for row in rows]),
-        Column("line", [printable(row.line or "") for row in rows]),
-    ]
 
 
 def _clocks(rows: Sequence[RankRow]) -> Iterator[str]:
@@ -104,20 +80,114 @@ def _unmatched(found: Ranks) -> str:
     return f"{units.count(found.unmatched)} left out that not all ranks have" if found.unmatched else ""
 
 
-def _collective_columns(kinds: Sequence[CollectiveRow]) -> list[Column]:
-    has_groups = any(row.group for row in kinds)
-    rates = [row.bus_bytes_per_second for row in kinds]
-    return [
-        Column("collective", [printable(row.name) for row in kinds]),
-        *([Column("group", [printable(row.group or "") for row in kinds])] if has_groups else []),
-        Column("calls", [units.count(row.calls) for row in kinds], align="right"),
-        Column("size", [units.size(row.size_bytes) for row in kinds], align="right"),
-        Column("time", [units.duration(row.total_ns) for row in kinds], align="right"),
-        Column(
-            "mean time", [units.duration(row.total_ns / max(row.calls, 1)) for row in kinds], align="right"
-        ),
-        Column("transfer", [units.duration(row.transfer_ns) for row in kinds], align="right"),
-        Column(
-            "bus rate", ["" if rate is None else f"{units.size(rate)}/s" for rate in rates], align="right"
-        ),
-    ]
+def _part(row: RankRow, time_ns: int) -> str:
+    return units.percent(time_ns / row.whole_ns if row.whole_ns else None)
+
+
+def _rate(row: CollectiveRow) -> str:
+    rate = row.bus_bytes_per_second
+    return "" if rate is None else f"{units.size(rate)}/s"
+
+
+_TRANSFER = "Time of the fastest rank in each collective, summed."
+_RANKS: tuple[Head[Sequence[RankRow]], ...] = (
+    figure("rank", "Number of the process in the run.", _number),
+    text("host", "Machine that it ran on.", lambda row: printable(row.host or ""), 3),
+    figure(
+        "steps",
+        "Number of steps. Without steps, shares refer to the whole recording.",
+        lambda row: units.count(row.steps),
+    ),
+    figure("median step", "Median duration of a steady step.", lambda row: units.duration(row.median_ns)),
+    figure(
+        "computing",
+        "Share of time in operators (on GPUs in kernels), without communication.",
+        lambda row: _part(row, row.computing_ns),
+    ),
+    figure(
+        "overlap",
+        "Share of time during which it computed and communicated at once.",
+        lambda row: _part(row, row.overlapped_ns),
+    ),
+    figure(
+        "communicating",
+        "Share of time in collectives only.",
+        lambda row: _part(row, row.communicating_ns),
+    ),
+    figure(
+        "other",
+        "Share of time without computing and communicating.",
+        lambda row: _part(row, row.other_ns),
+    ),
+    figure(
+        "waiting",
+        "Time in collectives beyond the time of the fastest rank, summed over collectives.",
+        lambda row: units.duration(row.waited_ns),
+    ),
+    figure("transfer", _TRANSFER, lambda row: units.duration(row.transfer_ns)),
+    figure(
+        "began last by",
+        "How much later than all other ranks it began collectives, summed over those in which it was the "
+        "last.",
+        lambda row: units.duration(row.lost_ns),
+    ),
+    text(
+        "more than others in",
+        "Phase that takes longer than in other ranks by the largest amount.",
+        lambda row: row.phase or "",
+    ),
+    text(
+        "line",
+        "Line that takes longer than in other ranks by the largest amount, outside of collectives.",
+        lambda row: printable(row.line or ""),
+    ),
+)
+_COLLECTIVES: tuple[Head[Sequence[CollectiveRow]], ...] = (
+    text("collective", "Range that started the collective.", lambda row: printable(row.name)),
+    text(
+        "group",
+        "Name of its process group, if recorded.",
+        lambda row: printable(row.group or ""),
+        shown=lambda row: row.group,
+    ),
+    figure(
+        "calls",
+        "Number of calls in each rank. Only calls that all ranks have count.",
+        lambda row: units.count(row.calls),
+    ),
+    figure(
+        "size",
+        "Size of the input tensors of all calls of one rank; in traces, size of the messages.",
+        lambda row: units.size(row.size_bytes),
+    ),
+    figure("time", "Time in these calls, mean over the ranks.", lambda row: units.duration(row.total_ns)),
+    figure(
+        "mean time",
+        "Mean time of one call.",
+        lambda row: units.duration(row.total_ns / max(row.calls, 1)),
+    ),
+    figure("transfer", _TRANSFER, lambda row: units.duration(row.transfer_ns)),
+    figure(
+        "bus rate",
+        "Bytes that a rank sends, as nccl-tests counts them (all_reduce: 2(n-1)/n of the size), divided by "
+        "the transfer time.",
+        _rate,
+    ),
+)
+
+RANKS = Section(
+    "ranks",
+    (Ranks,),
+    ranks,
+    rank_tables,
+    titles=("Ranks", "Collectives"),
+    guide="gpu",
+    means="The ranks of one run, compared: computing and communication, the rank that made the others wait, "
+    "the phase and line that made it late, and the collectives. Shown by `--view ranks` with the recordings "
+    "of all ranks or their folder.",
+    heads=(*_RANKS, *_COLLECTIVES),
+    json={
+        "ranks": "The section *ranks*.",
+        "collectives": "The section *ranks*: the collectives.",
+    },
+)

@@ -8,8 +8,9 @@ from typing import Any
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.workers import LoaderRow, WorkerRow, loader_rows, worker_rows
-from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Table
+from perfprobe.report.section.block import Block, Column, Head, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures
+from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
@@ -38,11 +39,11 @@ def workers(findings: Findings, _: Choice) -> Iterator[Block]:
         return
     yield Heading("Child processes", _said(worker_rows(findings)))
     if loaders:
-        yield Table(_columns(loaders), notes=lambda _: _notes(loaders))
+        yield Table(columns(_COLUMNS, loaders), notes=lambda _: _notes(loaders))
     for row in loaders:
-        text = _waited(row, found)
-        if text:
-            yield Paragraph(text if len(loaders) == 1 else f"{printable(row.name)}: {text}", indent=2)
+        waited = _waited(row, found)
+        if waited:
+            yield Paragraph(waited if len(loaders) == 1 else f"{printable(row.name)}: {waited}", indent=2)
     if others:
         yield Paragraph(_others(others), indent=2)
 
@@ -55,35 +56,6 @@ def _said(rows: Sequence[WorkerRow]) -> str:
     sums = "" if detailed == number else f", {number - detailed:,} as sums"
     incomplete = f"; {known - ended:,} incomplete (terminated, killed, or left by os._exit)"
     return f"{number:,}: {detailed:,} recorded in detail{sums}{incomplete if ended < known else ''}"
-
-
-def _columns(rows: Sequence[LoaderRow]) -> list[Column]:
-    lived = [row.busy_ns + row.waiting_ns for row in rows]
-
-    def part(name: str) -> list[str]:
-        times_ns = [getattr(row, name) for row in rows]
-        return [
-            "" if time_ns is None else units.percent(time_ns / max(whole, 1))
-            for time_ns, whole in zip(times_ns, lived, strict=True)
-        ]
-
-    has_samples = any(row.reading_ns is not None for row in rows)
-    dataset = [("reading", "reading_ns"), ("transform", "transform_ns")] if has_samples else []
-    any_line = any(row.line is not None for row in rows)
-    parts = [*dataset, ("collate", "collate_ns"), ("put", "put_ns"), ("idle", "waiting_ns")]
-    return [
-        Column("dataset", [printable(row.name) for row in rows], least=8),
-        figures("workers", [_number(row) for row in rows]),
-        figures("batches", (units.count(row.batches) for row in rows), 2),
-        figures("a batch", (units.duration(_of_batch(row)) for row in rows), style="bold"),
-        figures("dataset's part", part("dataset_ns"), 0 if not has_samples else 3),
-        *(figures(title, part(name), 1) for title, name in parts),
-        figures("sending", (units.duration(row.send_ns) for row in rows), 4),
-        figures("start-up", (units.duration(row.start_up_ns) for row in rows), 2),
-        figures("CPU", (units.duration(row.cpu_ns) for row in rows), 3),
-        figures("queued", ("" if row.queued is None else f"{row.queued:.1f}" for row in rows), 3),
-        *([Column("most of dataset", [_most(row) for row in rows], 1, style="cyan")] if any_line else []),
-    ]
 
 
 def _most(row: LoaderRow) -> str:
@@ -119,11 +91,11 @@ def _waited(row: LoaderRow, found: Feeding) -> str:
     start = f", {start_ns} of that while workers started" if row.start_wait_ns else ""
     both = ", also those of other loaders that had workers then" if row.shares_waits else ""
     pinned = "" if row.pinning_ns is None else f" Pinning took {units.duration(row.pinning_ns)}."
-    text = (
+    waited = (
         f"The main process waited {units.duration(row.waited_ns)} for batches{both}{start}: "
         f"{units.percent(share)} of the time during which workers existed.{pinned}"
     )
-    return f"{text} {_more(row, found)}".rstrip()
+    return f"{waited} {_more(row, found)}".rstrip()
 
 
 def _more(row: LoaderRow, found: Feeding) -> str:
@@ -146,3 +118,100 @@ def _others(rows: Sequence[WorkerRow]) -> str:
     cpu_ns = sum(row.cpu_ns or 0 for row in rows)
     parts = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     return f"Others: {parts}; CPU {units.duration(cpu_ns)} as far as known."
+
+
+def _part(row: LoaderRow, time_ns: int | None) -> str:
+    """A time as a share of the workers' time after they were ready; empty if it is not known."""
+    return "" if time_ns is None else units.percent(time_ns / max(row.busy_ns + row.waiting_ns, 1))
+
+
+def _has_samples(row: LoaderRow) -> bool:
+    return row.reading_ns is not None
+
+
+def _dataset_column(rows: Sequence[LoaderRow]) -> Column:
+    """It may be dropped if its parts are shown."""
+    rank = 3 if any(map(_has_samples, rows)) else 0
+    return figures("dataset's part", (_part(row, row.dataset_ns) for row in rows), rank)
+
+
+_COLUMNS: tuple[Head[Sequence[LoaderRow]], ...] = (
+    text("dataset", "Class of the dataset.", lambda row: printable(row.name), least=8),
+    figure("workers", "Number of worker processes and their start method.", _number),
+    figure("batches", "Number of batches that they made.", lambda row: units.count(row.batches), 2),
+    figure(
+        "a batch",
+        "Time that a worker takes for one batch.",
+        lambda row: units.duration(_of_batch(row)),
+        style="bold",
+    ),
+    Head("dataset's part", "Share of the workers' time spent in the dataset.", _dataset_column),
+    figure(
+        "reading",
+        "Share of the workers' time spent reading files in the dataset, by samples.",
+        lambda row: _part(row, row.reading_ns),
+        1,
+        shown=_has_samples,
+    ),
+    figure(
+        "transform",
+        "Share of the workers' time spent in transforms, by samples.",
+        lambda row: _part(row, row.transform_ns),
+        1,
+        shown=_has_samples,
+    ),
+    figure(
+        "collate",
+        "Share of the workers' time spent combining items into batches.",
+        lambda row: _part(row, row.collate_ns),
+        1,
+    ),
+    figure(
+        "put",
+        "Share of the workers' time spent putting batches into the queue.",
+        lambda row: _part(row, row.put_ns),
+        1,
+    ),
+    figure(
+        "idle",
+        "Share of the workers' time without a batch to make.",
+        lambda row: _part(row, row.waiting_ns),
+        1,
+    ),
+    figure(
+        "sending",
+        "Time of the queue's own thread, which sends batches in the background.",
+        lambda row: units.duration(row.send_ns),
+        4,
+    ),
+    figure("start-up", "Time until the workers were ready.", lambda row: units.duration(row.start_up_ns), 2),
+    figure("CPU", "CPU time of the workers.", lambda row: units.duration(row.cpu_ns), 3),
+    figure(
+        "queued",
+        "Mean number of finished batches in the queue.",
+        lambda row: "" if row.queued is None else f"{row.queued:.1f}",
+        3,
+    ),
+    text(
+        "most of dataset",
+        "Line of the dataset with most of its time, by samples.",
+        _most,
+        1,
+        shown=lambda row: row.line is not None,
+        style="cyan",
+    ),
+)
+
+WORKERS = Section(
+    "workers",
+    (Feeding,),
+    workers,
+    worker_tables,
+    titles=("Child processes",),
+    means="Processes started by `multiprocessing`, and how DataLoader workers spent their time.",
+    heads=_COLUMNS,
+    json={
+        "loaders": "The section *workers*: each DataLoader.",
+        "workers": "The section *workers*: each process.",
+    },
+)

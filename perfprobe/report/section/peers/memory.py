@@ -15,9 +15,9 @@ from perfprobe.report.rows.peers.memory import (
     tensorboard_event_rows,
     tensorboard_memory_rows,
 )
-from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
-from perfprobe.report.section.peers.summary import name_column
+from perfprobe.report.section.block import Blank, Block, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
+from perfprobe.report.section.peers.summary import name_head
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.memory import MemoryUse
@@ -46,20 +46,8 @@ def paddle_memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     yield Heading(
         f"Memory Summary - {device_of(findings)}", f"Peak Allocated Memory: {peak}, Peak Reserved Memory: -"
     )
-    yield Table(_paddle_columns(rows))
+    yield Table(columns(_PADDLE, rows))
     yield Paragraph(_PADDLE_NOTE, "dim")
-
-
-def _paddle_columns(rows: Sequence[PaddleMemoryRow]) -> list[Column]:
-    return [
-        name_column("Name", [row.name for row in rows]),
-        Column("Type", [row.type for row in rows], 5),
-        figures("Allocation Count", (units.count(row.allocation_count) for row in rows), 4),
-        figures("Free Count", (units.count(row.free_count) for row in rows), 3),
-        figures("Allocation Size", (units.size(row.allocation_size_bytes) for row in rows)),
-        figures("Free Size", (units.size(row.free_size_bytes) for row in rows), 2),
-        figures("Increased Size", (units.size(row.increased_size_bytes) for row in rows)),
-    ]
 
 
 def tensorboard_memory_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
@@ -75,33 +63,113 @@ def tensorboard_memory(findings: Findings, choice: Choice) -> Iterator[Block]:
     """The plugin's statistics by operator, then its events, of the largest storages."""
     peak = units.size(findings[MemoryUse].peak_bytes)
     yield Heading("Memory View", f"{device_of(findings)}, the whole recording, Peak Memory Usage: {peak}")
-    yield Table(_statistics(tensorboard_memory_rows(findings, choice.most(TOP))))
+    yield Table(columns(_STATISTICS, tensorboard_memory_rows(findings, choice.most(TOP))))
     yield Paragraph(_TENSORBOARD_NOTE, "dim")
     events = tensorboard_event_rows(findings, choice.most(_EVENTS))
     if events:
         yield Blank()
         yield Heading("Memory Events", "the largest storages")
-        yield Table(_events(events))
+        yield Table(columns(_OF_EVENTS, events))
 
 
-def _statistics(rows: Sequence[TensorBoardMemoryRow]) -> list[Column]:
-    return [
-        name_column("Operator Name", [row.operator_name for row in rows]),
-        figures("Calls", (units.count(row.calls) for row in rows), 3),
-        figures("Size Increase", (units.size(row.size_increase_bytes) for row in rows), 2),
-        figures("Self Size Increase", (units.size(row.self_size_increase_bytes) for row in rows)),
-        figures("Allocation Count", (units.count(row.allocation_count) for row in rows), 6),
-        figures("Self Allocation Count", (units.count(row.self_allocation_count) for row in rows), 5),
-        figures("Allocation Size", (units.size(row.allocation_size_bytes) for row in rows), 4),
-        figures("Self Allocation Size", (units.size(row.self_allocation_size_bytes) for row in rows)),
-    ]
+_ALONE = "The same, without the operators inside it."
+_PADDLE: tuple[Head[Sequence[PaddleMemoryRow]], ...] = (
+    name_head("Name", "The innermost operator or range.", lambda row: row.name),
+    text(
+        "Type",
+        "The kind of memory: allocated, which is what the program requested.",
+        lambda row: row.type,
+        5,
+    ),
+    figure(
+        "Allocation Count",
+        "Number of allocations in it, without the events inside it.",
+        lambda row: units.count(row.allocation_count),
+        4,
+    ),
+    figure("Free Count", "Number of storages freed in it.", lambda row: units.count(row.free_count), 3),
+    figure("Allocation Size", "Bytes allocated in it.", lambda row: units.size(row.allocation_size_bytes)),
+    figure(
+        "Free Size",
+        "Bytes freed in it, wherever they were allocated.",
+        lambda row: units.size(row.free_size_bytes),
+        2,
+    ),
+    figure(
+        "Increased Size",
+        "Allocation Size minus Free Size.",
+        lambda row: units.size(row.increased_size_bytes),
+    ),
+)
+_STATISTICS: tuple[Head[Sequence[TensorBoardMemoryRow]], ...] = (
+    name_head("Operator Name", "Name of the operator.", lambda row: row.operator_name),
+    figure(
+        "Calls",
+        "Number of calls. A call inside another of the same name counts too, as in the plugin.",
+        lambda row: units.count(row.calls),
+        3,
+    ),
+    figure(
+        "Size Increase",
+        "Bytes allocated minus bytes freed in it.",
+        lambda row: units.size(row.size_increase_bytes),
+        2,
+    ),
+    figure("Self Size Increase", _ALONE, lambda row: units.size(row.self_size_increase_bytes)),
+    figure(
+        "Allocation Count",
+        "Number of allocations in it.",
+        lambda row: units.count(row.allocation_count),
+        6,
+    ),
+    figure("Self Allocation Count", _ALONE, lambda row: units.count(row.self_allocation_count), 5),
+    figure("Allocation Size", "Bytes allocated in it.", lambda row: units.size(row.allocation_size_bytes), 4),
+    figure("Self Allocation Size", _ALONE, lambda row: units.size(row.self_allocation_size_bytes)),
+)
+_OF_EVENTS: tuple[Head[Sequence[TensorBoardEventRow]], ...] = (
+    name_head("Operator", "The operator that allocated the storage.", lambda row: row.operator),
+    figure("Size", "Size of the storage.", lambda row: units.size(row.size_bytes)),
+    figure(
+        "Allocation Time",
+        "Time of the allocation, since the start.",
+        lambda row: units.duration(row.allocation_time_ns),
+        1,
+    ),
+    figure(
+        "Release Time",
+        "Time at which it was freed; - if it was not.",
+        lambda row: units.duration(row.release_time_ns),
+        2,
+    ),
+    figure(
+        "Duration",
+        "Time between allocation and release.",
+        lambda row: units.duration(row.duration_ns),
+    ),
+)
 
-
-def _events(rows: Sequence[TensorBoardEventRow]) -> list[Column]:
-    return [
-        name_column("Operator", [row.operator for row in rows]),
-        figures("Size", (units.size(row.size_bytes) for row in rows)),
-        figures("Allocation Time", (units.duration(row.allocation_time_ns) for row in rows), 1),
-        figures("Release Time", (units.duration(row.release_time_ns) for row in rows), 2),
-        figures("Duration", (units.duration(row.duration_ns) for row in rows)),
-    ]
+PADDLE_MEMORY = Section(
+    "paddle.memory",
+    (MemoryUse,),
+    paddle_memory,
+    paddle_memory_tables,
+    titles=("Memory Summary", "Memory Summary - CPU"),
+    guide="memory",
+    means="Memory allocated and freed on the CPU (`--memory`), by the innermost operator or range.",
+    heads=_PADDLE,
+    json={"paddle_memory": "The view *paddle.memory*."},
+)
+TB_MEMORY = Section(
+    "tb.memory",
+    (MemoryUse,),
+    tensorboard_memory,
+    tensorboard_memory_tables,
+    titles=("Memory View", "Memory Events"),
+    guide="memory",
+    means="Memory allocated and freed on the CPU (`--memory`), by operator, and the largest storages.",
+    heads=(*_STATISTICS, *_OF_EVENTS),
+    json={
+        "tb_memory": "The view *tb.memory*: by operator.",
+        "tb_memory_events": "The view *tb.memory*: the largest storages.",
+    },
+)

@@ -7,6 +7,7 @@ from typing import Any
 
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.peers.paddle import (
+    DeviceRow,
     OverviewRow,
     PerfRow,
     device_rows,
@@ -16,12 +17,13 @@ from perfprobe.report.rows.peers.paddle import (
     perf_rows,
     userdefined_rows,
 )
-from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Table
-from perfprobe.report.section.figures import figures
-from perfprobe.report.section.peers.summary import of_steps, summary_columns
+from perfprobe.report.section.block import Blank, Block, Column, Head, Heading, Paragraph, Section, Table
+from perfprobe.report.section.heads import columns, figure, text
+from perfprobe.report.section.peers.summary import SUMMARY, SUMMARY_TIMES, of_steps, summary_name_head
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.peers import PeerTimes
+from perfprobe.tables.processors import Processors
 
 TOP = 20
 _PERF_NOTE = "Measured while perfprobe recorded. TRUST on the first screen says how much time that added."
@@ -54,17 +56,11 @@ def perf(findings: Findings, _: Choice) -> Iterator[Block]:
     reader, batch = avg.get("reader_cost"), avg["batch_cost"]
     ratio = units.percent(reader / batch if reader is not None and batch else None)
     yield Heading("Perf Summary", f"Reader Ratio: {ratio}; {of_steps(findings)}")
-    yield Table(
-        [
-            Column("", [row.name for row in rows], style="bold"),
-            *(figures(each, [_perf_cell(row, each) for row in rows]) for each in ("avg", "max", "min")),
-        ]
-    )
+    yield Table([Column("", [row.name for row in rows], style="bold"), *columns(_PERF, rows)])
     yield Paragraph(_PERF_NOTE, "dim")
 
 
-def _perf_cell(row: PerfRow, which: str) -> str:
-    value = getattr(row, which)
+def _perf_cell(row: PerfRow, value: float | None) -> str:
     if row.name != "ips":
         return units.duration(value)
     return f"{units.amount(value)} steps/s" if value is not None else units.ABSENT
@@ -79,21 +75,12 @@ def overview(findings: Findings, _: Choice) -> Iterator[Block]:
     """Types of events on the host, then those on GPUs."""
     rows = overview_rows(findings)
     yield Heading("Overview Summary", of_steps(findings))
-    yield Table(_types([row for row in rows if not row.on_gpu], "CPU Time"))
+    yield Table(columns((*_TYPE, _CPU_TIME, _RATIO), [row for row in rows if not row.on_gpu]))
     on_gpu = [row for row in rows if row.on_gpu]
     if on_gpu:
         yield Blank()
-        yield Table(_types(on_gpu, "GPU Time"))
+        yield Table(columns((*_TYPE, _GPU_TIME, _RATIO), on_gpu))
     yield Paragraph(_OVERVIEW_NOTE, "dim")
-
-
-def _types(rows: Sequence[OverviewRow], time: str) -> list[Column]:
-    return [
-        Column("Event Type", [row.type for row in rows], style="bold"),
-        figures("Calls", (units.count(row.calls) for row in rows)),
-        figures(time, (units.duration(row.time_ns) for row in rows)),
-        figures("Ratio", (units.percent(row.ratio) for row in rows)),
-    ]
 
 
 def model_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
@@ -104,7 +91,7 @@ def model_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 def model(findings: Findings, _: Choice) -> Iterator[Block]:
     """The phases of the steps."""
     yield Heading("Model Summary", of_steps(findings))
-    yield Table(summary_columns(model_rows(findings)))
+    yield Table(columns(_MODEL, model_rows(findings)))
     yield Paragraph(_MODEL_NOTE if findings[PeerTimes].has_steps else _NO_STEPS_NOTE, "dim")
 
 
@@ -117,7 +104,7 @@ def operators(findings: Findings, choice: Choice) -> Iterator[Block]:
     """Operators, all threads together."""
     rows = operator_rows(findings, choice.most(TOP), choice.peer_sort)
     yield Heading("Operator Summary", f"all threads merged, {of_steps(findings)}")
-    yield Table(summary_columns(rows))
+    yield Table(columns(SUMMARY, rows))
     yield Paragraph(_OPERATOR_NOTE, "dim")
 
 
@@ -131,7 +118,7 @@ def userdefined(findings: Findings, choice: Choice) -> Iterator[Block]:
     rows = userdefined_rows(findings, choice.most(TOP), choice.peer_sort)
     if rows:
         yield Heading("UserDefined Summary", f"all threads merged, {of_steps(findings)}")
-        yield Table(summary_columns(rows))
+        yield Table(columns(SUMMARY, rows))
 
 
 def device_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
@@ -146,10 +133,130 @@ def device(findings: Findings, _: Choice) -> Iterator[Block]:
     if not rows:
         return
     yield Heading("Device Summary")
-    yield Table(
-        [
-            Column("Device", [row.device for row in rows], style="bold"),
-            figures("Utilization", (units.percent(row.utilization) for row in rows)),
-        ]
-    )
+    yield Table(columns(_DEVICE, rows))
     yield Paragraph(_DEVICE_NOTE, "dim")
+
+
+_PERF: tuple[Head[Sequence[PerfRow]], ...] = (
+    figure("avg", "Mean over the steps.", lambda row: _perf_cell(row, row.avg)),
+    figure("max", "Largest value of a step.", lambda row: _perf_cell(row, row.max)),
+    figure("min", "Smallest value of a step.", lambda row: _perf_cell(row, row.min)),
+)
+_TYPE: tuple[Head[Sequence[OverviewRow]], ...] = (
+    text(
+        "Event Type",
+        "**ProfileStep**: a whole step. **Dataloader**: the loader's `next`. **Forward**: calls of outermost "
+        "modules. **Backward**: from the first to the last operator of a call of backward. "
+        "**Optimization**: `optimizer.step()`. **Operator**: not within another operator. "
+        "**OperatorInner**: within another operator. **UserDefined**: the program's own ranges. "
+        "**CudaRuntime**: calls of CUDA's API. **Kernel**: kernels on GPUs. **Memcpy**: copies on GPUs. "
+        "**Memset**: fills on GPUs. **Communication**: kernels of NCCL.",
+        lambda row: row.type,
+        style="bold",
+    ),
+    figure("Calls", "Number of events.", lambda row: units.count(row.calls)),
+)
+_CPU_TIME: Head[Sequence[OverviewRow]] = figure(
+    "CPU Time",
+    "Time during which at least one was open, on any thread.",
+    lambda row: units.duration(row.time_ns),
+)
+_GPU_TIME: Head[Sequence[OverviewRow]] = figure(
+    "GPU Time",
+    "Time during which at least one ran on a GPU.",
+    lambda row: units.duration(row.time_ns),
+)
+_RATIO: Head[Sequence[OverviewRow]] = figure(
+    "Ratio", "Share of the steps' time.", lambda row: units.percent(row.ratio)
+)
+_MODEL = (
+    summary_name_head(
+        "**ProfileStep**: a whole step. **Dataloader**: the loader's `next`. **Forward**: calls of outermost "
+        "modules; a loss that is a function is in Others. **Backward**: from the first to the last operator "
+        "of a call of backward. **Optimization**: `optimizer.step()`. **Others**: the rest of the step."
+    ),
+    *SUMMARY_TIMES,
+)
+_DEVICE: tuple[Head[Sequence[DeviceRow]], ...] = (
+    text(
+        "Device",
+        "**CPU(Process)**: CPU time of this process, 100 % per core. **CPU(System)**: CPU time of all "
+        "processes on the processors that this process may use.",
+        lambda row: row.device,
+        style="bold",
+    ),
+    figure(
+        "Utilization",
+        "CPU time divided by wall time; for a GPU: share of the steps' time in which a kernel ran.",
+        lambda row: units.percent(row.utilization),
+    ),
+)
+
+PADDLE_PERF = Section(
+    "paddle.perf",
+    (PeerTimes,),
+    perf,
+    perf_tables,
+    titles=("Perf Summary",),
+    guide="peers",
+    means="The table of Paddle's benchmark mode: step time, time in the loader, steps per second.",
+    heads=_PERF,
+    json={"paddle_perf": "The view *paddle.perf*."},
+)
+PADDLE_OVERVIEW = Section(
+    "paddle.overview",
+    (PeerTimes,),
+    overview,
+    overview_tables,
+    titles=("Overview Summary",),
+    guide="peers",
+    means="Paddle's types of events, on the host and on GPUs. Types contain each other, so ratios do not sum "
+    "to 100 %.",
+    heads=(*_TYPE, _CPU_TIME, _GPU_TIME, _RATIO),
+    json={"paddle_overview": "The view *paddle.overview*."},
+)
+PADDLE_MODEL = Section(
+    "paddle.model",
+    (PeerTimes,),
+    model,
+    model_tables,
+    titles=("Model Summary",),
+    guide="peers",
+    means="The parts of a step by Paddle's definitions: loader, forward, backward, optimization, others.",
+    heads=_MODEL,
+    json={"paddle_model": "The view *paddle.model*."},
+)
+PADDLE_OPERATOR = Section(
+    "paddle.operator",
+    (PeerTimes,),
+    operators,
+    operator_tables,
+    titles=("Operator Summary",),
+    guide="peers",
+    means="Outermost operators, each with the operators that it called directly.",
+    heads=SUMMARY,
+    json={"paddle_operator": "The view *paddle.operator*."},
+)
+PADDLE_USERDEFINED = Section(
+    "paddle.userdefined",
+    (PeerTimes,),
+    userdefined,
+    userdefined_tables,
+    titles=("UserDefined Summary",),
+    guide="peers",
+    means="The program's own ranges.",
+    heads=SUMMARY,
+    json={"paddle_userdefined": "The view *paddle.userdefined*."},
+)
+PADDLE_DEVICE = Section(
+    "paddle.device",
+    (),
+    device,
+    device_tables,
+    shows=(Processors, PeerTimes),
+    titles=("Device Summary",),
+    guide="peers",
+    means="Utilization of processors and GPUs.",
+    heads=_DEVICE,
+    json={"paddle_device": "The view *paddle.device*."},
+)

@@ -1,39 +1,6 @@
-"""The sections of a report, by the names that `--view` takes: their titles and what they show."""
+"""The lines of the first screen."""
 
 from __future__ import annotations
-
-# Name: titles in the report, guide, meaning.
-SECTIONS: dict[str, tuple[tuple[str, ...], str, str]] = {
-    "benchmark": (
-        ("Benchmark",),
-        "benchmark",
-        "Step times, measured without tracing (`--benchmark`).",
-    ),
-    "slow-steps": (
-        ("Slow steps", "Course"),
-        "windows",
-        "The slow steps of a long run, what took longer in each of them, and how step times changed "
-        "(`--keep slow`).",
-    ),
-    "memory": (
-        ("Memory", "Memory by line", "Memory by module", "Memory by phase", "Memory by operator"),
-        "memory",
-        "Memory of tensors on the CPU (`--memory`): the peak and what was held then, what forward keeps for "
-        "backward, and what grows from step to step, by line, module, phase and operator.",
-    ),
-    "ranks": (
-        ("Ranks", "Collectives"),
-        "gpu",
-        "The ranks of one run, compared: computing and communication, the rank that made the others wait, "
-        "the phase and line that made it late, and the collectives. Shown by `--view ranks` with the "
-        "recordings of all ranks or their folder.",
-    ),
-    "workers": (
-        ("Child processes",),
-        "report",
-        "Processes started by `multiprocessing`, and how DataLoader workers spent their time.",
-    ),
-}
 
 # The labels of the first screen in order, and what each line says.
 FIRST_SCREEN: dict[str, str] = {
