@@ -50,6 +50,7 @@ from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.ranks import Ranks
+from perfprobe.tables.teams import WorkerTeams
 from perfprobe.tables.workers import Feeding
 
 SECTIONS = (
@@ -81,7 +82,7 @@ SECTIONS = (
     BETWEEN,
     RANGES,
     Section("ranks", (Ranks,), ranks, rank_tables),
-    Section("workers", (Feeding,), workers, worker_tables),
+    Section("workers", (Feeding,), workers, worker_tables, shows=(WorkerTeams,)),
     THREADS,
     NATIVE,
     COUNTERS,
