@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shlex
 
 from perfprobe.support.view import View
 
@@ -66,32 +65,9 @@ class Results:
             width: columns of text.
             color: whether to add escape sequences for a terminal.
         """
-        from perfprobe.report.render import markdown, text
-        from perfprobe.report.section.listed import KINDS, chosen, kinds_of, peers
+        from perfprobe.report.render import shown
 
-        recording = self._run.recording
-        if view.is_screen and not recording.is_profile and recording.is_benchmark and not view.brief:
-            found = self.findings(view, kinds_of(chosen("benchmark")))
-            return text.render(found, width=width, color=color, view="benchmark")
-        if view.is_screen and not recording.is_profile and recording.is_kept:
-            found = self.findings(view, kinds_of(chosen("slow-steps")))
-            return text.render(found, width=width, top=view.top, color=color, view="slow-steps")
-        if view.is_screen and not recording.is_profile:
-            screen = self._screen(view)
-            if view.brief:
-                return markdown.brief(screen)
-            return text.first_screen(screen, width=width, color=color)
-        kinds = kinds_of(peers(view.view)) or KINDS
-        found = self.findings(view, kinds, work=view.columns != "short")
-        return text.render(
-            found,
-            width=width,
-            top=view.top,
-            sort=view.sort,
-            columns=view.columns,
-            color=color,
-            view=view.view,
-        )
+        return shown.text(self.findings, self._run.recording, view, width=width, color=color)
 
     def document(self, view: View) -> dict[str, Any]:
         """Returns the report as a document, ready for json.dumps."""
@@ -99,32 +75,14 @@ class Results:
 
     def written(self, view: View) -> Document:
         """Returns the same document, which is written row by row; with `brief` only a part."""
-        from perfprobe.report.render import json
-        from perfprobe.report.render.brief_json import brief
-        from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
+        from perfprobe.report.render import shown
 
-        found = self.findings(view, kinds_of((*SECTIONS, *PEER_SECTIONS)), work=True)
-        recording = self._run.recording
-        # With --keep slow it would show slow steps only.
-        has_screen = not recording.is_profile and not recording.is_kept
-        screen = self._screen(view) if has_screen else None
-        if not view.brief:
-            return json.written(found, top=view.top, sort=view.sort, screen=screen)
-        whole: Document = json.written(found, sort=view.sort, screen=screen)
-        return brief(whole, f"perfprobe report {shlex.quote(self._run.path)} --json", view.top)
+        return shown.written(self.findings, self._run.recording, view, self._run.path)
 
     @property
     def is_kept(self) -> bool:
         """Whether it was recorded with `--keep slow`."""
         return self._run.recording.is_kept
-
-    def _screen(self, view: View) -> Findings:
-        """The findings for the first screen, independent of the view."""
-        from perfprobe.report.section.screen.screen import KINDS, STEP_KINDS, has_steps
-
-        plain = View(source=view.source)
-        found = self.findings(plain, KINDS)
-        return self.findings(plain, (*KINDS, *STEP_KINDS)) if has_steps(found) else found
 
     def calls_text(self, asked: str, view: View, *, width: int = 200, color: bool = False) -> str:
         """The call stacks of one operator, as text.
