@@ -75,9 +75,9 @@ class Results:
 
     def written(self, view: View) -> Document:
         """Returns the same document, which is written row by row; with `brief` only a part."""
-        from perfprobe.report.render import shown
+        from perfprobe.report.render import document
 
-        return shown.written(self.findings, self._run.recording, view, self._run.path)
+        return document.written(self.findings, self._run.recording, view, self._run.path)
 
     @property
     def is_kept(self) -> bool:

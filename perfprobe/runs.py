@@ -12,7 +12,6 @@ from perfprobe.analyse.beside import Partly, Rotated, Together, WorkerRecordings
 from perfprobe.analyse.findings import Asked
 from perfprobe.merge import link
 from perfprobe.merge.children import children_ran, lost_children
-from perfprobe.merge.measured import measurements
 from perfprobe.read import children, kineto, pstats
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
@@ -89,6 +88,8 @@ class Run:
 
     @cached_property
     def _measurements(self) -> Partly:
+        from perfprobe.merge.measured import measurements
+
         return Partly(*measurements(self.recording))
 
     @cached_property

@@ -18,7 +18,6 @@ from perfprobe.analyse.compilations import compilations
 from perfprobe.analyse.counts import CountWatch
 from perfprobe.analyse.critical.watch import CriticalWatch
 from perfprobe.analyse.device_memory import device_memory
-from perfprobe.analyse.feeding import feeding
 from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.gpu_states import device_states
 from perfprobe.analyse.gpu_use import gpu_use
@@ -26,8 +25,7 @@ from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots
 from perfprobe.analyse.idle.blame import BlamedIdle
 from perfprobe.analyse.idle.summed import idle_times
-from perfprobe.analyse.in_workers import InWorkers, in_workers
-from perfprobe.analyse.kept.joined import kept_run
+from perfprobe.analyse.joins import InWorkers, fed, in_workers, kept_run, ranks
 from perfprobe.analyse.kept.part import KeptWatch
 from perfprobe.analyse.launched import launch_times
 from perfprobe.analyse.library_lines import LinesOfLibraries
@@ -40,7 +38,6 @@ from perfprobe.analyse.native_split import NativeWatch
 from perfprobe.analyse.peers.plugin_steps import MarkWatch
 from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
-from perfprobe.analyse.ranks.compare import ranks
 from perfprobe.analyse.ranks.parts import RankWatch
 from perfprobe.analyse.sequences import sequences
 from perfprobe.analyse.spent.in_loop import loop_spent
@@ -236,9 +233,7 @@ PASSES: dict[type, Pass] = {
     KeptPart: Pass(lambda trace, asked, times: KeptWatch(trace, times), needs=(StepTimes,), watches=True),
     InWorkers: Pass(lambda trace, asked, workers: in_workers(workers), needs=(WorkerRecordings,)),
     Feeding: Pass(
-        lambda trace, asked, workers, inside, waits: (
-            None if inside is None else feeding(trace, workers.sheet, waits, inside.parts)
-        ),
+        lambda trace, asked, *needs: fed(trace, *needs),
         needs=(WorkerRecordings, InWorkers, LoaderWaits),
     ),
     WorkerTeams: Pass(

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import perfprobe
-from perfprobe.report.render.shown import screened
+from perfprobe.report.section.screen.found import screened
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.results import Results
 from perfprobe.support.view import View

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.beside import Rotated
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.kept import Change, Drift, FileLoss, KeptPart, KeptRun, LineTime, Stretch
@@ -21,13 +20,6 @@ _FEWEST = 10  # stretches of steps
 _MOST_LINES = 3
 
 
-def kept_run(rotated: Rotated) -> KeptRun:
-    """Returns the run. Raises InputError if one of its files cannot be read."""
-    found = [(run.path, run.find((KeptPart,))) for run in rotated.runs]
-    parts = [part for _, each in found if (part := each.get(KeptPart)) is not None]
-    return joined(parts, [loss for path, each in found for loss in _losses_of(path, each)])
-
-
 def joined(parts: Sequence[KeptPart], losses: Sequence[FileLoss] = ()) -> KeptRun:
     """Returns the run, its parts ordered by time."""
     ordered = sorted(parts, key=lambda part: part.stretches[0].start_s if part.stretches else 0)
@@ -35,7 +27,7 @@ def joined(parts: Sequence[KeptPart], losses: Sequence[FileLoss] = ()) -> KeptRu
     return KeptRun(ordered, median_of(stretches), drift(ordered, stretches), losses)
 
 
-def _losses_of(path: str, found: Findings) -> list[FileLoss]:
+def losses_of(path: str, found: Findings) -> list[FileLoss]:
     """Returns the losses of one file."""
     losses = found.get(Losses) or Losses.empty()
     return [FileLoss(path, *loss) for loss in zip(losses.source, losses.reason, strict=True)]

@@ -14,8 +14,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from perfprobe.analyse.beside import Together
-from perfprobe.support.errors import InputError
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranks import CollectiveKind, Rank, RankParts, Ranks
@@ -47,19 +45,6 @@ _BUS: Mapping[str, Callable[[int], float]] = {
     "broadcast": lambda n: 1,
     "reduce": lambda n: 1,
 }
-
-
-def ranks(together: Together) -> Ranks:
-    """Compares the recordings of all ranks.
-
-    Raises:
-        InputError: one of them cannot be read, or is a profile.
-    """
-    for run in together.runs:
-        if run.trace.recording.is_profile:
-            remedy = "name recordings, or traces of torch.profiler"
-            raise InputError("a profile of cProfile does not have ranks", run.path, remedy)
-    return compared([run.find((RankParts, StepTimes)) for run in together.runs])
 
 
 def compared(given: Sequence[Findings]) -> Ranks:
