@@ -1,10 +1,8 @@
-"""Opens a recording, and makes findings, reports, pictures and exports of it."""
+"""Findings, reports, pictures and exports of a run."""
 
 from __future__ import annotations
 
 import importlib
-import shlex
-from functools import cached_property
 
 from perfprobe.support.view import View
 
@@ -13,45 +11,33 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
-    from perfprobe.analyse.findings import Analysis
     from perfprobe.report.export.exported import Exported
     from perfprobe.report.render.json import Document
+    from perfprobe.runs import Run
     from perfprobe.support.graph_view import GraphView
     from perfprobe.tables.callgraph import CallGraph
     from perfprobe.tables.findings import Findings
-    from perfprobe.tables.kept import KeptRun
-    from perfprobe.tables.ranks import Ranks
-    from perfprobe.tables.recording import Recording
 
 
 class Results:
     """A recording, or a profile of cProfile. It is opened when first needed; findings are kept.
 
-    Args:
-        path: the file.
-        others: the recordings of other ranks of the same run.
-        largest_bytes: the largest size of a trace, after it was expanded; None for the usual one.
+    Args: those of `runs.Run`.
 
     Every method raises InputError if the file cannot be read.
     """
 
     def __init__(self, path: str, others: Sequence[str] = (), largest_bytes: int | None = None) -> None:
-        self._path = path
-        self._largest_bytes = () if largest_bytes is None else (largest_bytes,)
-        self._others = [Results(other, (), largest_bytes) for other in others]
+        from perfprobe.runs import Run
 
-    @cached_property
-    def _analysis(self) -> Analysis:
-        from dataclasses import replace
+        self._run = Run(path, [Run(other, (), largest_bytes) for other in others], largest_bytes)
 
-        from perfprobe.analyse.findings import Analysis
-        from perfprobe.merge import link
-        from perfprobe.merge.children import children_ran
-        from perfprobe.tables.children import ChildRecordings
-
-        self._child_recordings = ChildRecordings()
-        trace = link(_read(self._path, *self._largest_bytes))
-        return Analysis(replace(trace, children_ran=children_ran(trace.recording, self._child_recordings)))
+    @classmethod
+    def of(cls, run: Run) -> Results:
+        """The results of a run."""
+        results = cls(run.path)
+        results._run = run
+        return results
 
     def findings(self, view: View, kinds: Iterable[type | str], *, work: bool = False) -> Findings:
         """Returns those of the requested findings that the recording has.
@@ -66,25 +52,11 @@ class Results:
         """
         from perfprobe.analyse.findings import Asked
         from perfprobe.diagnose.diagnose import diagnosed
-        from perfprobe.tables.children import Children
-        from perfprobe.tables.kept import KeptRun
-        from perfprobe.tables.measurements import Measurements
-        from perfprobe.tables.ranks import Ranks
         from perfprobe.tables.source_rule import source_rule
-        from perfprobe.tables.workers import Feeding
 
-        wanted = tuple(kinds)
-        found = self._analysis.find(wanted, Asked(view.group, view.focus, work, view.package))
-        is_beside = Measurements in wanted or Children in wanted
-        beside = self._files_beside if is_beside else ()
-        if Feeding in wanted:
-            beside = (*beside, *self._feeding)
-        if Ranks in wanted and (view.view == "ranks" or self._others):
-            beside = (*beside, self._ranks)
-        if KeptRun in wanted and self.is_kept:
-            beside = (*beside, self._kept)
-        found = found.plus(*beside, source_rule=source_rule(found.trace.recording, view.source))
-        return diagnosed(found)
+        asked = Asked(view.group, view.focus, work, view.package, view.is_together)
+        found = self._run.find(kinds, asked)
+        return diagnosed(found.plus(source_rule=source_rule(found.trace.recording, view.source)))
 
     def text(self, view: View, *, width: int = 200, color: bool = False) -> str:
         """The first screen, or the part of the report that the view requests.
@@ -93,31 +65,9 @@ class Results:
             width: columns of text.
             color: whether to add escape sequences for a terminal.
         """
-        from perfprobe.report.render import markdown, text
-        from perfprobe.report.section.listed import KINDS, chosen, kinds_of, peers
+        from perfprobe.report.render import shown
 
-        if view.is_screen and not self._is_profile and self._is_benchmark and not view.brief:
-            found = self.findings(view, kinds_of(chosen("benchmark")))
-            return text.render(found, width=width, color=color, view="benchmark")
-        if view.is_screen and not self._is_profile and self.is_kept:
-            found = self.findings(view, kinds_of(chosen("slow-steps")))
-            return text.render(found, width=width, top=view.top, color=color, view="slow-steps")
-        if view.is_screen and not self._is_profile:
-            screen = self._screen(view)
-            if view.brief:
-                return markdown.brief(screen)
-            return text.first_screen(screen, width=width, color=color)
-        kinds = kinds_of(peers(view.view)) or KINDS
-        found = self.findings(view, kinds, work=view.columns != "short")
-        return text.render(
-            found,
-            width=width,
-            top=view.top,
-            sort=view.sort,
-            columns=view.columns,
-            color=color,
-            view=view.view,
-        )
+        return shown.text(self.findings, self._run.recording, view, width=width, color=color)
 
     def document(self, view: View) -> dict[str, Any]:
         """Returns the report as a document, ready for json.dumps."""
@@ -125,54 +75,14 @@ class Results:
 
     def written(self, view: View) -> Document:
         """Returns the same document, which is written row by row; with `brief` only a part."""
-        from perfprobe.report.render import json
-        from perfprobe.report.render.brief_json import brief
-        from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS, kinds_of
+        from perfprobe.report.render import document
 
-        found = self.findings(view, kinds_of((*SECTIONS, *PEER_SECTIONS)), work=True)
-        has_screen = (
-            not self._is_profile and not self.is_kept
-        )  # with --keep slow it would show slow steps only
-        screen = self._screen(view) if has_screen else None
-        if not view.brief:
-            return json.written(found, top=view.top, sort=view.sort, screen=screen)
-        whole: Document = json.written(found, sort=view.sort, screen=screen)
-        return brief(whole, f"perfprobe report {shlex.quote(self._path)} --json", view.top)
-
-    @property
-    def _is_profile(self) -> bool:
-        """Whether it is a profile written by cProfile, which has one table."""
-        return self._analysis.trace.recording.is_profile
-
-    @property
-    def _is_benchmark(self) -> bool:
-        """Whether nothing but steps was recorded."""
-        return bool(self._analysis.trace.recording.fact("recording", "benchmark"))
+        return document.written(self.findings, self._run.recording, view, self._run.path)
 
     @property
     def is_kept(self) -> bool:
         """Whether it was recorded with `--keep slow`."""
-        return self._analysis.trace.recording.text("recording", "keep") == "slow"
-
-    @cached_property
-    def _kept(self) -> KeptRun:
-        """Steps of the whole run, from this recording and its further files."""
-        from perfprobe.analyse.kept.joined import joined, losses_of
-        from perfprobe.tables.kept import KeptPart
-        from perfprobe.tables.storage import rotated
-
-        files = [self, *(self._others or [Results(path) for path in rotated(self._path)])]
-        found = [(file._path, file._analysis.find((KeptPart,))) for file in files]
-        parts = [part for _, each in found if (part := each.get(KeptPart)) is not None]
-        return joined(parts, [loss for path, each in found for loss in losses_of(path, each)])
-
-    def _screen(self, view: View) -> Findings:
-        """The findings for the first screen, independent of the view."""
-        from perfprobe.report.section.screen.screen import KINDS, STEP_KINDS, has_steps
-
-        plain = View(source=view.source)
-        found = self.findings(plain, KINDS)
-        return self.findings(plain, (*KINDS, *STEP_KINDS)) if has_steps(found) else found
+        return self._run.recording.is_kept
 
     def calls_text(self, asked: str, view: View, *, width: int = 200, color: bool = False) -> str:
         """The call stacks of one operator, as text.
@@ -221,7 +131,7 @@ class Results:
         from perfprobe.analyse.callgraph import call_graph
         from perfprobe.tables.python import Calling
 
-        found = self.findings(View(), (Calling, self._analysis.spent(view.by)))
+        found = self.findings(View(), (Calling, self._run.spent(view.by)))
         return found, call_graph(found, view.by, unfolded=view.unfolded)
 
     def plot(self, output: str) -> None:
@@ -295,104 +205,16 @@ class Results:
             UsageError: those times were not recorded, or there are no such steps.
         """
         module = importlib.import_module(f"perfprobe.report.export.{form}")
-        spent = (self._analysis.spent(by),) if form in ("collapsed", "speedscope") else ()
+        spent = (self._run.spent(by),) if form in ("collapsed", "speedscope") else ()
         found = self.findings(View(), (*module.KINDS, *spent))
         made: Exported = module.exported(found, steps if form == "chrome" else times)
         if not found.whole:
             made.notes.append("the recording is incomplete: `perfprobe report` says why")
         return made
 
-    @cached_property
-    def _files_beside(self) -> tuple[object, ...]:
-        """Findings from other files: measurements, children, and losses there."""
-        from perfprobe.merge.children import lost_children
-        from perfprobe.merge.measured import measurements
-        from perfprobe.tables.children import children
-
-        recording = self._analysis.trace.recording
-        if recording.is_profile:
-            return ()
-        found, lost = measurements(recording)
-        started = children(recording)
-        return found, started, *lost, *lost_children(started)
-
-    @cached_property
-    def _ranks(self) -> Ranks:
-        """The comparison of the recordings of all ranks."""
-        from perfprobe.analyse.ranks.compare import compared
-        from perfprobe.support.errors import InputError
-        from perfprobe.tables.ranks import RankParts
-        from perfprobe.tables.steps import StepTimes
-
-        opened = [self, *self._others]
-        for results in opened:
-            if results._is_profile:
-                remedy = "name recordings, or traces of torch.profiler"
-                raise InputError("a profile of cProfile does not have ranks", results._path, remedy)
-        return compared([results.findings(View(), (RankParts, StepTimes)) for results in opened])
-
-    @property
-    def _rank(self) -> tuple[int | None, int | None]:
-        recording = self._analysis.trace.recording
-        return recording.rank_fact("rank"), recording.rank_fact("world_size")
-
-    @cached_property
-    def _feeding(self) -> tuple[object, ...]:
-        """What child processes did and how long this process waited for them, and losses of that."""
-        from perfprobe.analyse.feeding import feeding
-        from perfprobe.analyse.teams.workers import worker_teams
-        from perfprobe.analyse.worker_samples import parts_of
-        from perfprobe.merge import link
-        from perfprobe.support.errors import InputError
-        from perfprobe.tables import children
-        from perfprobe.tables.events import Losses
-        from perfprobe.tables.workers import LoaderWaits
-
-        trace, parts, of_workers = self._analysis.trace, {}, []
-        try:
-            workers = children.sums(trace.recording)
-            for process, path in children.detailed_workers(trace.recording, workers):
-                of_worker = link(self._child_recordings.open(path))
-                parts[process] = parts_of(of_worker)
-                of_workers.append((process, of_worker, parts[process].lines_ns))
-        except InputError as error:
-            return (Losses.one("processes", f"{error.what}: {error.where}", 1, error.remedy),)
-        waits = self._analysis.find((LoaderWaits,)).get(LoaderWaits) if len(workers) else None
-        return feeding(trace, workers, waits, parts), worker_teams(of_workers)
-
 
 def several(paths: Sequence[str], largest_bytes: int | None = None) -> Iterator[Results]:
-    """Opens recordings one by one. If they are ranks of one run, each is compared with the others."""
-    opened = [Results(path, (), largest_bytes) for path in paths]
-    if not _are_ranks(opened):
-        return (Results(path, (), largest_bytes) for path in paths)  # so that one at a time is in memory
-    for each in opened:
-        each._others = [other for other in opened if other is not each]
-    return iter(opened)
+    """Opens recordings one by one. If they are ranks of one job, each is compared with the others."""
+    from perfprobe import runs
 
-
-def _are_ranks(opened: Sequence[Results]) -> bool:
-    """Whether these are different ranks of a run, as far as they can be read."""
-    from perfprobe.support.errors import InputError
-
-    ranks, sizes = set(), set()
-    for results in opened:
-        try:
-            rank, size = results._rank
-        except InputError:  # said when its report is made
-            return False
-        if rank is None or size is None:
-            return False
-        ranks.add(rank)
-        sizes.add(size)
-    return len(ranks) == len(opened) > 1 == len(sizes)
-
-
-def _read(path: str, *largest_bytes: int) -> Recording:
-    from perfprobe.read import kineto, pstats
-    from perfprobe.tables import storage
-
-    file = storage.opened(path)
-    if pstats.is_pstats(file):
-        return pstats.read(file)
-    return kineto.read(file, *largest_bytes) if kineto.is_file(file) else storage.read(file)
+    return map(Results.of, runs.several(paths, largest_bytes))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from perfprobe.analyse.findings import Analysis, Asked, Watcher, read
+from perfprobe.analyse.analysis import Analysis, read
+from perfprobe.analyse.findings import Asked, Watcher
 from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Trace

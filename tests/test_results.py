@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.analyse import findings as passes
+from perfprobe.analyse import analysis as passes
+from perfprobe.analyse.findings import Watcher
 from perfprobe.report.section.listed import KINDS
 from perfprobe.results import Results
 from perfprobe.support.graph_view import GraphView
@@ -58,7 +59,7 @@ def test_each_pass_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     readings: list[int] = []
     read = passes.read
 
-    def counted(trace: Trace, watchers: Collection[passes.Watcher], with_memory: bool) -> Losses:
+    def counted(trace: Trace, watchers: Collection[Watcher], with_memory: bool) -> Losses:
         readings.append(len(watchers))
         return read(trace, watchers, with_memory)
 

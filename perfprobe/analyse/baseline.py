@@ -17,8 +17,8 @@ def baseline(trace: Trace) -> Baseline | None:
     """Returns the comparison; None without `--baseline`, or if fewer than three steps can be compared."""
     rows = trace.recording[LiveSteps].counted()
     rows = rows.take((rows.is_evaluation == 0) & (rows.end_ns > rows.start_ns))
-    is_kept = trace.recording.text("recording", "keep") == "slow"  # then all other steps were watched
-    is_traced = rows.is_baseline == 0 if is_kept else rows.is_recorded > 0
+    # With --keep slow all other steps were watched.
+    is_traced = rows.is_baseline == 0 if trace.recording.is_kept else rows.is_recorded > 0
     times_ns = (rows.end_ns - rows.start_ns).astype(np.float64)
     cpu_ns = np.where(rows.cpu_ns > 0, rows.cpu_ns, np.nan)
     beside_ns, beside_cpu_ns = _beside(rows, times_ns, is_traced), _beside(rows, cpu_ns, is_traced)

@@ -19,7 +19,7 @@ _OF_FEW = 4  # of fewer steps, at most one in so many
 def benchmark(trace: Trace) -> Benchmark | None:
     """Figures over the steps after the warm-up, in ns; None if the run was not in benchmark mode."""
     recording = trace.recording
-    if not recording.fact("recording", "benchmark"):
+    if not recording.is_benchmark:
         return None
     rows = recording[LiveSteps]
     source = int(rows.source.min()) if len(rows) else None

@@ -1,10 +1,9 @@
-"""The passes over a trace. Each is requested by the type of its finding."""
+"""The passes over a recording and what lies beside it. Each is requested by the type of its finding."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from perfprobe.analyse.account.account import account
 from perfprobe.analyse.account.device import device_account
@@ -12,6 +11,7 @@ from perfprobe.analyse.account.looks import Looks, looks_of
 from perfprobe.analyse.account.watch import AccountWatch, Watched
 from perfprobe.analyse.baseline import baseline
 from perfprobe.analyse.benchmark import benchmark
+from perfprobe.analyse.beside import Rotated, Together, WorkerRecordings
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.calling import CallingStructure
 from perfprobe.analyse.compilations import compilations
@@ -22,9 +22,10 @@ from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.gpu_states import device_states
 from perfprobe.analyse.gpu_use import gpu_use
 from perfprobe.analyse.hot_modules import hot_modules
-from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots, same_signatures
+from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots
 from perfprobe.analyse.idle.blame import BlamedIdle
 from perfprobe.analyse.idle.summed import idle_times
+from perfprobe.analyse.joins import InWorkers, fed, in_workers, kept_run, ranks
 from perfprobe.analyse.kept.part import KeptWatch
 from perfprobe.analyse.launched import launch_times
 from perfprobe.analyse.library_lines import LinesOfLibraries
@@ -51,21 +52,22 @@ from perfprobe.analyse.unused_forward import UnusedForwardWatch
 from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.account import Account
 from perfprobe.tables.between import Between
-from perfprobe.tables.columns import Table
+from perfprobe.tables.children import Children
 from perfprobe.tables.compilations import Compilations
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.device_memory import DeviceMemory
-from perfprobe.tables.events import LinkedOperators, Losses
-from perfprobe.tables.findings import Findings, HotLines, HotModules, Hotspots, LibraryLines, Totals
+from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.findings import HotLines, HotModules, Hotspots, LibraryLines, Totals
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.gpu_use import GpuUse, StepMarks
 from perfprobe.tables.idle import IdleTimes
-from perfprobe.tables.kept import KeptPart
+from perfprobe.tables.kept import KeptPart, KeptRun
 from perfprobe.tables.launch_times import LaunchTimes
 from perfprobe.tables.live_steps import Baseline, Benchmark
+from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.modes import Modes
 from perfprobe.tables.native_code import NativeSplit
@@ -73,16 +75,15 @@ from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import Calling
 from perfprobe.tables.ranges import RangeRows
-from perfprobe.tables.ranks import RankParts
+from perfprobe.tables.ranks import RankParts, Ranks
 from perfprobe.tables.sequences import Sequences
-from perfprobe.tables.spent import LoopSpent, RunSpent, Spent
+from perfprobe.tables.spent import LoopSpent, RunSpent
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
-from perfprobe.tables.teams import Teams
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.teams import Teams, WorkerTeams
 from perfprobe.tables.trends import Trends
 from perfprobe.tables.unused_forward import UnusedForward
-from perfprobe.tables.workers import LoaderWaits
+from perfprobe.tables.workers import Feeding, LoaderWaits
 from perfprobe.tables.wrappers import WrapperSpans
 
 
@@ -90,13 +91,15 @@ class Asked(NamedTuple):
     """Options of a view that change what passes compute.
 
     group: how operators are grouped, one of `support.view.GROUPS`. focus: a regular expression. work: whether
-    to compute FLOPs. package: the library whose lines are shown, see `LinesOfLibraries`.
+    to compute FLOPs. package: the library whose lines are shown, see `LinesOfLibraries`. together: whether a
+    view of several recordings was asked for, also if there is only one.
     """
 
     group: str = "row"
     focus: str | None = None
     work: bool = False
     package: str | None = None
+    together: bool = False
 
 
 class Watcher(Protocol):
@@ -112,10 +115,11 @@ class Watcher(Protocol):
 class Pass(NamedTuple):
     """How a finding is made.
 
-    make: with `watches`, a function that makes the watcher, otherwise one that makes the finding. Its
-    arguments are the trace, `Asked`, and the findings in `needs`. A watcher that needs findings costs one
-    more reading of all operators. by: the fields of `Asked` on which the finding depends. sums_bytes: whether
-    the watcher sums what operators allocated and freed.
+    make: with `watches`, a function that makes the watcher, otherwise one that makes the finding, or `Partly`
+    if something is missing. Its arguments are the trace, `Asked`, and what is in `needs`: findings, or types
+    in `BESIDE`. A watcher that needs findings costs one more reading of all operators. by: the fields of
+    `Asked` on which the finding depends. sums_bytes: whether the watcher sums what operators allocated and
+    freed.
     """
 
     make: Callable[..., Any]
@@ -125,9 +129,14 @@ class Pass(NamedTuple):
     sums_bytes: bool = False
 
 
+# What a `runs.Run` has beside its recording. A pass that needs one of them is made only if it is there.
+BESIDE = (Measurements, Children, WorkerRecordings, Together, Rotated)
+Beside: TypeAlias = Callable[[type, Asked], Any]  # returns one of them, None if it is not there, or `Partly`
+
 _BY_ROWS = ("group", "focus")
 
 PASSES: dict[type, Pass] = {
+    **{kind: Pass(lambda trace, asked: None) for kind in BESIDE},
     Totals: Pass(lambda trace, asked: SumsOfAll(), watches=True),
     OperatorRows: Pass(
         lambda trace, asked: RowsOfOperators(trace, asked.group, asked.focus),
@@ -222,102 +231,17 @@ PASSES: dict[type, Pass] = {
     Benchmark: Pass(lambda trace, asked: benchmark(trace)),
     Baseline: Pass(lambda trace, asked: baseline(trace)),
     KeptPart: Pass(lambda trace, asked, times: KeptWatch(trace, times), needs=(StepTimes,), watches=True),
+    InWorkers: Pass(lambda trace, asked, workers: in_workers(workers), needs=(WorkerRecordings,)),
+    Feeding: Pass(
+        lambda trace, asked, *needs: fed(trace, *needs),
+        needs=(WorkerRecordings, InWorkers, LoaderWaits),
+    ),
+    WorkerTeams: Pass(
+        lambda trace, asked, inside: None if inside is None else inside.teams, needs=(InWorkers,)
+    ),
+    Ranks: Pass(lambda trace, asked, together: ranks(together), needs=(Together,)),
+    KeptRun: Pass(lambda trace, asked, rotated: kept_run(rotated), needs=(Rotated,)),
 }
 
-
-_OF_GPUS = (DeviceAccount, GpuFindings, GpuUse, IdleTimes, LaunchTimes, Sequences)
-_AS_IT_IS = Asked()
-_NAMED = {kind.table_name: kind for kind in PASSES if issubclass(kind, Table)}
-
-
-class Analysis:
-    """All findings about one trace. Each is made when it is first requested, and kept."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self._known: dict[tuple[type, tuple[Any, ...]], Any] = {}
-        self._losses: Losses | None = None
-
-    def find(self, kinds: Iterable[type | str], asked: Asked = _AS_IT_IS) -> Findings:
-        """Returns these findings and those they need, with totals and losses of the operators.
-
-        Args:
-            kinds: types of findings, or names of tables.
-            asked: options that change what is computed.
-
-        Raises:
-            InputError: the trace cannot be read.
-            UsageError: the focus is not a regular expression.
-        """
-        if self.trace.recording.is_profile:  # there are no operators to read
-            return Findings(self.trace, CallingStructure(self.trace).result(), focus=asked.focus)
-        types = [_NAMED.get(kind) if isinstance(kind, str) else kind for kind in kinds]
-        chosen = [kind for kind in types if kind in PASSES and self._recorded(kind)]
-        order = list(dict.fromkeys(_with_needs([Totals, *chosen])))
-        for kind in order:
-            key = _key(kind, asked)
-            if PASSES[kind].watches:
-                self._watch([each for each in order if self._can_watch(each, asked)], asked)
-            elif key not in self._known:
-                self._known[key] = self._made(kind, asked)
-        found = [self._known[_key(kind, asked)] for kind in order]
-        return Findings(self.trace, self._losses, *found, focus=asked.focus)
-
-    def spent(self, by: str | None) -> type[Spent]:
-        """The time by stack that a view shows: for "time" or None of the leading loop if there is one."""
-        times = self.find((Calling, StepTimes)).get(StepTimes) if by in (None, "time") else None
-        has_loop = times is not None and len(times.loops) > 0
-        return LoopSpent if has_loop and self.find((LoopSpent,)).get(LoopSpent) is not None else RunSpent
-
-    def _made(self, kind: type, asked: Asked) -> Any:
-        """The watcher, or the finding, from the findings it needs, which are known."""
-        needs = (self._known[_key(need, asked)] for need in PASSES[kind].needs)
-        return PASSES[kind].make(self.trace, asked, *needs)
-
-    def _can_watch(self, kind: type, asked: Asked) -> bool:
-        """Whether this pass watches the operators, and what it needs is known."""
-        needs = (_key(need, asked) in self._known for need in PASSES[kind].needs)
-        return PASSES[kind].watches and all(needs)
-
-    def _recorded(self, kind: type) -> bool:
-        if kind is MemoryUse:
-            return self.trace.memory is not None
-        return kind not in _OF_GPUS or self.trace.gpu is not None
-
-    def _watch(self, kinds: list[type], asked: Asked) -> None:
-        """Read the operators for those of these passes that have not seen them yet."""
-        keys = {kind: _key(kind, asked) for kind in kinds}
-        watchers = {key: self._made(kind, asked) for kind, key in keys.items() if key not in self._known}
-        if not watchers:
-            return
-        is_summed = any(PASSES[kind].sums_bytes for kind in kinds if keys[kind] in watchers)
-        self._losses = read(self.trace, watchers.values(), is_summed)
-        self._known |= {key: watcher.result() for key, watcher in watchers.items()}
-
-
-def read(trace: Trace, watchers: Iterable[Watcher], with_memory: bool = True) -> Losses:
-    """Show all operators to the watchers, and return the losses known after reading them.
-
-    with_memory: see `Trace.operators`.
-
-    Raises:
-        InputError: the trace cannot be read.
-    """
-    losses: list[Losses] = []
-    same_text = same_signatures(trace)
-    for batch in trace.operators(losses, with_memory):
-        batch = replace(batch, signature=same_text[batch.signature])  # noqa: PLW2901 (one row, one text)
-        for watcher in watchers:
-            watcher.add(batch)
-    return Losses.concat([trace.recording[Losses], *losses])
-
-
-def _with_needs(kinds: Iterable[type]) -> Iterator[type]:
-    """Returns the findings in an order in which each comes after those that it needs."""
-    for kind in kinds:
-        yield from _with_needs(PASSES[kind].needs)
-        yield kind
-
-
-def _key(kind: type, asked: Asked) -> tuple[type, tuple[Any, ...]]:
-    return kind, tuple(getattr(asked, name) for name in PASSES[kind].by)
+# Made only if a GPU was recorded.
+OF_GPUS = (DeviceAccount, GpuFindings, GpuUse, IdleTimes, LaunchTimes, Sequences)

@@ -107,7 +107,7 @@ def _prepared(given: Namespace, paths: Sequence[str], wanted: View) -> Callable[
 
     if given.plot is not None:
         return _plot(paths, given.plot, wanted)
-    if wanted.view == "ranks" or _is_one_run(paths):
+    if wanted.is_together or _is_one_run(paths):
         return _together(paths, wanted, given)
     if given.json:
         return _as_json(paths, wanted, given.calls)

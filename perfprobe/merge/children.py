@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from perfprobe.models.waiting import stood_still
-from perfprobe.support.errors import InputError
-from perfprobe.tables.children import ChildRecordings, Children, Lost, children
+from perfprobe.tables.children import Children, Lost
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.events import Losses
 from perfprobe.tables.python import Samples
 from perfprobe.tables.recording import Recording
 
 _SOURCE = "processes"
-_MOST_READ = 64  # recordings; a program keeps 16 of forked children, and those of all spawned children
 
 
-def children_ran(recording: Recording, recordings: ChildRecordings) -> tuple[Int64, Int64] | None:
+def children_ran(recordings: Iterable[Recording]) -> tuple[Int64, Int64] | None:
     """Returns starts and ends of the times in which recorded children ran, by samples; None without any.
 
-    recordings: opens those of the children.
+    recordings: those of the children.
     """
     found: list[tuple[Int64, Int64]] = []
-    for path, _ in children(recording).recordings[:_MOST_READ]:
-        try:
-            child = recordings.open(path)
-        except InputError:
-            continue  # joining the recordings reports this
+    for child in recordings:
         samples = child[Samples]
         time_ns = samples.end_ns - samples.start_ns
         # A thread that ran and then waited in the same function has one row.

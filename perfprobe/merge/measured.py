@@ -20,4 +20,4 @@ def measurements(recording: Recording) -> tuple[Measurements | None, list[Losses
     try:
         return measured_file.read(path, measured_file.identity(recording), KINDS), []
     except InputError as error:
-        return None, [Losses.one("bench", f"{error.what}: {error.where}", 1, error.remedy)]
+        return None, [Losses.unread("bench", error)]

@@ -27,7 +27,7 @@ def left_out_by(recording: Recording, source: str) -> str | None:
     value = recording.fact("recording", fact)
     if value not in values:
         return "--wait" if source == "operators" and is_untriggered(recording) else None
-    if recording.fact("recording", "benchmark"):
+    if recording.is_benchmark:
         return "--benchmark"
     return _instead(recording, source) or f"--{fact} {value or 'off'}"
 
@@ -45,7 +45,7 @@ def _instead(recording: Recording, source: str) -> str | None:
     if source == "children" and recording.number("recording", "baseline"):
         found.append("--baseline")
     if source in ("children", "ranges"):
-        found += ["--keep slow"] if recording.fact("recording", "keep") == "slow" else []
+        found += ["--keep slow"] if recording.is_kept else []
         found += ["--rotate"] if recording.number("recording", "rotate") else []
     return found[0] if found else None
 

@@ -6,7 +6,7 @@ import re
 
 from perfprobe.support.errors import UsageError
 from perfprobe.support.option import COMMAND_LINE, JSON, PYTHON, Chosen, declared, option
-from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS
+from perfprobe.support.views import PEER_SORTS, PEER_VIEWS, SECTION_VIEWS, VIEWS, needed_for
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,6 +136,11 @@ class View(Chosen):
             compiled(self.focus)
         if self.package is not None and not isinstance(self.package, str):
             raise UsageError(f"package is {self.package!r}", "", "give names as text, with commas between")
+
+    @property
+    def is_together(self) -> bool:
+        """Whether it shows several recordings together."""
+        return self.view is not None and needed_for(self.view).together
 
     @property
     def is_screen(self) -> bool:

@@ -8,11 +8,15 @@ if TYPE_CHECKING:
 
 
 class Needed:
-    """What must be recorded for a section. sources: as `models.left_out` names them."""
+    """What must be recorded for a section.
 
-    def __init__(self, what: str, sources: tuple[str, ...] = ()) -> None:
+    sources: as `models.left_out` names them. together: whether it needs several recordings, in one report.
+    """
+
+    def __init__(self, what: str, sources: tuple[str, ...] = (), *, together: bool = False) -> None:
         self.what = what
         self.sources = sources
+        self.together = together
 
 
 _OPERATORS = Needed("operators", ("operators",))
@@ -55,7 +59,9 @@ SECTION_VIEWS: Mapping[str, Needed] = {
     "ranges": Needed(
         "ranges that the program sets: torch.profiler.record_function, NVTX or ITT", ("ranges",)
     ),
-    "ranks": Needed("all recordings of a run of several ranks: `perfprobe report FILES --view ranks`"),
+    "ranks": Needed(
+        "all recordings of a run of several ranks: `perfprobe report FILES --view ranks`", together=True
+    ),
     "workers": Needed("a DataLoader with num_workers, in a program that perfprobe runs", ("children",)),
     "threads": Needed("a run of more than 0.5 s on Linux"),
     "native": Needed("--native, where the kernel permits it (`perfprobe doctor` says)", ("native",)),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.support.errors import InputError
 from perfprobe.tables.columns import Combine, Int8, Int32, Int64, Table, Text, column
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
@@ -170,6 +171,11 @@ class Losses(Table, name="losses"):
         """Returns a table of one row. count: -1 if not known."""
         texts = [np.array([text], np.object_) for text in (source, reason, remedy)]
         return cls(source=texts[0], reason=texts[1], count=np.array([count], np.int64), remedy=texts[2])
+
+    @classmethod
+    def unread(cls, source: str, error: InputError) -> Losses:
+        """Returns a table of one row: a file beside the recording cannot be read."""
+        return cls.one(source, f"{error.what}: {error.where}", 1, error.remedy)
 
 
 class Progress(Table, name="progress"):

@@ -139,6 +139,16 @@ class Recording:
         return [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, str)]
 
     @property
+    def is_benchmark(self) -> bool:
+        """Whether nothing but steps was recorded."""
+        return bool(self.fact("recording", "benchmark"))
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether it was recorded with `--keep slow`."""
+        return self.text("recording", "keep") == "slow"
+
+    @property
     def counts_ended_ns(self) -> float | None:
         """When counting ended early, or for a killed program when counts were last written; else None."""
         ended_ns = self.number("cprofile", "ended_ns")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from perfprobe.analyse.findings import Analysis
+from perfprobe.analyse.analysis import Analysis
 from perfprobe.merge import link
 from perfprobe.read import kineto
 from perfprobe.report.rows.gpu.kernels import kernel_rows

@@ -7,7 +7,8 @@ import pytest
 
 from perfprobe.collect.commands import LONGEST, command, launcher_of
 from perfprobe.merge.children import lost_children
-from perfprobe.tables.children import Children, children
+from perfprobe.read.children import children
+from perfprobe.tables.children import Children
 from perfprobe.tables.storage import read
 from tests.collect.runs import finish, start
 

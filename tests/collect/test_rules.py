@@ -11,6 +11,7 @@ import pytest
 import torch
 
 import perfprobe
+from perfprobe.report.section.screen.found import screened
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.results import Results
 from perfprobe.support.view import View
@@ -145,11 +146,11 @@ def blocks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def screen(blocks: Path, name: str) -> Findings:
-    return Results(str(blocks / f"{name}.perfprobe"))._screen(View())
+    return screened(Results(str(blocks / f"{name}.perfprobe")).findings, View())
 
 
 def test_memory_and_time_that_rise_are_said_with_their_size_and_line(tmp_path: Path) -> None:
-    findings = recorded(tmp_path, RISING)._screen(View())
+    findings = screened(recorded(tmp_path, RISING).findings, View())
     memory, found = findings[Trends].memory, findings[Rising]
     assert memory is not None
     assert 0.95 * KEPT_BYTES <= memory.a_step <= 1.1 * KEPT_BYTES
@@ -161,7 +162,7 @@ def test_memory_and_time_that_rise_are_said_with_their_size_and_line(tmp_path: P
 
 
 def test_a_cache_that_fills_and_a_warming_allocator_are_no_growth(tmp_path: Path) -> None:
-    findings = recorded(tmp_path, SILENT)._screen(View())
+    findings = screened(recorded(tmp_path, SILENT).findings, View())
     assert not findings[Rising].memory
 
 
@@ -183,7 +184,7 @@ def test_a_slow_dtype_is_named_with_the_line_that_converts_to_it(
 
 
 def test_the_function_that_is_compiled_again_and_again_is_named(tmp_path: Path) -> None:
-    findings = recorded(tmp_path, COMPILED, **WHOLE_TORCH)._screen(View())
+    findings = screened(recorded(tmp_path, COMPILED, **WHOLE_TORCH).findings, View())
     numbers = {each.line.function: each.number for each in findings[Compilations].functions}
     assert numbers == {"again": 6, "twice": 2}
     found = findings[Recompiled].function

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perfprobe.analyse import analysis
 from perfprobe.analyse import findings as passes
 from perfprobe.merge import link
 from perfprobe.report.render import json, text
@@ -48,7 +49,7 @@ def longest(trace: Any, _: object) -> Longest:
 def test_text_and_json_have_the_tables_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     section = described("Longest calls", "longest_calls")
     monkeypatch.setitem(passes.PASSES, Longest, passes.Pass(longest))
-    monkeypatch.setitem(passes._NAMED, "longest_calls", Longest)
+    monkeypatch.setitem(analysis._NAMED, "longest_calls", Longest)
     for module in (listed, json):
         monkeypatch.setattr(module, "SECTIONS", (section,))
     found = find(link(training().recording(tmp_path)), *section.requires)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe import results
+from perfprobe import results, runs
 from perfprobe.merge import link
 from perfprobe.report.section.listed import KINDS
 from perfprobe.report.section.screen import slow
@@ -99,8 +99,8 @@ def test_no_view_shows_a_text_raw(
             return text
         return f"{EVIL}{text}" if is_first else f"{text}{EVIL}"
 
-    read = results._read
-    monkeypatch.setattr(results, "_read", lambda *given: all_marked(read(*given), mark))
+    read = runs._read
+    monkeypatch.setattr(runs, "_read", lambda *given: all_marked(read(*given), mark))
     opened = results.Results(str(recording))
     views = [View(), View(brief=True), View(full=True, columns="all")]
     views += [View(group=group, top=0) for group in GROUPS] + [View(view=view, top=0) for view in VIEWS]

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.read.children import _descendants
 from perfprobe.tables import storage
-from perfprobe.tables.children import _descendants
 from perfprobe.tables.events import Losses
 from perfprobe.tables.gpu import Kernels
 from perfprobe.tables.recording import Recording

@@ -34,7 +34,7 @@ class KeptWatch:
     def __init__(self, trace: Trace, times: StepTimes) -> None:
         self._trace = trace
         self._times = times
-        self._is_kept = trace.recording.text("recording", "keep") == "slow"
+        self._is_kept = trace.recording.is_kept
         self._lines = KeptLines(trace)
 
     def add(self, batch: LinkedOperators) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from perfprobe.tables.trace import Line, Trace
 _RAN_NS = 1_000_000
 
 
-def worker_teams(workers: Sequence[tuple[int, Trace, Mapping[Line, int]]]) -> WorkerTeams:
+def worker_teams(workers: Iterable[tuple[int, Trace, Mapping[Line, int]]]) -> WorkerTeams:
     """A row for each worker whose threads were read.
 
     Args:

@@ -15,6 +15,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import LoaderRemedy
+from perfprobe.tables.teams import WorkerTeams
 from perfprobe.tables.workers import Feeding
 
 _HELPS = {
@@ -207,6 +208,7 @@ WORKERS = Section(
     (Feeding,),
     workers,
     worker_tables,
+    shows=(WorkerTeams,),
     titles=("Child processes",),
     means="Processes started by `multiprocessing`, and how DataLoader workers spent their time.",
     heads=_COLUMNS,

@@ -59,7 +59,7 @@ from perfprobe.tables.python import Calling
 from perfprobe.tables.ranks import Ranks
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
-from perfprobe.tables.teams import Teams
+from perfprobe.tables.teams import Teams, WorkerTeams
 from perfprobe.tables.trends import Trends
 from perfprobe.tables.unused_forward import UnusedForward
 from perfprobe.tables.workers import Feeding
@@ -69,7 +69,8 @@ ALL = 24
 ROWS = 10
 _OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
 _OF_STEPS = (StepTimes, Baseline, Hotspots, Calling, Compilations, Modes)
-KINDS = (*_OF_STEPS, Measurements, Children, Feeding, MemoryUse, DeviceMemory, Ranks, *_OF_MACHINE)
+_BESIDE = (Measurements, Children, Feeding, WorkerTeams, Ranks)
+KINDS = (*_OF_STEPS, *_BESIDE, MemoryUse, DeviceMemory, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.
 STEP_KINDS = (StepHotspots, Account, Trends, UnusedForward, Diagnoses)
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
