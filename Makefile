@@ -79,6 +79,7 @@ $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NAT
 	@MAKEFLAGS= $(PIP) install --no-compile --no-build-isolation \
 		--config-settings build-dir=$(MODULES_BUILD) \
 		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]'
+	@cp tests/eager_torch/own_processes.pth "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 	@$(BIN)/python -m compileall -q perfprobe
 	@$(BIN)/python -m compileall -qq -j 0 -x '$(NOT_COMPILED)' $(VENV)/lib || :
 	@touch $@
