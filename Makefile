@@ -32,14 +32,15 @@ REHEARSAL ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-# pip compiles on one processor, and also packages' tests. `setup` compiles the rest at its end, on all.
-NOT_COMPILED := /tests?/|/testing/_internal/
+# pip compiles on one processor, and also what is not imported. `setup` compiles the rest at its end, on all.
+NOT_COMPILED := /tests?/|/testing/_internal/|/(pip|mypyc?)/|/sympy/(physics|stats|diffgeom|vector)/
 BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja "nvidia-nvtx>=13"
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
 NATIVE_SOURCES := $(shell find csrc -type f)
 comma := ,
 # The native tests link the libraries that `setup` compiled. Only those with sanitizers are compiled again.
 MODULES_BUILD := build/editable
+SETUP_LOG := build/setup.log
 NATIVE_BUILD = $(if $(SANITIZE),build/native-$(subst $(comma),-,$(SANITIZE)),$(MODULES_BUILD))
 # The longest first.
 LINTS := lint-types lint-python lint-format lint-layers lint-cpp
@@ -76,9 +77,12 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 # contain a file that this Python cannot compile.
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
-	@MAKEFLAGS= $(PIP) install --no-compile --no-build-isolation \
+	@mkdir -p build && rm -f $(SETUP_LOG)
+	@MAKEFLAGS= $(PIP) install --log $(SETUP_LOG) --no-compile --no-build-isolation \
 		--config-settings build-dir=$(MODULES_BUILD) \
-		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]'
+		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]' || \
+		{ echo "perfprobe was not built: all that was said is in $(SETUP_LOG)" >&2; exit 1; }
+	@cp tests/eager_torch/own_processes.pth "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 	@$(BIN)/python -m compileall -q perfprobe
 	@$(BIN)/python -m compileall -qq -j 0 -x '$(NOT_COMPILED)' $(VENV)/lib || :
 	@touch $@

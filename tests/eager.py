@@ -10,11 +10,14 @@ from pathlib import Path
 # of CPU time, not 1.65. The first step of an optimizer imports torch._dynamo, and torch.profiler
 # torch._inductor, 1 to 2 s.
 # A program that uses a part that is left out fails and names this file: give it WHOLE_TORCH.
-WHOLE_TORCH = {"PYTHONPATH": ""}
+WHOLE_TORCH = {"PYTHONPATH": "", "PERFPROBE_LESS_TORCH": ""}
 # The first entry of PYTHONPATH for programs that run with `python -S`.
 WITHOUT_SITE = str(Path(__file__).with_name("eager_torch") / "without_site")
 VARIABLES = {
     "PYTHONPATH": str(Path(__file__).with_name("eager_torch")),
+    # perfprobe's own processes drop PYTHONPATH. `make setup` puts eager_torch/own_processes.pth into .venv,
+    # which asks for this one. Without that file they import all of torch.
+    "PERFPROBE_LESS_TORCH": str(Path(__file__).with_name("eager_torch")),
     # A thread of OpenBLAS that waits for work spins: 50 ms of CPU time in each process that imports numpy.
     "OPENBLAS_NUM_THREADS": "1",
 }

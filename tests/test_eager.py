@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import sysconfig
 from pathlib import Path
 
 import pytest
 
+from perfprobe.support import starter
 from tests.collect.runs import finish, start
 from tests.eager import WHOLE_TORCH
 
@@ -45,3 +49,14 @@ def test_a_program_that_does_not_compile_imports_no_compiler_and_parts_refuse_to
     imported, *others = finish(whole).out.decode().splitlines()
     assert len(imported.split()) == 3
     assert others == ["tensor([1., 1.]) True False"]
+
+
+def test_perfprobes_own_processes_import_less_of_torch_too() -> None:
+    if not Path(sysconfig.get_path("purelib"), "own_processes.pth").exists():
+        pytest.skip("`make setup` has not put own_processes.pth into this environment")
+    words = [sys.executable, "-c", "import sys, torch; print('torch._decomp' in sys.modules)"]
+    environment = starter.environment()
+    assert "PYTHONPATH" not in environment
+    whole = {name: value for name, value in environment.items() if name not in WHOLE_TORCH}
+    said = [subprocess.check_output(words, env=given, text=True) for given in (environment, whole)]
+    assert said == ["False\n", "True\n"]

@@ -1,5 +1,9 @@
 // Lists the tables that native code writes, with the columns that their row types declare.
+#include <algorithm>
+#include <array>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <pybind11/pybind11.h>
@@ -35,18 +39,25 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+// Taken from the columns at compile time: otherwise their functions, which copy rows, would be
+// compiled again here.
 template <class Row>
-void add(py::dict& tables) {
-  Names names;
-  for (const auto& column : Row::columns())
-    names.emplace_back(column.name);
-  tables[py::str(std::string(Row::kTable))] = names;
+constexpr auto kNames = [] {
+  constexpr auto kColumns = Row::columns();
+  std::array<std::string_view, kColumns.size()> names;
+  std::transform(kColumns.begin(), kColumns.end(), names.begin(),
+                 [](const auto& column) { return column.name; });
+  return names;
+}();
+
+void add(py::dict& tables, std::string_view table, std::span<const std::string_view> names) {
+  tables[py::str(std::string(table))] = Names(names.begin(), names.end());
 }
 
 template <class... Rows>
 py::dict listed() {
   py::dict tables;
-  (add<Rows>(tables), ...);
+  (add(tables, Rows::kTable, kNames<Rows>), ...);
   return tables;
 }
 
