@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from perfprobe.diagnose.waits import of_group
 from perfprobe.models.nodes import ENGINE
 from perfprobe.models.work.slow_core import longest_ns
@@ -21,6 +23,7 @@ _SHORT_NS = 20_000  # between two operators. If they begin more seldom, somethin
 # python -m benchmarks.short_operators.
 _OF_DATA = 0.25
 _READ = "aten::_local_scalar_dense"
+_USUAL = 0.75  # of the steps
 _EACH_STEP = 50  # fewer are those of losses and metrics
 _MANY = 0.1  # of all calls: with the two operators that `.item()` calls around each, a third of them
 _OF_UPDATES = 0.25  # of the step
@@ -37,19 +40,24 @@ def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]
         return
     of_data = account.share(round(_data_ns(findings.trace, rows)))
     if of_data < _OF_DATA:
-        median_ns = int(findings[StepTimes].loops.median_ns[0])
         short = Short(calls, of_data, _reads(findings.trace, rows, account.steps), _of_updates(account, rows))
-        yield _diagnosis(account, short, median_ns * account.steps)
+        yield _diagnosis(account, short, _usual_ns(findings[StepTimes]) * account.steps)
 
 
 def _diagnosis(account: Account, short: Short, most_ns: int) -> Diagnosis:
     """It is about all lines of the program; its place is the line with most time.
 
-    most_ns: the time if all steps were like the median. What few steps do beyond it is something else.
+    most_ns: the time if no step took longer than usual. What few steps do beyond it is something else.
     """
     lines = group(account.leaves.take(account.leaves.kind == LeafKind.LINE))
     found = of_group(account, lines._replace(time_ns=min(lines.time_ns, most_ns)), Cause.SHORT_OPERATORS)
     return replace(found, gain=None, short=short)
+
+
+def _usual_ns(times: StepTimes) -> int:
+    """How long all steps take but a quarter: those may do something else too."""
+    steps = times.steps.take(times.leading())
+    return int(np.sort(steps.end_ns - steps.start_ns)[int(_USUAL * (len(steps) - 1))])
 
 
 def _reads(trace: Trace, rows: HotspotRows, steps: int) -> int | None:

@@ -88,7 +88,9 @@ def test_sleeping_is_neither_processor_time_nor_waiting(own: Own) -> None:
     for row in range(2, len(own.steps), 2):  # rows from step 1 on: those of odd number sleep
         slept_ns = own.steps.end_ns[row] - own.steps.start_ns[row]
         slept_ns -= own.steps.cpu_ns[row] + own.steps.waited_ns[row]
-        assert slept_ns >= 45_000_000  # of 50 ms: clock and file are read one after the other
+        assert (
+            slept_ns >= 40_000_000
+        )  # of 50 ms: clock and file are read one after the other, on a busy machine
 
 
 def test_memory_is_that_of_the_process_at_the_end(own: Own) -> None:

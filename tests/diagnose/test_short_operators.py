@@ -67,3 +67,22 @@ def test_parameters_that_are_updated_one_by_one(
     share = updates * update_us / (900 + updates * update_us)
     expected = pytest.approx(share, abs=0.02) if is_said else None
     assert found.of_updates == expected
+
+
+@pytest.mark.parametrize(("long_steps", "part"), [(6, 1.0), (1, 300 / (300 + 6000 / 12))])
+def test_what_few_steps_do_is_not_theirs(tmp_path: Path, long_steps: int, part: float) -> None:
+    """300 us of short operators in each step. Some steps have 6 ms more of them: half, or a twelfth."""
+    made, at = Program(**META), 0
+    made.thread(1)
+    stack, signature = made.stack("/p/train.py:30 main"), made.signature("f32[4]")
+    for number in range(STEPS):
+        for _ in range(100 + 2000 * (number % (STEPS // long_steps) == 1)):
+            made.run(op("aten::select", at, at + 3 * US, stack=stack, signature=signature))
+            at += 3 * US
+        made.run(op("MmBackward0", at, at + 100, stack=stack, node_sequence=number, node_thread=1))
+        made.run(op("Optimizer.step#SGD.step", at + 100, at + 200, stack=stack, scope=7))
+        at += 200
+    made.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
+    judged = found(made, tmp_path)[Diagnoses]
+    (each,) = judged.of(Cause.SHORT_OPERATORS)
+    assert each.share == pytest.approx(part, abs=0.05)
