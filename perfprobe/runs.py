@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from perfprobe.tables.trace import Trace
     from perfprobe.tables.workers import Workers
 
+# Ranks that are compared without being asked for: reading them takes as long as reading this one so often.
+_MOST_RANKS, _MOST_BYTES = 8, 64 << 20
 _MOST_READ = 64  # recordings; a program keeps 16 of forked children, and those of all spawned children
 
 
@@ -77,7 +79,7 @@ class Run:
     def _beside(self, kind: type, asked: Asked) -> Any:
         """What `analyse.findings.BESIDE` lists."""
         if kind is Together:
-            return Together([self, *self.others]) if asked.together or self.others else None
+            return self._together(asked)
         ways: dict[type, Callable[[], Any]] = {
             Measurements: self._measured,
             Children: self._started,
@@ -85,6 +87,32 @@ class Run:
             Rotated: self._rotated,
         }
         return None if self.recording.is_profile else ways[kind]()
+
+    def _together(self, asked: Asked) -> Together | None:
+        """What was named together with it; else the ranks of its job, or of the job that it started."""
+        if not self.others and self._ranks:
+            return Together(self._ranks)
+        return Together([self, *self.others]) if asked.together or self.others else None
+
+    @cached_property
+    def _ranks(self) -> list[Run]:
+        """All ranks of a small job, if they are beside this recording; else none."""
+        is_rank = self.recording.rank_fact("rank") is not None
+        paths = children.siblings(self.recording) if is_rank else [p for p, _ in self._children.recordings]
+        found: dict[int, str] = {}
+        sizes = set()
+        for path in paths if 1 < len(paths) <= _MOST_READ else ():
+            with suppress(InputError):
+                recording = self._open(path)
+                rank, size = recording.rank_fact("rank"), recording.rank_fact("world_size")
+                if rank is not None and size is not None:
+                    found[rank] = path
+                    sizes.add(size)
+        is_small = len(found) <= _MOST_RANKS and sum(map(os.path.getsize, found.values())) <= _MOST_BYTES
+        if sizes != {len(found)} or not is_small:
+            return []
+        own = os.path.abspath(self.path)
+        return [self if os.path.abspath(path) == own else Run(path) for _, path in sorted(found.items())]
 
     @cached_property
     def _measurements(self) -> Partly:

@@ -128,3 +128,42 @@ def test_a_pass_over_two_runs_needs_only_its_declaration(
     assert both.find((Compared,))[Compared].operators == (2, 3)
     assert "compare" in both.find((Compared,))[Losses].source
     assert Compared not in runs[0].find((Compared,))
+
+
+def job(folder: Path) -> Path:
+    """A process that started two ranks; each has a recording in the folder of children."""
+    path = folder / "run.perfprobe"
+    path.write_bytes(
+        Program(program={"pid": PROCESS}, children={"folder": "children", "spawned": 2}).encode()
+    )
+    (folder / "children").mkdir()
+    files.sums(folder / "children" / child_sums.FILE, PROCESS)
+    for number in (0, 1):
+        own = Program(
+            program={"pid": 200 + number, "parent_pid": PROCESS},
+            children={"folder": "."},
+            rank={"rank": number, "world_size": 2},
+        )
+        (folder / "children" / f"{200 + number}.perfprobe").write_bytes(own.encode())
+    return path
+
+
+def test_ranks_of_a_job_are_compared_from_each_of_its_recordings(tmp_path: Path) -> None:
+    path = job(tmp_path)
+    own = [tmp_path / "children" / f"{number}.perfprobe" for number in (200, 201)]
+    for each in (path, *own):
+        found = Run(str(each)).find((Ranks,)).get(Ranks)
+        assert found is not None
+        assert [(rank.rank, rank.path) for rank in found.ranks] == [(0, str(own[0])), (1, str(own[1]))]
+    own[1].unlink()  # with a rank missing nobody knows who made the others wait
+    assert all(Run(str(each)).find((Ranks,)).get(Ranks) is None for each in (path, own[0]))
+
+
+def test_ranks_that_o_named_are_found_and_others_are_not(tmp_path: Path) -> None:
+    for name, number in (("out-rank0", 0), ("out-rank1", 1), ("else-rank1", 1)):
+        facts = {"program": {"pid": 1}, "rank": {"rank": number, "world_size": 2}}
+        (tmp_path / f"{name}.perfprobe").write_bytes(Program(**facts).encode())
+    found = Run(str(tmp_path / "out-rank1.perfprobe")).find((Ranks,)).get(Ranks)
+    assert found is not None
+    assert [Path(rank.path).name for rank in found.ranks] == ["out-rank0.perfprobe", "out-rank1.perfprobe"]
+    assert Run(str(tmp_path / "else-rank1.perfprobe")).find((Ranks,)).get(Ranks) is None

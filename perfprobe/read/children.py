@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -67,6 +68,18 @@ def detailed_workers(recording: Recording, workers: Workers) -> Iterator[tuple[i
         path = _path_of(recording, process)
         if os.path.exists(path):
             yield process, path
+
+
+def siblings(recording: Recording) -> list[str]:
+    """The recordings beside that of a rank which may be of the same job, itself included.
+
+    They are in its folder of children, or differ only in `rank0`, which is added to the name that `-o` gives.
+    """
+    folder, name = os.path.split(recording.path)
+    own = f"rank{recording.rank_fact('rank')}"
+    pattern = "*" if _is_of_child(recording) else glob.escape(name).replace(own, "rank*")
+    found = glob.iglob(os.path.join(glob.escape(folder), pattern))
+    return sorted(path for path in islice(found, _MOST_LOOKED_AT) if path.endswith(storage.SUFFIX))
 
 
 def _folder(recording: Recording) -> str | None:

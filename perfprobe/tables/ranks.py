@@ -57,7 +57,7 @@ class Rank:
             first rank.
         waited_ns: time in collectives beyond that of the fastest rank.
         transfer_ns: the rest of the time in collectives.
-        lost_ns: by how much it was the last to begin collectives, summed.
+        lost_ns: how long it was the last to begin collectives; those that overlap count once.
         phase: the phase in which its steps exceed those of the others the most; "" if it has no steps.
         phase_ns: by how much, in each step.
         line: the line in which its time outside of collectives exceeds that of the others the most; None if

@@ -32,8 +32,13 @@ ASKS_NS = (20 * MS, 70 * MS)
 END_NS = 90 * MS
 
 
-def rank(number: int, clock_ns: int = 0, host: str = "node", *, sampled: bool = True) -> Program:
-    """Operators until it asks for an all_reduce of 4 MB, which ends at 90 ms of each step."""
+def rank(
+    number: int, clock_ns: int = 0, host: str = "node", *, sampled: bool = True, twice: bool = False
+) -> Program:
+    """Operators until it asks for an all_reduce of 4 MB, which ends at 90 ms of each step.
+
+    twice: it asks for another one at the same time, before the first has ended; rank 1 2 ms later.
+    """
     whole_ns = STEPS * STEP_NS
     program = Program(
         program={"argv": ["train.py"], "cwd": "/p", "pid": 1001},
@@ -57,6 +62,9 @@ def rank(number: int, clock_ns: int = 0, host: str = "node", *, sampled: bool = 
         program.run(
             op("gloo:all_reduce", asks_ns, at_ns + END_NS, scope=USER_SCOPE, signature=inputs), thread=1
         )
+        if twice:
+            again = op("gloo:all_gather", asks_ns + 2 * MS * number, at_ns + END_NS, scope=USER_SCOPE)
+            program.run(again, thread=0)
     return program
 
 
@@ -103,6 +111,12 @@ def test_a_line_with_less_than_a_hundredth_is_not_named(
     first.sample(end_ns - more_ms * MS, end_ns, "/lib/weakref.py:590 finalize")
     found = compared([first, rank(1)], tmp_path)
     assert found["ranks"][0]["line"] == line
+
+
+def test_collectives_that_overlap_are_waited_for_once(tmp_path: Path) -> None:
+    """Rank 0 waits from 20 to 70 ms for the first, from 20 to 72 for the second: 52 ms in each step."""
+    found = compared([rank(0, twice=True), rank(1, twice=True)], tmp_path)
+    assert [row["lost_ns"] for row in found["ranks"]] == [0, STEPS * 52 * MS]
 
 
 def test_the_same_in_words(tmp_path: Path) -> None:

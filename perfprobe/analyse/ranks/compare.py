@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from perfprobe.analyse.ranks.parts import length, union
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.ranks import CollectiveKind, Rank, RankParts, Ranks
@@ -122,8 +123,8 @@ def _with_waits(
 ) -> tuple[list[Rank], list[CollectiveKind]]:
     """Returns the ranks with waiting and lost times, and the kinds of collectives, most time first."""
     clocks_ns = np.array([rank.clock_ns for rank in ranks], np.int64)[:, None]
-    waited_ns, transfer_ns, lost_ns = (np.zeros(len(ranks), np.int64) for _ in "abc")
-    kinds = []
+    waited_ns, transfer_ns = (np.zeros(len(ranks), np.int64) for _ in "ab")
+    kinds, late = [], [(np.empty(0, np.int64), np.empty((2, 0), np.int64))]
     for (name, group), rows in matched.items():
         start_ns, end_ns = (np.stack([one[column] for one in rows]) - clocks_ns for column in (0, 1))
         taken_ns = end_ns - start_ns
@@ -133,11 +134,22 @@ def _with_waits(
         transfer_ns += least_ns[inside].sum()
         if len(ranks) > 1 and _synchronises(name):
             order = np.sort(start_ns[:, inside], axis=0)
-            np.add.at(lost_ns, start_ns[:, inside].argmax(axis=0), order[-1] - order[-2])
+            late.append((start_ns[:, inside].argmax(axis=0), order[-2:]))
         kinds.append(_kind(name, group, rows, taken_ns, world_size or len(ranks)))
-    columns = zip(ranks, waited_ns.tolist(), transfer_ns.tolist(), lost_ns.tolist(), strict=True)
+    lost_ns = _lost_ns(late, len(ranks))
+    columns = zip(ranks, waited_ns.tolist(), transfer_ns.tolist(), lost_ns, strict=True)
     made = [replace(rank, waited_ns=w, transfer_ns=t, lost_ns=lost) for rank, w, t, lost in columns]
     return made, sorted(kinds, key=lambda kind: -kind.total_ns)
+
+
+def _lost_ns(late: Sequence[tuple[Int64, Int64]], ranks: int) -> list[int]:
+    """How long the others waited for each rank to begin; collectives that overlap count once.
+
+    late: of each kind of collective the rank that began last, and when the last but one and the last began.
+    """
+    last = np.concatenate([rank for rank, _ in late])
+    spans = np.concatenate([each for _, each in late], axis=1)
+    return [length(union(spans[:, last == rank])) for rank in range(ranks)]
 
 
 def _in_steps(first: Rank, start_ns: Int64) -> Mask:

@@ -69,8 +69,8 @@ class RankWatch:
         communicating = union(np.stack([collectives.start_ns, collectives.end_ns]))
         start_ns, end_ns, steps = self._whole()
         both = [clipped(spans, start_ns, end_ns) for spans in (computing, communicating)]
-        lengths = [_length(spans) for spans in both]
-        together = _length(union(np.concatenate(both, axis=1)))
+        lengths = [length(spans) for spans in both]
+        together = length(union(np.concatenate(both, axis=1)))
         return RankParts(
             collectives=collectives,
             start_ns=start_ns,
@@ -177,7 +177,8 @@ def _covered_ns(spans: Int64, at_ns: Int64) -> Int64:
     return np.where(place < 0, 0, before[place] + inside)
 
 
-def _length(spans: Int64) -> int:
+def length(spans: Int64) -> int:
+    """The sum of their lengths."""
     return int((spans[1] - spans[0]).sum())
 
 

@@ -48,7 +48,7 @@ def _straggler(found: Ranks, rows: Sequence[RankRow]) -> str:
         return "No straggler: no rank was the last to begin collectives by over 1 % of the time."
     row = rows[found.straggler]
     lost = f"{units.duration(row.lost_ns)} = {units.percent((row.lost_ns or 0) / max(row.whole_ns, 1))}"
-    began = f"Straggler: rank {_number(row)} began collectives {lost} later than the next rank, summed."
+    began = f"Straggler: rank {_number(row)} began collectives {lost} later than the next rank, in all."
     phase = f"in the phase {row.phase}: {_more(row.phase_ns)}" if row.phase else ""
     line = f"at {printable(row.line)}: {_more(row.line_ns)}" if row.line else ""
     where = ", ".join(filter(None, (phase, line)))
@@ -127,8 +127,7 @@ _RANKS: tuple[Head[Sequence[RankRow]], ...] = (
     figure("transfer", _TRANSFER, lambda row: units.duration(row.transfer_ns)),
     figure(
         "began last by",
-        "How much later than all other ranks it began collectives, summed over those in which it was the "
-        "last.",
+        "How long the others waited for it to begin collectives. Those that overlap count once.",
         lambda row: units.duration(row.lost_ns),
     ),
     text(
