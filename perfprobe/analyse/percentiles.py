@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import comb
+from math import exp, lgamma, log, sqrt
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,10 +32,21 @@ def median_interval(values: npt.NDArray[Any]) -> tuple[float | None, float | Non
     halves is at most k - 1 with a probability of 2.5 % (Conover, Practical Nonparametric Statistics, 3.2).
     """
     ordered, number = np.sort(values), len(values)
-    below, outside = 0, 0.0
+    below, outside = _first(number), 0.0
     while below < number // 2:
-        outside += comb(number, below) / 2**number
+        outside += _chance(number, below)
         if outside > _UNSURE / 2:
             break
         below += 1
     return (float(ordered[below - 1]), float(ordered[number - below])) if below else (None, None)
+
+
+def _first(number: int) -> int:
+    """A number of heads so small that fewer of them have a chance below 1e-20 (Hoeffding)."""
+    return max(number // 2 - int(5 * sqrt(number)), 0)
+
+
+def _chance(number: int, heads: int) -> float:
+    """The chance of so many heads. The exact value takes a second for some thousand tosses."""
+    ways = lgamma(number + 1) - lgamma(heads + 1) - lgamma(number - heads + 1)
+    return exp(ways - number * log(2))

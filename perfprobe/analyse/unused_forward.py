@@ -19,13 +19,15 @@ from perfprobe.tables.trace import Phase, Trace
 from perfprobe.tables.unused_forward import UnusedForward
 
 _BITS = 32
+_MOST_STEPS = 500  # that are looked at, evenly over all; a place with a tenth of the time is in many
 
 
 class UnusedForwardWatch:
     """Takes the operators of a trace batch by batch."""
 
     def __init__(self, trace: Trace, times: StepTimes) -> None:
-        steps = times.steps.take(times.leading())
+        leading = times.leading()
+        steps = times.steps.take(leading[:: max(len(leading) // _MOST_STEPS, 1)])
         self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
         self._is_training = len(times.loops) > 0 and times.loops.kind[0] == StepKind.TRAINING
         os_threads = trace.recording.os_threads()
@@ -38,7 +40,10 @@ class UnusedForwardWatch:
         """The next batch, as `Trace.operators` yields it."""
         if not self._is_training:
             return
-        rows = batch.take(around(self._start_ns, self._end_ns, batch.start_ns) >= 0)
+        inside = around(self._start_ns, self._end_ns, batch.start_ns) >= 0
+        if not bool(inside.any()):
+            return
+        rows = batch.take(inside)
         backward = rows.phase == Phase.BACKWARD
         key = self._keys(np.where(backward, rows.forward_frame, rows.frame), rows.module)
         self._ran = distinct(np.append(self._ran, key[backward]))

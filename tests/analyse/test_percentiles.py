@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+from itertools import accumulate, takewhile
+from math import comb
+
 import numpy as np
 import pytest
 
@@ -33,6 +37,13 @@ def test_ranks_of_several_counts() -> None:
 )
 def test_the_interval_of_a_median_agrees_with_published_tables(number: int, places: tuple[int, int]) -> None:
     assert median_interval(np.arange(1.0, number + 1)) == places
+
+
+def test_intervals_are_those_of_exact_binomials() -> None:
+    for number in (*range(6, 200), 999, 3001):
+        chances = accumulate(Fraction(comb(number, heads), 2**number) for heads in range(number))
+        below = sum(1 for _ in takewhile(lambda chance: chance <= Fraction(1, 40), chances))
+        assert median_interval(np.arange(number)) == (below - 1, number - below)
 
 
 def test_five_values_have_nomedian_interval() -> None:
