@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+_CLIPS = "/torch/nn/utils/clip_grad.py"
 _FOLDERS = (
-    *("/torch/optim/", "/torch/nn/utils/clip_grad.py", "/torch/amp/grad_scaler.py"),
+    *("/torch/optim/", _CLIPS, "/torch/amp/grad_scaler.py"),
     *("/torch/cuda/amp/grad_scaler.py", "/torch/ao/optim/", "/bitsandbytes/optim/"),
 )
 # Functions of optimizers that are no part of a step.
@@ -16,6 +17,11 @@ def is_file(file: str) -> bool:
     Of paths that torch.profiler writes the folder before `torch` may be missing.
     """
     return any(part in f"/{file}" for part in _FOLDERS)
+
+
+def clips(file: str) -> bool:
+    """Whether a file clips gradients."""
+    return _CLIPS in f"/{file}"
 
 
 def updates(function: str) -> bool:

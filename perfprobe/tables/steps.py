@@ -62,7 +62,7 @@ class StepPhase(IntEnum):
     FORWARD = 3  # modules, and operators that backward refers to
     BACKWARD = 4
     RECOMPUTE = 5  # forward code again in backward
-    OPTIMIZER = 6  # its step, gradient clipping, scaling, learning rates
+    OPTIMIZER = 6  # its step, scaling of gradients, learning rates
     ZERO_GRAD = 7
     COMPILE = 8
     SAVING = 9
@@ -70,6 +70,7 @@ class StepPhase(IntEnum):
     COLLECTION = 11  # Python's garbage collection
     RESULTS = 12  # reading values of tensors, such as a loss: `item`, copies to the host
     IMPORT = 13  # imports of libraries
+    CLIPPING = 14  # of gradients
 
 
 class EventKind(IntEnum):
@@ -96,6 +97,7 @@ PHASE_TEXTS = {
     StepPhase.COLLECTION: "garbage collection",
     StepPhase.RESULTS: "reads",
     StepPhase.IMPORT: "import",
+    StepPhase.CLIPPING: "clipping",
 }
 # The names of phases if nothing is trained.
 INFERENCE_TEXTS = {**PHASE_TEXTS, StepPhase.DATA: "input", StepPhase.FORWARD: "model"}

@@ -151,6 +151,8 @@ def _marks(recording: Recording) -> Int8:
 def _mark(file: str, function: str) -> int:
     if function == "zero_grad":
         return int(StepPhase.ZERO_GRAD)
+    if optimizers.clips(file):
+        return int(StepPhase.CLIPPING)
     if optimizers.is_file(file):
         return int(StepPhase.OPTIMIZER) if optimizers.updates(function) else _NONE
     rules_of = ((StepPhase.BACKWARD, _BACKWARD), (StepPhase.SAVING, _SAVING), (StepPhase.FORWARD, (_MODULE,)))

@@ -22,6 +22,7 @@ _COLORS = {
     StepPhase.RECOMPUTE: ("#56B4E9", "///"),
     StepPhase.OPTIMIZER: ("#009E73", ""),
     StepPhase.ZERO_GRAD: ("#009E73", "///"),
+    StepPhase.CLIPPING: ("#009E73", "..."),
     StepPhase.RESULTS: ("#CC79A7", "///"),
     StepPhase.SAVING: ("#CC79A7", ""),
     StepPhase.LOGGING: ("#F0E442", ""),

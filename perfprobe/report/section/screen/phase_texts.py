@@ -14,6 +14,7 @@ LONG_TEXTS = {
     StepPhase.BACKWARD: "backward",
     StepPhase.RECOMPUTE: "recomputation in backward",
     StepPhase.OPTIMIZER: "optimizer",
+    StepPhase.CLIPPING: "gradient clipping",
     StepPhase.ZERO_GRAD: "zero_grad",
     StepPhase.COMPILE: "torch.compile's own work",
     StepPhase.SAVING: "saving",

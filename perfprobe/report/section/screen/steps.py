@@ -44,7 +44,8 @@ _LEFT_OUT = {
 # The order of phases, as they occur in a step.
 ORDER = (
     *(StepPhase.DATA, StepPhase.COPY, StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE),
-    *(StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING, StepPhase.LOGGING),
+    *(StepPhase.CLIPPING, StepPhase.OPTIMIZER, StepPhase.ZERO_GRAD, StepPhase.RESULTS, StepPhase.SAVING),
+    StepPhase.LOGGING,
     *(StepPhase.COLLECTION, StepPhase.COMPILE, StepPhase.IMPORT, StepPhase.OTHER),
 )
 _FAR_APART = 1.2
