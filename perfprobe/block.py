@@ -85,7 +85,7 @@ class Profile:
                 "phases", "slow-steps", "start-up", "memory", "gpu-memory", "lines", "modules", "gpus",
                 "gpu-use", "gpu-state", "idle", "overlap", "kernels", "copies", "waits", "cuda-calls",
                 "launches", "sequences", "critical-path", "functions", "between", "ranges", "ranks",
-                "workers", "threads", "native", "counters", "sources", "environment", "losses" or "children";
+                "workers", "threads", "native", "counters", "sources", "environment", "missing" or "children";
                 or a table in the form of another profiler: "paddle.perf", "paddle.overview", "paddle.model",
                 "paddle.operator", "paddle.userdefined", "paddle.device", "paddle.memory", "tb.overview",
                 "tb.operator", "tb.module" or "tb.memory".

@@ -43,7 +43,7 @@ examples:
   perfprobe report --group op --columns autograd      torch's usual table
   perfprobe report --group line --focus attention     only matching lines
   perfprobe report --calls aten::div         the stacks that called it
-  perfprobe report --json | jq '.losses'     everything, for programs
+  perfprobe report --json | jq '.missing'    everything, for programs
 """
 
 

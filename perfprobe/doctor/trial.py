@@ -69,7 +69,7 @@ class Trial:
         rows = document["tables"]["hotspots"]
         missing = _missing(rows)
         if missing:
-            return _lost(missing, document["losses"])
+            return _lost(missing, document["missing"])
         calls, seconds = sum(row["calls"] for row in rows), time.monotonic() - self._since
         found = f"{calls} operators recorded with shapes and lines, forward and backward, and read back"
         return Part("trial", OK, f"{found} in {seconds:.1f} s")

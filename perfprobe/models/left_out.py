@@ -66,5 +66,5 @@ def how_to_see_functions(recording: Recording) -> str:
         return "with_stack=True"
     left_out = left_out_by(recording, "functions") or left_out_by(recording, "samples")
     if left_out is None and "samples" in recording[Losses].source.tolist():
-        return "--view losses says why"
+        return "--view missing says why"
     return f"record without {left_out}" if left_out else "record with --python both"

@@ -68,7 +68,7 @@ SECTION_VIEWS: Mapping[str, Needed] = {
     "counters": Needed("--counters", ("counters",)),
     "sources": Needed("both sources of operators: --operators both"),
     "environment": Needed("a run of the program by perfprobe"),
-    "losses": Needed("nothing: no losses is good news"),
+    "missing": Needed("nothing: no row is good news"),
     "children": Needed(
         "child processes that multiprocessing starts, in a program that perfprobe runs", ("children",)
     ),

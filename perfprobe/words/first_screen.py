@@ -60,6 +60,7 @@ FIRST_SCREEN: dict[str, str] = {
     "GPU": "How busy the busiest GPU was between its first and last work, what follows from that, and the "
     "line with most of its idle time. If a GPU was throttled: how often and why.",
     "CUT": "The recording is incomplete, and why.",
-    "TRUST": "What recording added to the program's CPU time, measured or estimated, and how many losses.",
+    "TRUST": "What recording added to the program's CPU time, measured or estimated, and whether anything is "
+    "missing.",
     "NEXT": "The command to run next.",
 }

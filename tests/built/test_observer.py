@@ -79,7 +79,7 @@ def test_without_a_compiler_the_autograd_profiler_is_used(site: Site, snapshot: 
     recording = storage.read(site.folder / "run.perfprobe")
     assert operator_names(recording)["aten::add"] == 1
     (reason,) = [each for each in losses(recording) if "autograd profiler" in each]
-    found = site.perfprobe("report", "run.perfprobe", "--view", "losses", COLUMNS="300").out.decode()
+    found = site.perfprobe("report", "run.perfprobe", "--view", "missing", COLUMNS="300").out.decode()
     assert reason in found
     assert "perfprobe build" in found
     snapshot(steady(site, f"{seen.said[0]}\n{reason}"))

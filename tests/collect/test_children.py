@@ -26,7 +26,7 @@ def report(folder: Path, source: str, *words: str) -> dict[str, Any]:
 
 
 def lost(document: dict[str, Any]) -> dict[str, tuple[int, str]]:
-    rows = [row for row in document["losses"] if row["source"] == "processes"]
+    rows = [row for row in document["missing"] if row["source"] == "processes"]
     return {row["reason"]: (row["count"], row["remedy"]) for row in rows}
 
 

@@ -263,7 +263,7 @@ def test_the_program_behaves_as_under_plain_python(runs: Runs) -> None:
     assert runs.cold.out == runs.warm.plain.out
     assert (runs.warm.recorded.status, runs.warm.recorded.out) == (0, runs.warm.plain.out)
     assert runs.warm.recorded.err.count(b"\n") == runs.warm.plain.err.count(b"\n")  # lines contain a time
-    losses = Results(str(runs.warm.recording)).document(View())["losses"]
+    losses = Results(str(runs.warm.recording)).document(View())["missing"]
     assert {loss["source"] for loss in losses} <= {*BUSY_SOURCES, "processes"}  # the compiler
 
 
@@ -289,7 +289,7 @@ def test_blocks_around_already_compiled_code(runs: Runs, blocks: list[str]) -> N
 
 def test_kernels_called_by_cpp_are_a_loss(runs: Runs, blocks: list[str]) -> None:
     assert blocks[6] == "16.0 16.0 16.0"
-    losses = Results(str(runs.folder / "wrapped.perfprobe")).document(View())["losses"]
+    losses = Results(str(runs.folder / "wrapped.perfprobe")).document(View())["missing"]
     (loss,) = (loss for loss in losses if loss["source"] == "operators")
     assert loss["count"] == 1
     assert "TORCHINDUCTOR_CPP_ENABLE_KERNEL_PROFILE=1" in loss["remedy"]

@@ -127,7 +127,7 @@ def test_perfprobe_does_not_listen_to_itself_and_reports_that_no_tool_does(tmp_p
     assert "perfprobe" not in {recorded[Strings][domain] for domain in recorded[Ranges].domain}
     (said,) = [line for line in outcome.said if "no ranges are emitted" in line]
     assert f"--emit {kind} script.py" in said or native.why_not_built(kind)
-    report = command(["report", "--view", "losses", "run.perfprobe"], tmp_path)
+    report = command(["report", "--view", "missing", "run.perfprobe"], tmp_path)
     assert b"no ranges were emitted" in report.out
 
 

@@ -245,7 +245,7 @@ def test_the_option_that_left_out_children_is_named(tmp_path: Path, option: str)
             child.start(); child.join()
         """
     document = report(tmp_path, source, *option.split(), "program.py")
-    remedies = {row["remedy"] for row in document["losses"] if row["source"] == "processes"}
+    remedies = {row["remedy"] for row in document["missing"] if row["source"] == "processes"}
     named = option if option.startswith("--steps") else option.split(maxsplit=1)[0]
     assert remedies == {f"record again without {named}"}
 
@@ -375,5 +375,5 @@ def test_a_worker_of_many_small_operators_records_windows_of_them(tmp_path: Path
     # One operator can end behind a window: in it the budget was spent.
     behind = np.searchsorted(windows.start_ns, ended_ns, "right") - 1
     assert int((ended_ns > windows.end_ns[behind]).sum()) <= len(windows)
-    losses = [row["reason"] for row in Results(recording.path).document(View())["losses"]]
+    losses = [row["reason"] for row in Results(recording.path).document(View())["missing"]]
     assert any("operators of this worker were recorded for" in reason for reason in losses), losses

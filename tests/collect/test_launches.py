@@ -200,4 +200,4 @@ def test_the_program_is_not_affected(run: Run) -> None:
 
 
 def test_nothing_was_lost(run: Run) -> None:
-    assert [loss for loss in run.document["losses"] if loss["source"] in ("gpu", "operators")] == []
+    assert [loss for loss in run.document["missing"] if loss["source"] in ("gpu", "operators")] == []

@@ -48,4 +48,4 @@ def test_a_program_that_replaces_functions_is_recorded(tmp_path: Path) -> None:
     assert outcome.said[0] == where(tmp_path / "run.perfprobe")
     document = json.loads((tmp_path / "run.json").read_text())
     assert document["meta"]["stop"]["exit"] == "returned"
-    assert [row["source"] for row in document["losses"] if row["source"] != "operators"] == []
+    assert [row["source"] for row in document["missing"] if row["source"] != "operators"] == []

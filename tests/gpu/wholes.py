@@ -82,7 +82,7 @@ def machine_ceilings(room: Room) -> None:
     room.note(
         **{name: f"{min(all_):.3g} - {max(all_):.3g}" for name, all_ in rates.items()},
         levels=found["tables"]["levels"],
-        missing=found["losses"],
+        missing=found["missing"],
         meta=found["meta"],
     )
     for name, least, most in _GPU_LIMITS:

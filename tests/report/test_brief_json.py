@@ -49,7 +49,7 @@ def check(results: Results) -> None:
         assert (missing["shown"], missing["left_out"]) == (len(shown), len(rows) - len(shown))
         assert len(shown) in (0, min(ROWS, len(rows)), len(rows))
     assert set(found["tables"]) == set(TABLES) & set(whole["tables"])
-    assert found["losses"] == [without_parts(row) for row in whole["losses"][:ROWS]]
+    assert found["missing"] == [without_parts(row) for row in whole["missing"][:ROWS]]
     assert [*found["meta"]] == [name for name in FACTS if name in whole["meta"]]
 
 
@@ -89,7 +89,7 @@ def made(letter: str, letters: int, rows: int, fields: int = 20) -> Document:
         "none": None,
     }
     facts = {name: {f"{letter * letters}{at}": letter * letters for at in range(rows)} for name in FACTS}
-    head = {"schema": 1, "meta": facts, "view": {}, "losses": [row] * rows}
+    head = {"schema": 1, "meta": facts, "view": {}, "missing": [row] * rows}
     return Document(head, {name: [Values(row)] * rows for name in (*TABLES, "other")})
 
 
@@ -103,7 +103,7 @@ def test_whatever_is_too_long_is_left_out_and_counted(letter: str, letters: int,
     left_out = {each["part"]: each["left_out"] for each in found["left_out"]}
     for name in whole.tables:
         assert len(found["tables"].get(name, [])) + left_out.get(name, 0) == rows
-    assert len(found["losses"]) + left_out.get("losses", 0) == rows
+    assert len(found["missing"]) + left_out.get("missing", 0) == rows
 
 
 def test_more_rows_on_request() -> None:

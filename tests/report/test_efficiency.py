@@ -227,7 +227,7 @@ def test_measurements_of_other_recordings_are_refused(text: str, tmp_path: Path)
     Path(measured_file.beside(path)).write_text(text)
     document = Results(path).document(View())
     assert "measurements" not in document["tables"]
-    (loss,) = document["losses"]
+    (loss,) = document["missing"]
     assert loss["source"] == "bench"
     assert "perfprobe bench" in loss["remedy"]
     assert "Efficiency" not in Results(path).text(View(full=True))

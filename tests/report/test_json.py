@@ -101,7 +101,7 @@ def test_the_json_document(tmp_path: Path) -> None:
     assert View().of(JSON) == {
         name: value for name, value in found["view"].items() if not name.startswith("whole_")
     }
-    assert found["losses"] == [{"source": "gpu", "reason": "no driver", "count": None, "remedy": None}]
+    assert found["missing"] == [{"source": "gpu", "reason": "no driver", "count": None, "remedy": None}]
     rows = found["tables"]["hotspots"]
     assert list(rows[1]) == fields_of(OperatorRow, recorded=RECORDED)
     assert known(rows[1]) == BACKWARD_ROW

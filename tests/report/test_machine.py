@@ -56,4 +56,4 @@ def test_the_json_of_a_machine() -> None:
         "gemm", 1e11, 0.98e11, 1.03e11,
     )  # fmt: skip
     assert made["tables"]["levels"][0] == {"level": "LLC", "footprint_bytes": 4 << 20}
-    assert made["losses"][0]["source"] == "isa peak tdpbf16ps"
+    assert made["missing"][0]["source"] == "isa peak tdpbf16ps"

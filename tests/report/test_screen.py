@@ -229,7 +229,7 @@ def test_the_first_screen_without_steps(tmp_path: Path) -> None:
 
 def test_losses_are_counted_and_named(tmp_path: Path) -> None:
     findings = found(steps(), tmp_path).plus(Losses.one("operators", "too many", 3, "record less"))
-    assert labelled(findings)["TRUST"].endswith("losses: 1 (operators): --view losses")
+    assert labelled(findings)["TRUST"].endswith("1 not recorded (operators): --view missing")
 
 
 def test_a_view_shows_one_section(tmp_path: Path) -> None:

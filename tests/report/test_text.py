@@ -201,7 +201,7 @@ def test_a_killed_program_is_reported(tmp_path: Path, snapshot: Snapshot) -> Non
     program.end_ns = None
     program.progress.append((1_500_000, 2_000_000))
     text = report(program, tmp_path, 100)
-    assert text.index("Incomplete") < text.index("Hot operators") < text.index("Losses")
+    assert text.index("Incomplete") < text.index("Hot operators") < text.index("Not recorded")
     snapshot(text.partition("Hottest")[0])
 
 
@@ -216,11 +216,11 @@ def test_rows_lost_to_a_full_disk_are_counted_at_the_top(tmp_path: Path, snapsho
 def test_losses_wrap_only_if_they_do_not_fit(tmp_path: Path, snapshot: Snapshot) -> None:
     program = training()
     program.losses = [("operators", "w" * 100, 1, "r" * 60), ("gpu", "no driver", -1, "")]
-    wide, narrow = (block(report(program, tmp_path, width), "Losses") for width in (200, 100))
+    wide, narrow = (block(report(program, tmp_path, width), "Not recorded") for width in (200, 100))
     assert len(wide.splitlines()) == 4
     assert max(map(len, narrow.splitlines())) <= 100
     program.losses = [("operators", "short", 1, "")]
-    snapshot(wide=wide, narrow=narrow, short=block(report(program, tmp_path, 200), "Losses"))
+    snapshot(wide=wide, narrow=narrow, short=block(report(program, tmp_path, 200), "Not recorded"))
 
 
 def test_losses_come_last_with_their_remedies(tmp_path: Path, snapshot: Snapshot) -> None:
@@ -230,7 +230,7 @@ def test_losses_come_last_with_their_remedies(tmp_path: Path, snapshot: Snapshot
         ("gpu", "no", 0, ""),
     ]
     text = report(program, tmp_path, 100)
-    losses = block(text, "Losses")
+    losses = block(text, "Not recorded")
     assert text.endswith(f"{losses}\n")
     snapshot(losses)
 

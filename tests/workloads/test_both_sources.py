@@ -27,6 +27,6 @@ def test_every_call_is_in_both_sources(name: str, tmp_path: Path) -> None:
     outside = sum(row["calls"] for row in differences if row["reason"] == BETWEEN)
     assert sources["observer"] == sources["both"] + outside
     # A workload's own operator is compiled, by child processes, in the first run on a machine.
-    lost = {loss["source"] for loss in report["losses"]} - BUSY_SOURCES - {"processes"}
+    lost = {loss["source"] for loss in report["missing"]} - BUSY_SOURCES - {"processes"}
     assert lost <= {"autograd"}
     assert ("autograd" in lost) == bool(outside)

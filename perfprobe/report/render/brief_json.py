@@ -87,13 +87,13 @@ class _Cut:
         """Returns it. command: prints all of it."""
         given = self._document
         tables = {name: self._table(name) for name in TABLES if name in given.tables}
-        losses = [self._row(row) for row in given.head["losses"][: self._rows]]
+        losses = [self._row(row) for row in given.head["missing"][: self._rows]]
         meta = {name: given.head["meta"][name] for name in FACTS if name in given.head["meta"]}
         head = {
             "schema": given.head["schema"],
             "meta": self._within(meta),
             "view": self._within(given.head["view"]),
-            "losses": losses,
+            "missing": losses,
             "left_out": [*self._rows_left_out(tables), *self._parts_left_out(len(losses))],
             "all": command,
         }
@@ -136,8 +136,9 @@ class _Cut:
                 yield {"part": name, "shown": shown, "left_out": len(rows) - shown}
 
     def _parts_left_out(self, losses: int) -> Iterator[dict[str, Any]]:
-        if losses < len(self._document.head["losses"]):
-            yield {"part": "losses", "shown": losses, "left_out": len(self._document.head["losses"]) - losses}
+        missing = len(self._document.head["missing"])
+        if losses < missing:
+            yield {"part": "missing", "shown": losses, "left_out": missing - losses}
         facts = len(self._document.head["meta"].keys() - set(FACTS))
         if facts:
             yield {"part": "meta", "shown": len(self._document.head["meta"]) - facts, "left_out": facts}

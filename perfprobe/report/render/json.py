@@ -30,7 +30,7 @@ _ORDER = (
 
 @frozen
 class Document:
-    """All findings: {"schema", "meta", "losses", "tables": {name: [{column: value}]}}.
+    """All findings: {"schema", "meta", "missing", "tables": {name: [{column: value}]}}.
 
     Attributes:
         head: everything but the tables, which come last.
@@ -112,7 +112,7 @@ def written(
         "schema": SCHEMA,
         "meta": dict(findings.trace.recording.meta),
         "view": _view(findings),
-        "losses": [plain(row) for row in loss_rows(findings)] if Hotspots in findings else [],
+        "missing": [plain(row) for row in loss_rows(findings)] if Hotspots in findings else [],
     }
     return Document(head, {name: found[name] for name in names})
 

@@ -155,7 +155,7 @@ def _lost(run: KeptRun) -> Iterator[Paragraph]:
         name = printable(loss.path).rpartition("/")[2]
         yield Paragraph(f"Incomplete: {name}: {printable(loss.reason)}.", "yellow")
     if others:
-        yield Paragraph(f"Losses: {len(others):,}: `perfprobe report FILE --view losses`.", "dim")
+        yield Paragraph(f"Not recorded: {len(others):,}: `perfprobe report FILE --view missing`.", "dim")
 
 
 def _cost(findings: Findings) -> Iterator[Paragraph]:

@@ -21,9 +21,9 @@ def losses(findings: Findings, _: Choice) -> Iterator[Block]:
     """A table with the reason and the remedy of each."""
     rows = loss_rows(findings)
     if not rows:
-        yield Facts([Fact("Losses  none: nothing is known to be missing here", "dim")])
+        yield Facts([Fact("Nothing is known to be missing here", "dim")])
         return
-    yield Heading("Losses", style="bold yellow")
+    yield Heading("Not recorded", style="bold yellow")
     yield Table(columns(_COLUMNS, rows), folds=True)
 
 
@@ -48,11 +48,11 @@ _COLUMNS: tuple[Head[Sequence[LossRow]], ...] = (
 )
 
 LOSSES = Section(
-    "losses",
+    "missing",
     (Losses,),
     losses,
     no_tables,
-    titles=("Losses",),
+    titles=("Not recorded",),
     guide="limits",
     means="Everything that is missing from the figures, with reason and remedy.",
     heads=_COLUMNS,

@@ -23,7 +23,7 @@ _FLOORS = {
 
 
 def document(machine: Machine) -> dict[str, Any]:
-    """The ceilings for JSON: in FLOP/s, bytes/s, elements/s, or ns. "losses" has those that are missing."""
+    """The ceilings for JSON: in FLOP/s, bytes/s, elements/s, or ns. "missing" has the others."""
     plain = asdict(machine)
     ceilings, levels, missing = (plain.pop(name) for name in ("ceilings", "levels", "missing"))
     for row in ceilings:
@@ -32,7 +32,7 @@ def document(machine: Machine) -> dict[str, Any]:
     return {
         "schema": 1,
         "meta": plain,
-        "losses": [{"source": what, "reason": why, "count": 1, "remedy": ""} for what, why in missing],
+        "missing": [{"source": what, "reason": why, "count": 1, "remedy": ""} for what, why in missing],
         "tables": {
             "ceilings": ceilings,
             "levels": [{"level": name, "footprint_bytes": size} for name, size in levels],

@@ -167,8 +167,8 @@ def trust_line(findings: Findings) -> ScreenRow:
     rows = loss_rows(findings)
     sources = list(dict.fromkeys(printable(row.source) for row in rows))
     named = ", ".join(sources[:_MOST_SOURCES]) + (", ..." if len(sources) > _MOST_SOURCES else "")
-    lost = f"losses: {len(rows):,} ({named})" if rows else "losses none"
-    more = (": --view losses",) if rows else ()
+    lost = f"{len(rows):,} not recorded ({named})" if rows else "nothing missing"
+    more = (": --view missing",) if rows else ()
     cost = _cost(findings)
     of_launches = launch_cost(findings)
     if of_launches is not None and is_named(of_launches.most):

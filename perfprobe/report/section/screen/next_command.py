@@ -36,7 +36,7 @@ def script_command(findings: Findings) -> str:
     if slow is not None and slow.cause is Cause.DATA:
         return command("workers")
     if children is not None and children.did_most(findings.trace.cpu_ns):
-        return command("children" if children.recordings else "losses")
+        return command("children" if children.recordings else "missing")
     of_operators = is_trace or (slow is not None and slow.cause not in _OUTSIDE)
     if hotspots is not None and hotspots.whole_rows > 0 and of_operators:
         return command("operators") if Measurements in findings else _bench(findings)
