@@ -7,6 +7,8 @@ reads them at its heartbeats into the tables `thread_times` and `processor_times
 
 from __future__ import annotations
 
+import os
+
 from perfprobe import native
 from perfprobe.collect import host
 from perfprobe.collect.base import Collector
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     from perfprobe.collect.base import Facts
     from perfprobe.native import ThreadTimes
 
-_open = open  # kept, because a program may replace it
+_open, _affinity = open, os.sched_getaffinity  # kept, because a program may replace them
 _FILES = {"waiting": "proc/self/schedstat", "machine": "proc/stat", "pressure": "proc/pressure/cpu"}
 
 # By root. Processes that are forked from this one need not search again.
@@ -41,9 +43,9 @@ class ProcessorWaits(Collector):
         self._times.start()
 
     def stop(self) -> None:
-        """Reads for the last time."""
+        """Reads for the last time, and how many processors this thread may use now."""
         if self._times is not None:
-            self._facts.extend("processors", **self._times.stop())
+            self._facts.extend("processors", **self._times.stop(), allowed_at_end=len(_affinity(0)))
 
 
 def _look_for_files(root: str) -> tuple[dict[str, str], str]:

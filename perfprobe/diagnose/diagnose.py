@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from perfprobe.diagnose.blind import blind
 from perfprobe.diagnose.device import base_of, device, judging_device
 from perfprobe.diagnose.evaluations import evaluations
+from perfprobe.diagnose.fewer_processors import fewer_processors
 from perfprobe.diagnose.gpu import gpu_verdict
 from perfprobe.diagnose.growing import growing
 from perfprobe.diagnose.growing_workers import growing_workers
@@ -59,7 +60,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 _RULES = (
     *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
     *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, growing),
-    *(needless_forward, growing_workers),
+    *(needless_forward, growing_workers, fewer_processors),
     *(recompiled, slow_modes, loader_verdicts),
 )
 

@@ -122,6 +122,14 @@ class NeedlessForward:
 
 
 @frozen
+class FewerProcessors:
+    """The main thread may use fewer processors than when the program began."""
+
+    before: int
+    after: int
+
+
+@frozen
 class GrowingWorkers:
     """Workers of a DataLoader whose own memory grows. loader: its row in `Loaders`. bytes: of each worker."""
 

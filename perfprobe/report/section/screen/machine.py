@@ -31,7 +31,7 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.gpu_verdict import GpuLimit, GpuVerdict
 from perfprobe.tables.idle import IdleTimes
-from perfprobe.tables.judgements import Starved
+from perfprobe.tables.judgements import FewerProcessors, Starved
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepKind, StepTimes
 
@@ -61,8 +61,17 @@ def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
     main_ns = waited_ns(recording, main=True) or 0
     waited = f", waited {whole_percent(main_ns / wall_ns)}" if is_busy(findings.trace) else " used"
     yield said("CPU", used + waited, *_neighbours(findings, wall_ns))
+    yield from _affinity(findings)
     yield from _problem(findings)
     yield from _in_children(findings, cpu_ns)
+
+
+def _affinity(findings: Findings) -> Iterator[ScreenRow]:
+    """That the affinity was changed to fewer processors."""
+    found = findings.get(FewerProcessors)
+    if found is not None:
+        text = f"affinity changed while it ran: {found.before} to {found.after} cores for the main thread"
+        yield said("", text, ": os.sched_setaffinity, or a library at its import", style="yellow")
 
 
 def _problem(findings: Findings) -> Iterator[ScreenRow]:
