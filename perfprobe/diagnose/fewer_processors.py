@@ -9,8 +9,6 @@ from perfprobe.tables.judgements import FewerProcessors
 def fewer_processors(findings: Findings) -> FewerProcessors | None:
     """How many the affinity allowed at the beginning and at the end, if it was changed to fewer."""
     recording = findings.trace.recording
-    before, after = (
-        recording.number("host", "cores_allowed"),
-        recording.number("processors", "allowed_at_end"),
-    )
+    before = recording.number("host", "cores_allowed")
+    after = recording.number("processors", "allowed_at_end")
     return FewerProcessors(int(before), int(after)) if before and after and after < before else None

@@ -136,11 +136,11 @@ def _remedies(findings: Findings, short: Short) -> list[str]:
     """What to change where the operators have a cause of their own."""
     found = []
     if short.reads is not None:
-        number = f"{round(short.reads / findings[Diagnoses].steps):,} a {step_word(findings)}"
-        found.append(f"values are read one by one (item), {number}: tolist() reads all at once")
+        number = f"{round(short.reads / findings[Diagnoses].steps):,} values a {step_word(findings)}"
+        found.append(f"{number} are read one by one: tolist() reads all at once")
     if short.of_updates is not None:
         share = whole_percent(short.of_updates)
-        found.append(f"{share} in the optimizer, parameter by parameter: fused=True or foreach=True")
+        found.append(f"{share} in the optimizer, by parameter: fused=True or foreach=True")
     return found
 
 

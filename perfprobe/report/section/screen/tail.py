@@ -80,9 +80,9 @@ def forward_lines(findings: Findings) -> Iterator[ScreenRow]:
     line = None if found is None else findings.trace.line(found.frame)
     if found is None or line is None:
         return
-    text = f"{whole_percent(found.share)} of a {step_word(findings)} is forward that no backward uses"
-    at = f", most at {place(line)}: leave it out, or add no_grad"
-    yield said("ALSO", text, at, share=found.share, line=line)
+    text = f"{whole_percent(found.share)} of a {step_word(findings)} is forward without backward"
+    at = f", most at {place(line)}"
+    yield said("ALSO", text, at, ": leave it out, or no_grad", share=found.share, line=line)
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:
