@@ -14,7 +14,7 @@ class LiveSteps(Table, name="live_steps", most_rows=MOST_EVENTS):
     A step reaches from a call of the loader's `next` to the `next` of the following step. Without a loader it
     reaches from the end of one optimizer's step to the end of the next. Loops of inference without a loader
     or marks of `perfprobe.step()` have none: their steps are found in the operators afterwards, as repeated
-    calls of the model. Of steps shorter than 3 ms times of the thread are only read with `--keep slow` and
+    calls of the model. Of steps shorter than 4 ms times of the thread are only read with `--keep slow` and
     `--baseline`.
     """
 
