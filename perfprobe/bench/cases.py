@@ -32,6 +32,7 @@ from perfprobe.bench.replayed import replayed, warm_copies
 from perfprobe.bench.subjects import Arguments, Rounds, Subject, Timing
 from perfprobe.models.signature import parse, tensors
 from perfprobe.models.work import work
+from perfprobe.support import units
 from perfprobe.tables.measurements import CALL, MACHINE, Untried, Wanted
 
 _LEAST_ROTATED_BYTES = 64 << 20
@@ -209,7 +210,7 @@ class Bench:
         speedup = place.products.speedup(old, new, change.wanted.threads, change.convolves)
         if speedup is None or speedup >= 1:
             return None
-        return f"products of {new} are slower here than those of {old}: {speedup:.2g}x"
+        return f"products of {new} are slower here than those of {old}: {units.significant(speedup, 2)}x"
 
     def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
         return [_arguments(one, call) for one in self._operands(call, place, room)]

@@ -43,7 +43,7 @@ def time_range(estimate: Estimate | None) -> str:
 
 def factor(value: float | None) -> str:
     """A ratio of two times: `1.03x`."""
-    return units.ABSENT if value is None else f"{value:.2f}x"
+    return units.ABSENT if value is None else f"{units.hundredths(value)}x"
 
 
 def threads_speedup(measured: Measurement) -> float | None:
