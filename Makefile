@@ -1,7 +1,8 @@
 # make test    all tests, Python and native, in the virtual environment .venv
+# make quick [FOLDER=analyse]   lint, the tests of the rules, and those of tests/analyse that are not slow
 # make snapshots   writes the texts that tests expect again: then read `git diff`
 # make demo    profile the transformer workload, print the report, measure its three hottest operators
-# make lint    ruff, mypy, import layers, clang-format
+# make lint    ruff, mypy, import layers, clang-format, subjects of commits
 # make docs    writes the pages and the picture made from the code, then builds the guides
 # make guides  the guides as HTML in build/guides; warnings are errors
 # make examples   runs the workloads again and puts their reports into README and guides
@@ -18,10 +19,12 @@
 # PYTHON       the interpreter for .venv
 # TORCH        what pip installs if .venv has no torch
 # PYTEST_ARGS  arguments of pytest
+# FOLDER       folders or files of tests/ for `make quick`
 # SANITIZE     sanitizers for the native tests: address,undefined or thread
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -q --durations 12
+FOLDER ?=
 SANITIZE ?=
 OUT ?=
 GROUP ?=
@@ -43,7 +46,9 @@ MODULES_BUILD := build/editable
 SETUP_LOG := build/setup.log
 NATIVE_BUILD = $(if $(SANITIZE),build/native-$(subst $(comma),-,$(SANITIZE)),$(MODULES_BUILD))
 # The longest first.
-LINTS := lint-types lint-python lint-format lint-layers lint-cpp
+LINTS := lint-types lint-python lint-format lint-layers lint-cpp lint-commits
+# Tests that read the code: what ARCHITECTURE.md says of it.
+RULES := tests/test_rules.py tests/test_size_gates.py tests/test_report_words.py tests/test_docs.py
 CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 # This environment has torch, so an observer that cannot be built is an error here, not a reduced installation.
@@ -52,7 +57,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native snapshots collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
+.PHONY: setup quick test test-python test-native snapshots collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
@@ -100,6 +105,10 @@ test: test-python test-native
 test-python: setup
 	@$(BIN)/python -m tests.second_try $(PYTEST_ARGS)
 
+# What failed last time comes first. Tests marked `alone` need a machine that does nothing else.
+quick: lint
+	@$(BIN)/python -m pytest -q --numprocesses=auto --failed-first -m "not slow and not alone" $(RULES) $(FOLDER:%=tests/%)
+
 snapshots: setup
 	@$(BIN)/python -m pytest --write-snapshots $(PYTEST_ARGS)
 
@@ -146,6 +155,9 @@ lint-layers:
 
 lint-cpp:
 	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+
+lint-commits:
+	@$(BIN)/python .ci/commits.py
 
 docs: setup
 	@$(BIN)/python -m docs.pages
