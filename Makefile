@@ -44,6 +44,10 @@ comma := ,
 # The native tests link the libraries that `setup` compiled. Only those with sanitizers are compiled again.
 MODULES_BUILD := build/editable
 SETUP_LOG := build/setup.log
+# With --silent, as in CI, the progress of the compiler is left out.
+IS_SILENT = $(findstring s,$(firstword -$(MAKEFLAGS)))
+WATCHED = $(if $(IS_SILENT),,$(BIN)/python .ci/watched.py $(SETUP_LOG))
+PHASE = $(if $(IS_SILENT),:,echo)
 NATIVE_BUILD = $(if $(SANITIZE),build/native-$(subst $(comma),-,$(SANITIZE)),$(MODULES_BUILD))
 # The longest first.
 LINTS := lint-types lint-python lint-format lint-layers lint-cpp lint-commits
@@ -63,6 +67,7 @@ setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
 $(VENV)/created.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "perfprobe needs Python 3.10 or newer; name one: make PYTHON=python3.11")'
+	@$(PHASE) "making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@touch $@
 
@@ -73,6 +78,7 @@ $(VENV)/torch.stamp: $(VENV)/created.stamp
 	@touch $@
 
 $(VENV)/tools.stamp: $(VENV)/torch.stamp
+	@$(PHASE) "installing cmake and ninja"
 	@$(PIP) install $(BUILD_TOOLS)
 	@touch $@
 
@@ -83,11 +89,12 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
 	@mkdir -p build && rm -f $(SETUP_LOG)
-	@MAKEFLAGS= $(PIP) install --log $(SETUP_LOG) --no-compile --no-build-isolation \
+	@MAKEFLAGS= $(WATCHED) $(PIP) install --log $(SETUP_LOG) --no-compile --no-build-isolation \
 		--config-settings build-dir=$(MODULES_BUILD) \
 		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]' || \
 		{ echo "perfprobe was not built: all that was said is in $(SETUP_LOG)" >&2; exit 1; }
 	@cp tests/eager_torch/own_processes.pth "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	@$(PHASE) "writing bytecode"
 	@$(BIN)/python -m compileall -q perfprobe
 	@$(BIN)/python -m compileall -qq -j 0 -x '$(NOT_COMPILED)' $(VENV)/lib || :
 	@touch $@
