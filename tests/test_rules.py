@@ -81,3 +81,43 @@ def test_only_one_folder_includes_torch() -> None:
     }
     assert "csrc/torch/recorded_call.cpp" in found
     assert [name for name in sorted(found) if not name.startswith(LAWFUL_TORCH)] == []
+
+
+def imports(path: Path) -> Iterator[str]:
+    """The modules of perfprobe that a module names anywhere, also for types only, as paths."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("perfprobe"):
+            for name in (f"{node.module}.{alias.name}" for alias in node.names):
+                yield name if name in MODULES else str(node.module)
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_of(path): path for path in PYTHON}
+
+
+def circles(graph: dict[str, set[str]]) -> set[str]:
+    """What remains if all that imports nothing, or that nothing imports, is taken away again and again."""
+    while True:
+        named = set().union(*graph.values()) if graph else set()
+        kept = {
+            name: {each for each in found if each in graph}
+            for name, found in graph.items()
+            if found & set(graph) and name in named
+        }
+        if kept == graph:
+            return set(graph)
+        graph = kept
+
+
+def test_no_modules_import_each_other() -> None:
+    """`perfprobe` itself imports its public names on first use."""
+    graph = {name: set(imports(path)) - {name, "perfprobe"} for name, path in MODULES.items()}
+    assert sorted(circles(graph)) == []
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"a"}}
+    assert circles(graph) == {"b", "c"}
