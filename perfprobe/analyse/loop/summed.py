@@ -16,7 +16,7 @@ from perfprobe.analyse.loop.next_item import NextItem
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
 from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 from perfprobe.analyse.loop.training import Span
-from perfprobe.analyse.percentiles import median_interval, percentile
+from perfprobe.models.intervals import median_interval, percentile
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int64, Mask, among, distinct
 from perfprobe.tables.stacks import Frames
