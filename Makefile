@@ -1,7 +1,8 @@
 # make test    all tests, Python and native, in the virtual environment .venv
+# make quick [FOLDER=analyse]   lint, the tests of the rules, and those of tests/analyse that are not slow
 # make snapshots   writes the texts that tests expect again: then read `git diff`
 # make demo    profile the transformer workload, print the report, measure its three hottest operators
-# make lint    ruff, mypy, import layers, clang-format
+# make lint    ruff, mypy, import layers, clang-format, subjects of commits
 # make docs    writes the pages and the picture made from the code, then builds the guides
 # make guides  the guides as HTML in build/guides; warnings are errors
 # make examples   runs the workloads again and puts their reports into README and guides
@@ -18,10 +19,12 @@
 # PYTHON       the interpreter for .venv
 # TORCH        what pip installs if .venv has no torch
 # PYTEST_ARGS  arguments of pytest
+# FOLDER       folders or files of tests/ for `make quick`
 # SANITIZE     sanitizers for the native tests: address,undefined or thread
 PYTHON ?= python3
 TORCH ?= torch==2.13.0
 PYTEST_ARGS ?= -q --durations 12
+FOLDER ?=
 SANITIZE ?=
 OUT ?=
 GROUP ?=
@@ -41,9 +44,15 @@ comma := ,
 # The native tests link the libraries that `setup` compiled. Only those with sanitizers are compiled again.
 MODULES_BUILD := build/editable
 SETUP_LOG := build/setup.log
+# With --silent, as in CI, the progress of the compiler is left out.
+IS_SILENT = $(findstring s,$(firstword -$(MAKEFLAGS)))
+WATCHED = $(if $(IS_SILENT),,$(BIN)/python .ci/watched.py $(SETUP_LOG))
+PHASE = $(if $(IS_SILENT),:,echo)
 NATIVE_BUILD = $(if $(SANITIZE),build/native-$(subst $(comma),-,$(SANITIZE)),$(MODULES_BUILD))
 # The longest first.
-LINTS := lint-types lint-python lint-format lint-layers lint-cpp
+LINTS := lint-types lint-python lint-format lint-layers lint-cpp lint-commits
+# Tests that read the code: what ARCHITECTURE.md says of it.
+RULES := tests/test_rules.py tests/test_size_gates.py tests/test_report_words.py tests/test_docs.py
 CPP_FILES = $(shell find csrc tests/native benchmarks -name '*.cpp' -o -name '*.h' -o -name '*.cu')
 
 # This environment has torch, so an observer that cannot be built is an error here, not a reduced installation.
@@ -52,12 +61,13 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup test test-python test-native snapshots collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
+.PHONY: setup quick test test-python test-native snapshots collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
 
 setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
 
 $(VENV)/created.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "perfprobe needs Python 3.10 or newer; name one: make PYTHON=python3.11")'
+	@$(PHASE) "making $(VENV) with $(PYTHON)"
 	@$(PYTHON) -m venv $(VENV) || { echo "$(PYTHON) -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
 	@touch $@
 
@@ -68,6 +78,7 @@ $(VENV)/torch.stamp: $(VENV)/created.stamp
 	@touch $@
 
 $(VENV)/tools.stamp: $(VENV)/torch.stamp
+	@$(PHASE) "installing cmake and ninja"
 	@$(PIP) install $(BUILD_TOOLS)
 	@touch $@
 
@@ -78,11 +89,12 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 $(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
 	@mkdir -p build && rm -f $(SETUP_LOG)
-	@MAKEFLAGS= $(PIP) install --log $(SETUP_LOG) --no-compile --no-build-isolation \
+	@MAKEFLAGS= $(WATCHED) $(PIP) install --log $(SETUP_LOG) --no-compile --no-build-isolation \
 		--config-settings build-dir=$(MODULES_BUILD) \
 		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]' || \
 		{ echo "perfprobe was not built: all that was said is in $(SETUP_LOG)" >&2; exit 1; }
 	@cp tests/eager_torch/own_processes.pth "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	@$(PHASE) "writing bytecode"
 	@$(BIN)/python -m compileall -q perfprobe
 	@$(BIN)/python -m compileall -qq -j 0 -x '$(NOT_COMPILED)' $(VENV)/lib || :
 	@touch $@
@@ -99,6 +111,10 @@ test: test-python test-native
 
 test-python: setup
 	@$(BIN)/python -m tests.second_try $(PYTEST_ARGS)
+
+# What failed last time comes first. Tests marked `alone` need a machine that does nothing else.
+quick: lint
+	@$(BIN)/python -m pytest -q --numprocesses=auto --failed-first -m "not slow and not alone" $(RULES) $(FOLDER:%=tests/%)
 
 snapshots: setup
 	@$(BIN)/python -m pytest --write-snapshots $(PYTEST_ARGS)
@@ -146,6 +162,9 @@ lint-layers:
 
 lint-cpp:
 	@$(BIN)/clang-format --dry-run -Werror $(CPP_FILES)
+
+lint-commits:
+	@$(BIN)/python .ci/commits.py
 
 docs: setup
 	@$(BIN)/python -m docs.pages

@@ -10,6 +10,7 @@ from docs import architecture, pages
 from perfprobe.words import COLUMNS
 
 ROOT = Path(__file__).resolve().parent.parent
+FOR_DEVELOPERS = ("AGENTS.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 # Tables with the columns of another one that is in a guide.
 ALIKE = ["paddle.userdefined"]
 STALE = f"run `{pages.COMMAND}` and commit what it writes"
@@ -85,7 +86,7 @@ def test_every_environment_variable_is_explained() -> None:
     assert sorted(reported - found) == [], "explained in CONTRIBUTING.md, and read nowhere"
 
 
-@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", FOR_DEVELOPERS)
 def test_every_named_file_exists(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     there = {str(path.relative_to(ROOT)) for folder in ("perfprobe", "csrc", "tests", "docs", "benchmarks")
@@ -95,13 +96,37 @@ def test_every_named_file_exists(name: str) -> None:
         for word in re.findall(r"[`(]([\w/]+\.(?:py|cpp|h|md|svg))[`)]", text)
         if "NAME" not in word and word != "cupti_activity.h"
     ]
-    assert len(named) > 10
     missing = [
         word
         for word in named
         if not (ROOT / word).exists() and not any(path.endswith(f"/{word}") for path in there)
     ]
     assert missing == []
+    folders = re.findall(r"`((?:\w+/)+)`", text)
+    assert named or folders
+    assert [name for name in folders if not any(path.is_dir() for path in _places(name))] == []
+
+
+def _places(name: str) -> Iterator[Path]:
+    """Where a folder may be: texts leave out `perfprobe/` and `perfprobe/report/`."""
+    for above in ("", "perfprobe", "perfprobe/report", "perfprobe/models"):
+        yield ROOT / above / name
+
+
+def test_every_named_target_of_make_exists() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in (*FOR_DEVELOPERS, "README.md", "Makefile")]
+    named = {
+        word
+        for text in texts
+        for word in re.findall(r"(?:`|^# |^ {4})make ([a-z][\w-]*)", text, re.MULTILINE)
+    }
+    assert {"quick", "lint", "docs"} <= named
+    assert sorted(named - targets) == []
+
+
+def test_the_page_for_agents_is_short() -> None:
+    assert len((ROOT / "AGENTS.md").read_text(encoding="utf-8").splitlines()) <= 60
 
 
 def test_names_quoted_in_contributing_exist() -> None:

@@ -108,6 +108,24 @@ def test_unusable_interpreters_are_reported(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == "left out /nowhere/python3.14: it was not found\n"
 
 
+def test_pull_requests_run_the_gates(tmp_path: Path) -> None:
+    """Its commands, with stand-ins for Python and for the gates, which need the whole machine."""
+    checks = steps((ROOT / ".github/workflows/checks.yml").read_text(encoding="utf-8"))
+    for name in ("python", ".ci/run"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text('#!/bin/sh\necho "${0##*/}" "$@"\n')
+        (tmp_path / name).chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}", "BASE": "abc"}
+    said = [
+        subprocess.run(
+            ["bash", "-euc", step], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for step in checks
+    ]
+    assert said == ["python .ci/commits.py abc\n", "run\n"]
+    assert all((ROOT / name).is_file() for name in (".ci/commits.py", ".ci/run"))
+
+
 def steps(text: str) -> list[str]:
     """The commands of the workflow."""
     return re.findall(r"^ +run: (.+)$", text, re.MULTILINE)

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from perfprobe.analyse.beside import Partly
 from perfprobe.analyse.calling import CallingStructure
 from perfprobe.analyse.findings import BESIDE, OF_GPUS, PASSES, Asked, Beside, Watcher
-from perfprobe.analyse.hotspots import same_signatures
+from perfprobe.analyse.operator_rows import same_signatures
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Totals

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.percentiles import median_interval
+from perfprobe.models.intervals import median_interval
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.live_steps import Added, Baseline, LiveSteps
 from perfprobe.tables.trace import Trace

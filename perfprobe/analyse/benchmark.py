@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.analyse.percentiles import median_interval, percentile
+from perfprobe.models.intervals import median_interval, percentile
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.live_steps import Benchmark, Figures, LiveSteps
 from perfprobe.tables.steps import StepSource

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from perfprobe.analyse.doing import SampledIntervals
+from perfprobe.analyse.activities import SampledIntervals
 from perfprobe.analyse.grouping import first_of_each, group_by_keys, sort_by_keys
 from perfprobe.tables.between import Activities, Between, Intervals
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, Table

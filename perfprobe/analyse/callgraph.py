@@ -13,8 +13,8 @@ import numpy as np
 from perfprobe.analyse.counted import counted_graph
 from perfprobe.analyse.folding import shown
 from perfprobe.analyse.grouping import sort_by_keys
-from perfprobe.analyse.load import Load, innermost
 from perfprobe.analyse.paths import Paths
+from perfprobe.analyse.stack_weights import StackWeights, innermost
 from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.support.errors import InputError
 from perfprobe.tables.account import LeafKind
@@ -55,29 +55,29 @@ def call_graph(findings: Findings, by: str | None = None, *, unfolded: bool = Fa
         if len(graph.functions) == 0:
             raise _nothing(trace, by)
         return graph
-    load = _measured(calling, by) if spent is None else _spent(trace, calling, spent)
-    if not int(load.weight.sum()):
+    weights = _measured(calling, by) if spent is None else _spent(trace, calling, spent)
+    if not int(weights.weight.sum()):
         raise _nothing(trace, by)
     parent, of_stack = trace.recording[Stacks].parent, calling.python.of_stack[:-1]
     codes = len(calling.python.code)
     everything = Paths(parent, of_stack, codes)
-    function = of_stack if unfolded else shown(trace, calling, load, everything)
+    function = of_stack if unfolded else shown(trace, calling, weights, everything)
     paths = everything if unfolded else Paths(parent, function, codes)
-    of_function, of_pair = paths.total(load.stack, load.weight)
-    functions, row_of = _functions(calling, load, paths, of_function)
+    of_function, of_pair = paths.total(weights.stack, weights.weight)
+    functions, row_of = _functions(calling, weights, paths, of_function)
     inner = innermost(parent, function)
     return CallGraph(
         by=by,
-        whole=spent.whole_ns if spent and spent.steps else int(load.weight.sum()),
+        whole=spent.whole_ns if spent and spent.steps else int(weights.weight.sum()),
         functions=functions,
         calls=_calls(calling, paths, of_pair, row_of, _passed_over(calling, function)),
-        operators=_operators(load, inner, row_of),
+        operators=_operators(weights, inner, row_of),
         by_samples=calling.by_samples and spent is not None,
         waiting_ns=spent.waiting_ns if spent else 0,
         imports_ns=0,
-        folded=int(np.count_nonzero(everything.total(load.stack, load.weight)[0])) - len(functions),
+        folded=int(np.count_nonzero(everything.total(weights.stack, weights.weight)[0])) - len(functions),
         steps=spent.steps if spent else 0,
-        unplaced_ns=_unplaced(load, inner),
+        unplaced_ns=_unplaced(weights, inner),
         apart=spent.apart if spent else ApartTimes.empty(),
     )
 
@@ -92,27 +92,27 @@ def _nothing(trace: Trace, by: str) -> InputError:
     return InputError("no operators were recorded", trace.recording.path, "draw what there is: --by time")
 
 
-def _measured(calling: Calling, by: str) -> Load:
+def _measured(calling: Calling, by: str) -> StackWeights:
     """Operators as they were measured."""
     sites = calling.sites
-    weights = {"calls": sites.calls, "operator": sites.self_ns, "gpu": np.maximum(sites.gpu_self_ns, 0)}
-    load = Load(
+    columns = {"calls": sites.calls, "operator": sites.self_ns, "gpu": np.maximum(sites.gpu_self_ns, 0)}
+    weights = StackWeights(
         stack=sites.stack,
         name=sites.name,
         overload=sites.overload,
         signature=sites.signature,
         is_backward=sites.phase == Phase.BACKWARD,
         calls=sites.calls,
-        weight=weights[by],
+        weight=columns[by],
         kind=np.full(len(sites), -1, np.int8),
     )
-    return load.take(load.weight > 0) if by == "gpu" else load
+    return weights.take(weights.weight > 0) if by == "gpu" else weights
 
 
-def _spent(trace: Trace, calling: Calling, spent: Spent) -> Load:
+def _spent(trace: Trace, calling: Calling, spent: Spent) -> StackWeights:
     """Time by stack. Of the whole run without time outside of all functions and operators."""
     rows = spent.rows
-    load = Load(
+    weights = StackWeights(
         stack=rows.hanging,
         name=rows.name,
         overload=rows.overload,
@@ -123,21 +123,23 @@ def _spent(trace: Trace, calling: Calling, spent: Spent) -> Load:
         kind=rows.kind,
     )
     if spent.steps:
-        return load
+        return weights
     inner = innermost(trace.recording[Stacks].parent, calling.python.of_stack[:-1])
-    return load.take((load.name >= 0) | (inner[load.stack] >= 0))
+    return weights.take((weights.name >= 0) | (inner[weights.stack] >= 0))
 
 
-def _unplaced(load: Load, inner: Int32) -> dict[LeafKind, int]:
+def _unplaced(weights: StackWeights, inner: Int32) -> dict[LeafKind, int]:
     """The time that is in no function and no operator."""
-    rows = load.take((load.name < 0) & (inner[load.stack] < 0))
+    rows = weights.take((weights.name < 0) & (inner[weights.stack] < 0))
     kind = np.where(rows.kind < 0, LeafKind.UNEXPLAINED, rows.kind)
     return {LeafKind(each): int(rows.weight[kind == each].sum()) for each in np.unique(kind).tolist()}
 
 
-def _functions(calling: Calling, load: Load, paths: Paths, total: Int64) -> tuple[GraphFunctions, Int32]:
+def _functions(
+    calling: Calling, weights: StackWeights, paths: Paths, total: Int64
+) -> tuple[GraphFunctions, Int32]:
     """The functions, largest total first; and for each row of `Code` its row among them, -1 for none."""
-    outside = load.take(load.name < 0)
+    outside = weights.take(weights.name < 0)
     code = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
     calls = np.full(len(total), -1, np.int64)
     calls[calling.functions.code] = calling.functions.calls
@@ -197,9 +199,9 @@ def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], p
     return np.array(calls, np.int64)
 
 
-def _operators(load: Load, inner: Int32, row_of: Int32) -> GraphOperators:
+def _operators(weights: StackWeights, inner: Int32, row_of: Int32) -> GraphOperators:
     """The operators, largest weight first."""
-    rows = load.take(load.name >= 0)
+    rows = weights.take(weights.name >= 0)
     if len(rows) == 0:
         return GraphOperators.empty()
     weight_of, calls_of = _by_caller(rows, rows.weight, inner), _by_caller(rows, rows.calls, inner)
@@ -217,9 +219,9 @@ def _operators(load: Load, inner: Int32, row_of: Int32) -> GraphOperators:
     )
 
 
-def _by_caller(load: Load, values: Int64, inner: Int32) -> dict[tuple[int, ...], int]:
+def _by_caller(weights: StackWeights, values: Int64, inner: Int32) -> dict[tuple[int, ...], int]:
     """The sum of each function's operators by row of `Code`, name, overload, signature, is_backward."""
-    columns = [inner[load.stack], *(getattr(load, name) for name in _OPERATOR)]
+    columns = [inner[weights.stack], *(getattr(weights, name) for name in _OPERATOR)]
     order, first = sort_by_keys(columns)
     keys = zip(*(column[order[first]].tolist() for column in columns), strict=True)
     return dict(zip(keys, np.add.reduceat(values[order], first).tolist(), strict=True))

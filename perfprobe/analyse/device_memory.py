@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.growth import is_growing, sampled
 from perfprobe.analyse.memory.moments import Moments, moments
-from perfprobe.analyse.slopes import is_growing, median_slope, sampled
+from perfprobe.models.intervals import median_slope
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.device_memory import DeviceMemory, DeviceReadings, fact_of_device
 from perfprobe.tables.recording import Recording

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from perfprobe.analyse.grouping import first_of_each, sort_codes
-from perfprobe.analyse.percentiles import rank
+from perfprobe.models.intervals import rank
 from perfprobe.tables.columns import Int8, Int64, Mask, Rows
 from perfprobe.tables.findings import DurationBins
 

@@ -22,7 +22,7 @@ from perfprobe.analyse.gpu import gpu_findings
 from perfprobe.analyse.gpu_states import device_states
 from perfprobe.analyse.gpu_use import gpu_use
 from perfprobe.analyse.hot_modules import hot_modules
-from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots
+from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.idle.blame import BlamedIdle
 from perfprobe.analyse.idle.summed import idle_times
 from perfprobe.analyse.joins import InWorkers, fed, in_workers, kept_run, ranks
@@ -35,6 +35,7 @@ from perfprobe.analyse.memory.watch import MemoryWatch
 from perfprobe.analyse.modes import modes
 from perfprobe.analyse.named_ranges import named_ranges
 from perfprobe.analyse.native_split import NativeWatch
+from perfprobe.analyse.operator_rows import OperatorRows, RowsOfOperators
 from perfprobe.analyse.peers.plugin_steps import MarkWatch
 from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors

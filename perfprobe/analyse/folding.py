@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfprobe.analyse.load import Load
 from perfprobe.analyse.paths import Paths
+from perfprobe.analyse.stack_weights import StackWeights
 from perfprobe.tables.columns import Int32, Mask, distinct
 from perfprobe.tables.python import Calling, OperatorSites, Origin
 from perfprobe.tables.stacks import Stacks, nearest
@@ -39,16 +39,16 @@ _DISPATCH = (
 )
 
 
-def shown(trace: Trace, calling: Calling, load: Load, paths: Paths) -> Int32:
+def shown(trace: Trace, calling: Calling, weights: StackWeights, paths: Paths) -> Int32:
     """The function of each stack, a row of `Code`; -1 if it is left out.
 
     Args:
-        load: the weights of the graph.
+        weights: the weights of the graph.
         paths: those of all functions, none left out.
     """
     code, of_stack = calling.python.code, calling.python.of_stack[:-1]
-    least = _SELF_SHARE * int(load.weight.sum())
-    outside = load.take(load.name < 0)
+    least = _SELF_SHARE * int(weights.weight.sum())
+    outside = weights.take(weights.name < 0)
     own = paths.self_sums(outside.stack, outside.weight)
     total, _ = paths.total(outside.stack, outside.weight)
     passes_on = _passes_on(calling, trace.recording[Stacks].parent) & (total < least)

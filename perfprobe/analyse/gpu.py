@@ -10,7 +10,7 @@ import numpy.typing as npt
 from perfprobe.analyse.devices import device_rows, duration_ns, step_counts
 from perfprobe.analyse.gpu_waits import all_waits
 from perfprobe.analyse.grouping import measured_sums, sort_by_keys
-from perfprobe.analyse.hotspots import same_signatures
+from perfprobe.analyse.operator_rows import same_signatures
 from perfprobe.analyse.wrappers import wrappers
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct

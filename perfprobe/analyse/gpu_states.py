@@ -6,6 +6,7 @@ import numpy as np
 
 from perfprobe.analyse.devices import timed
 from perfprobe.analyse.loop.covered import Covered
+from perfprobe.models.intervals import percentile
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.gpu import Copies, Kernels
 from perfprobe.tables.gpu_states import THERMAL_SLOWDOWN, THROTTLED, DeviceStates, GpuStates, ThrottleReason
@@ -53,10 +54,10 @@ def _in_use(device: int, states: GpuStates, recording: Recording) -> Mask:
 def _figures(used: GpuStates) -> dict[str, int]:
     sm_clocks, powers = _known(used.sm_clock_mhz), _known(used.power_mw)
     return {
-        "sm_clock_mhz": _median(sm_clocks),
+        "sm_clock_mhz": percentile(sm_clocks, 50),
         "least_sm_clock_mhz": int(sm_clocks.min()) if len(sm_clocks) else -1,
         "most_sm_clock_mhz": _highest(sm_clocks),
-        "memory_clock_mhz": _median(_known(used.memory_clock_mhz)),
+        "memory_clock_mhz": percentile(_known(used.memory_clock_mhz), 50),
         "power_mw": _mean(powers),
         "most_power_mw": _highest(powers),
         "most_temperature_c": _highest(_known(used.temperature_c)),
@@ -74,11 +75,6 @@ def _reasons(used: GpuStates) -> dict[str, int]:
 
 def _known(values: Int64) -> Int64:
     return values[(values >= 0) & (values < _MOST)]
-
-
-def _median(values: Int64) -> int:
-    """The lower median; -1 without values."""
-    return int(np.sort(values)[(len(values) - 1) // 2]) if len(values) else -1
 
 
 def _mean(values: Int64) -> int:

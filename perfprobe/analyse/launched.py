@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from perfprobe.analyse.grouping import first_of_each, sort_by_keys
 from perfprobe.analyse.idle.gaps import Work, work_of
-from perfprobe.analyse.percentiles import percentile
+from perfprobe.models.intervals import percentile
 from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.gpu import ApiCalls
 from perfprobe.tables.launch_times import (

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.grouping import group_of, sort_by_keys
-from perfprobe.analyse.percentiles import rank
+from perfprobe.models.intervals import rank
 from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.ranges import RangeKind, RangeRows, Ranges, RangeSource
 from perfprobe.tables.scopes import STEP_MARK

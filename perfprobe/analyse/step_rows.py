@@ -9,7 +9,8 @@ import numpy as np
 
 from perfprobe.analyse.account.kept import undisturbed
 from perfprobe.analyse.hot_modules import module_times
-from perfprobe.analyse.hotspots import OperatorRows, RowsOfOperators, hotspots
+from perfprobe.analyse.hotspots import hotspots
+from perfprobe.analyse.operator_rows import OperatorRows, RowsOfOperators
 from perfprobe.analyse.sites import SitesOfOperators
 from perfprobe.tables.account import Account
 from perfprobe.tables.columns import Mask, among

@@ -11,10 +11,10 @@ from perfprobe.analyse.loop.batches import Batches
 from perfprobe.analyse.loop.events import Kind
 from perfprobe.analyse.loop.graphs import graphs
 from perfprobe.analyse.loop.idle import Idle, IdleTime
+from perfprobe.analyse.loop.loop_function import StackTree
 from perfprobe.analyse.loop.loops import ThreadLoop, loops
 from perfprobe.analyse.loop.next_item import NextItem
 from perfprobe.analyse.loop.pieces import Pieces, pieces
-from perfprobe.analyse.loop.place import StackTree
 from perfprobe.analyse.loop.ranges import NamedSpans
 from perfprobe.analyse.loop.regions import regions
 from perfprobe.analyse.loop.start_up import by_time, one, start_up

@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from perfprobe.analyse.account.looks import Looks
 from perfprobe.analyse.grouping import sums_by
+from perfprobe.analyse.growth import is_growing
 from perfprobe.analyse.loop.own_times import leading, own_times_ns
-from perfprobe.analyse.slopes import is_growing, slope_interval
+from perfprobe.models.intervals import slope_interval
 from perfprobe.tables.columns import Int32, Rows, among, distinct
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.steps import StepTimes

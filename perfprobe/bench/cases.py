@@ -32,6 +32,7 @@ from perfprobe.bench.replayed import replayed, warm_copies
 from perfprobe.bench.subjects import Arguments, Rounds, Subject, Timing
 from perfprobe.models.signature import parse, tensors
 from perfprobe.models.work import work
+from perfprobe.support import units
 from perfprobe.tables.measurements import CALL, MACHINE, Untried, Wanted
 
 _LEAST_ROTATED_BYTES = 64 << 20
@@ -45,7 +46,7 @@ _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, MemoryError)
 
 
 @dataclass(frozen=True)
-class Place:
+class DeviceTools:
     """What measuring on one device needs. rotated_bytes: least size of all copies of a call's operands."""
 
     device: str
@@ -67,7 +68,7 @@ class Bench:
         self._torch = torch
         self._seconds, self._memory_bytes = seconds, memory_bytes
         self._order, self._seed = random.Random(seed), seed
-        self._places: dict[str, Place] = {}
+        self._known_tools: dict[str, DeviceTools] = {}
         allocator.settle()
         self._fault_ns = allocator.fault_ns()
         self._path = PythonPath(torch)
@@ -98,30 +99,30 @@ class Bench:
         allocator.map_apart()
         call = Rebuilt(made, self._torch)
         operator = f"{made.operator}.{made.overload}".removesuffix(".")
-        place = self._place(wanted.signature)
+        tools = self._tools(wanted.signature)
         model = work(operator, wanted.signature)
         room = self._memory_bytes - (2 * model.write_bytes + model.read_bytes if model else 0)
-        arena = place.references.arena(model)
-        operands = self._operands(call, place, room, arena)
+        arena = tools.references.arena(model)
+        operands = self._operands(call, tools, room, arena)
         sets = [_arguments(one, call) for one in operands]
         room -= len(sets) * call.operand_bytes * (1 + call.writes)
-        evict = place.references.rotation(model, arena)
+        evict = tools.references.rotation(model, arena)
         subjects = self._of_the_call(call, sets, wanted.threads, evict)
         subjects += replayed(self._torch, call, operands, wanted)
         gathering = Gathering(made.operator, sets, room)
         references = (
-            place.references.of(model, wanted.threads, call.writes, arena, gathering) if model else []
+            tools.references.of(model, wanted.threads, call.writes, arena, gathering) if model else []
         )
         call_itself = replace(wanted, operator=operator)
         processors = len(os.sched_getaffinity(0))
         beside = changes(call_itself, made, wanted.threads, model, processors) if case.with_changes else ()
         if case.with_changes and makes_denormals(self._torch, call.function, sets[0]):
             beside = (*beside, Change("flushed", FLUSHED, call_itself, flushed=True))
-        tries = self._tries(beside, place, room, evict)
+        tries = self._tries(beside, tools, room, evict)
         answer = Answer(
             case.number,
             operator=operator,
-            device=place.device,
+            device=tools.device,
             limits=[_limit(reference) for reference in references],
             work=model,
             rotated_bytes=len(sets) * call.operand_bytes,
@@ -131,7 +132,7 @@ class Bench:
         again = [subject for subject in subjects if subject.name in _AGAIN]
         first = [subject for subject in subjects if subject.name not in _AGAIN]
         first += [reference.subject for reference in references]
-        timing = self._timing(place, deadline, lambda found: say(_with_blocks(answer, tries, found, True)))
+        timing = self._timing(tools, deadline, lambda found: say(_with_blocks(answer, tries, found, True)))
         found = timing.rounds(first, [*again, *tries.subjects.values()])
         self._torch.set_num_threads(wanted.threads)
         answer = _with_blocks(answer, tries, found)
@@ -142,20 +143,20 @@ class Bench:
             path_ns=self._path.ns(operator, subjects[0]) if short(found.blocks["rotating"]) else 0.0,
         )
 
-    def _timing(self, place: Place, deadline: Deadline, tell: Callable[[Rounds], object]) -> Timing:
+    def _timing(self, tools: DeviceTools, deadline: Deadline, tell: Callable[[Rounds], object]) -> Timing:
         set_threads = self._torch.set_num_threads
-        return Timing(place.clock, self._seconds, self._order, set_threads, deadline, tell)
+        return Timing(tools.clock, self._seconds, self._order, set_threads, deadline, tell)
 
     def _recycled(self, case: Case, deadline: Deadline) -> Answer:
         wanted = case.wanted
         if not allocator.recycle():
             raise NotRebuilt("the allocator is not glibc's")
-        call, place = Rebuilt(self._recipe(wanted), self._torch), self._place(wanted.signature)
-        sets = self._sets(call, place, self._memory_bytes)
+        call, tools = Rebuilt(self._recipe(wanted), self._torch), self._tools(wanted.signature)
+        sets = self._sets(call, tools, self._memory_bytes)
         subject = Subject(RECYCLED, call.function, sets, wanted.threads)
         subject.run(_RECYCLED_CALLS)
         set_threads = self._torch.set_num_threads
-        timing = Timing(place.clock, self._seconds / 4, self._order, set_threads, deadline)
+        timing = Timing(tools.clock, self._seconds / 4, self._order, set_threads, deadline)
         return Answer(case.number, blocks=timing.rounds([subject]).blocks)
 
     def _recipe(self, wanted: Wanted) -> CallRecipe:
@@ -178,18 +179,20 @@ class Bench:
             pass  # some operators have no smallest case: their floor is None
         return found
 
-    def _tries(self, beside: Sequence[Change], place: Place, room: int, evict: Callable[[], object]) -> Tries:
+    def _tries(
+        self, beside: Sequence[Change], tools: DeviceTools, room: int, evict: Callable[[], object]
+    ) -> Tries:
         """Makes a subject for each change that is useful and possible."""
         found = Tries(beside)
         for at, change in enumerate(beside):
             if change.recycled:
                 continue
-            if (reason := self._not_worth(change, place)) is not None:
+            if (reason := self._not_worth(change, tools)) is not None:
                 found.untried.append(Untried(change.kind, change.change, reason))
                 continue
             try:
                 call = Rebuilt(self._recipe(change.wanted), self._torch)
-                sets = self._sets(call, self._place(change.wanted.signature), room)
+                sets = self._sets(call, self._tools(change.wanted.signature), room)
             except (NotRebuilt, *_REFUSALS) as why:
                 found.refused[change] = _line(why)
                 continue
@@ -201,20 +204,22 @@ class Bench:
             room -= len(sets) * call.operand_bytes * (1 + call.writes)
         return found
 
-    def _not_worth(self, change: Change, place: Place) -> str | None:
+    def _not_worth(self, change: Change, tools: DeviceTools) -> str | None:
         """Returns why another dtype is not worth trying: its products are slower here. None if it is."""
         if change.products is None:
             return None
         old, new = change.products
-        speedup = place.products.speedup(old, new, change.wanted.threads, change.convolves)
+        speedup = tools.products.speedup(old, new, change.wanted.threads, change.convolves)
         if speedup is None or speedup >= 1:
             return None
-        return f"products of {new} are slower here than those of {old}: {speedup:.2g}x"
+        return f"products of {new} are slower here than those of {old}: {units.significant(speedup, 2)}x"
 
-    def _sets(self, call: Rebuilt, place: Place, room: int) -> list[Arguments]:
-        return [_arguments(one, call) for one in self._operands(call, place, room)]
+    def _sets(self, call: Rebuilt, tools: DeviceTools, room: int) -> list[Arguments]:
+        return [_arguments(one, call) for one in self._operands(call, tools, room)]
 
-    def _operands(self, call: Rebuilt, place: Place, room: int, arena: Arena | None = None) -> list[Operands]:
+    def _operands(
+        self, call: Rebuilt, tools: DeviceTools, room: int, arena: Arena | None = None
+    ) -> list[Operands]:
         """Makes copies of the operands, more than the caches hold if memory allows.
 
         Args:
@@ -224,7 +229,7 @@ class Bench:
         if each > room:
             limit = self._memory_bytes >> 20
             raise MachineLacks(f"it needs more than the allowed {limit} MiB of memory")
-        one, rotated = max(call.operand_bytes, 1), place.rotated_bytes
+        one, rotated = max(call.operand_bytes, 1), tools.rotated_bytes
         wanted = max(-(-rotated // one), fewest_sets(rotated, one))
         copies = max(1, min(wanted, _MOST_COPIES, room // (4 * each)))
         found = []
@@ -234,14 +239,14 @@ class Bench:
                 arena.take((index + 1) / copies)
         return found
 
-    def _place(self, signature: str) -> Place:
+    def _tools(self, signature: str) -> DeviceTools:
         devices = {tensor.device for tensor in tensors(parse(signature) or ())} - {"cpu"}
         device = min(devices, default="cpu")
-        if device not in self._places:
-            self._places[device] = self._new_place(device)
-        return self._places[device]
+        if device not in self._known_tools:
+            self._known_tools[device] = self._new_tools(device)
+        return self._known_tools[device]
 
-    def _new_place(self, device: str) -> Place:
+    def _new_tools(self, device: str) -> DeviceTools:
         host = HostClock()
         clock: Clock = host
         l2_bytes = _l2_bytes() * self._torch.get_num_threads()
@@ -253,7 +258,7 @@ class Bench:
             raise MachineLacks(f"there is no clock for {device}")
         rotated = max(_LEAST_ROTATED_BYTES, 2 * l2_bytes)
         references = References(self._torch, clock, device, rotated)
-        return Place(device, clock, references, DtypeProducts(self._torch, clock, device), rotated)
+        return DeviceTools(device, clock, references, DtypeProducts(self._torch, clock, device), rotated)
 
 
 @dataclass

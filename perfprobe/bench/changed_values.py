@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from perfprobe.models.signature import Item, Scalar, Tensor, tensors
+from perfprobe.support import units
 
 # For each tensor the statistics of its values, as in `signatures.values`.
 _Seen: TypeAlias = "list[dict[str, Any] | None]"
@@ -124,7 +125,7 @@ def _one_index(items: Sequence[Item], called: Sequence[Tensor], values: _Seen) -
 
 
 def _percent(part: float) -> str:
-    return f"{100 * part:.3g} %"
+    return f"{units.significant(100 * part, 3)} %"
 
 
 _RULES: tuple[tuple[frozenset[str] | None, _Rule], ...] = (

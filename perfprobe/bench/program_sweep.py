@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from math import comb
 from statistics import median
 
+from perfprobe.models.intervals import covering_interval
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.sweep import Sweep, SweepRow, SweepSetting
 
@@ -21,7 +21,6 @@ _WORDS = {
     "close": ("OMP_PROC_BIND", "close"),
     "spread": ("OMP_PROC_BIND", "spread"),
 }
-_COVERAGE = 0.95
 AS_IT_IS = SweepSetting("as it is")
 WORKERS = "{workers}"  # stands for the number of workers in the arguments of the program
 
@@ -80,8 +79,8 @@ def rows(sweep: Sweep) -> list[SweepRow]:
         runs = [run for run in sweep.runs if run.setting == at and (0, run.round) in times]
         if not runs:
             continue
-        gains = sorted(times[0, run.round].time_ns / run.time_ns for run in runs)
-        low, high, coverage = interval(gains)
+        gains = [times[0, run.round].time_ns / run.time_ns for run in runs]
+        low, high, coverage = covering_interval(gains)
         found.append(
             SweepRow(
                 setting=setting.name,
@@ -97,22 +96,6 @@ def rows(sweep: Sweep) -> list[SweepRow]:
             )
         )
     return found
-
-
-def interval(ordered: Sequence[float]) -> tuple[float, float, float]:
-    """Returns a confidence interval of the median of sorted values: low, high, and its coverage.
-
-    It is the narrowest interval with a coverage of at least 95 %. With fewer than six values there is none:
-    the interval then reaches from the lowest to the highest, with a smaller coverage.
-    """
-    number = len(ordered)
-    best = (ordered[0], ordered[-1], 1 - 2 * 0.5**number)
-    for cut in range(1, (number + 1) // 2):
-        coverage = 1 - 2 * sum(comb(number, k) for k in range(cut + 1)) * 0.5**number
-        if coverage < _COVERAGE:
-            break
-        best = (ordered[cut], ordered[number - 1 - cut], coverage)
-    return best
 
 
 def best(found: Sequence[SweepRow]) -> SweepRow | None:

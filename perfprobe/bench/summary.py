@@ -10,6 +10,7 @@ from statistics import median
 from perfprobe.bench import rules
 from perfprobe.bench.answers import RECYCLED, Answer, Limit
 from perfprobe.bench.clocks import Block
+from perfprobe.models.intervals import known_median
 from perfprobe.tables.machine import Machine
 from perfprobe.tables.measurements import Bound, Counterfactual, Estimate, Measurement, Seen, Untried, Wanted
 
@@ -42,7 +43,7 @@ class _Process:
 
     def median(self, name: str) -> float | None:
         """Returns ns of a call of this subject."""
-        return _median(self.times(name))
+        return known_median(self.times(name))
 
     def speedup(self, name: str) -> float | None:
         """Returns the speedup of another subject, from pairs of the same round.
@@ -53,7 +54,7 @@ class _Process:
         if name == RECYCLED:
             calls, others = [self.median("rotating")], [self.median(name)]
         pairs = zip(calls, others, strict=False)
-        return _median([call / other if call and other else None for call, other in pairs])
+        return known_median([call / other if call and other else None for call, other in pairs])
 
     def fault_part(self) -> float | None:
         """Returns the part of page faults in a call's time, assuming that threads share them like work."""
@@ -79,7 +80,7 @@ class _Process:
     def _fraction(self, limit: Limit) -> float | None:
         """Returns the limit's fraction of the call's time in the same rounds; None without such a subject."""
         rows = zip(self.times("rotating"), self.times(limit.subject), strict=False)
-        return _median(
+        return known_median(
             [
                 max(time_ns - limit.floor_ns, 0.0) * limit.scale / call_ns if call_ns and time_ns else None
                 for call_ns, time_ns in rows
@@ -111,11 +112,11 @@ def summarise(
         replayed=_estimate(process.median("replayed") for process in processes),
         wall=_estimate(_of_blocks(answer, lambda block: block.wall_ns) for answer in measured),
         floor=_estimate(process.median("floor") for process in processes),
-        contention=_middle(
+        contention=known_median(
             _of_blocks(answer, lambda block: block.wall_ns / block.cpu_ns) for answer in measured
         ),
-        faults=_middle(_of_blocks(answer, lambda block: block.faults) for answer in measured),
-        other_threads=_middle(
+        faults=known_median(_of_blocks(answer, lambda block: block.faults) for answer in measured),
+        other_threads=known_median(
             _of_blocks(answer, lambda block: block.other_ns / block.cpu_ns) for answer in measured
         ),
         nested=tuple(first.nested),
@@ -126,7 +127,7 @@ def summarise(
     row = replace(
         row,
         fault_ns=_fault_ns(row, measured),
-        one_fault_ns=_middle(answer.fault_ns for answer in measured),
+        one_fault_ns=known_median(answer.fault_ns for answer in measured),
         fault_part=_estimate(process.fault_part() for process in processes),
         replay=_replay(row, measured),
     )
@@ -215,7 +216,7 @@ def _untried(measured: Sequence[Answer], tried: Sequence[Counterfactual]) -> tup
 
 def _fault_ns(row: Measurement, measured: Sequence[Answer]) -> float | None:
     """Returns ns of page faults on the critical path, assuming that threads share them like work."""
-    price_ns = _middle(answer.fault_ns for answer in measured)
+    price_ns = known_median(answer.fault_ns for answer in measured)
     if row.faults is None or price_ns is None:
         return None
     return row.faults * price_ns / (1.0 + (row.other_threads or 0.0))
@@ -230,7 +231,7 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
     if seen is None or rotating is None or not seen.cpu_ns or not seen.calls or row.clock == "gpu":
         return None
     path_ns = median(answer.path_ns for answer in measured)
-    own_ns = _middle(
+    own_ns = known_median(
         _of_blocks(answer, lambda block: block.own_ns or block.cpu_ns, _like_the_program(row))
         for answer in measured
     )
@@ -240,9 +241,9 @@ def _replay(row: Measurement, measured: Sequence[Answer]) -> float | None:
 
 def _more_faults_ns(row: Measurement, seen: Seen, measured: Sequence[Answer]) -> float:
     """Returns ns of page faults in the program beyond those in isolation: its memory has another history."""
-    price_ns = _middle(answer.fault_ns for answer in measured)
+    price_ns = known_median(answer.fault_ns for answer in measured)
     subject = _like_the_program(row)
-    faults = _middle(_of_blocks(answer, lambda block: block.faults, subject) for answer in measured)
+    faults = known_median(_of_blocks(answer, lambda block: block.faults, subject) for answer in measured)
     alone_ns = _fault_ns(replace(row, faults=faults), measured)
     if seen.faults is None or price_ns is None or alone_ns is None:
         return 0.0
@@ -303,14 +304,5 @@ def _of_blocks(answer: Answer, value: Callable[[Block], float], subject: str = "
     return median(map(value, blocks)) if blocks else None
 
 
-def _median(values: _Times) -> float | None:
-    there = [value for value in values if value is not None]
-    return median(there) if there else None
-
-
 def _estimate(values: Iterable[float | None]) -> Estimate | None:
     return rules.estimate([value for value in values if value is not None])
-
-
-def _middle(values: Iterable[float | None]) -> float | None:
-    return _median(list(values))

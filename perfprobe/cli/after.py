@@ -110,9 +110,9 @@ def _report(
 ) -> int:
     require_address_space(REPORT_BYTES, "the report cannot be made")
     from perfprobe.cli.links import links_of
-    from perfprobe.cli.options import colored, width
     from perfprobe.cli.progress import reading
     from perfprobe.cli.report import collect_garbage_seldom, write
+    from perfprobe.cli.terminal import colored, width
     from perfprobe.results import Results
     from perfprobe.support import units
     from perfprobe.support.graph_view import GraphView

@@ -6,19 +6,9 @@ import json
 import os
 
 from perfprobe.cli.machine import roofline_file
-from perfprobe.cli.options import (
-    Output,
-    Parser,
-    add_options,
-    colored,
-    existing,
-    rows,
-    seconds,
-    steps,
-    width,
-    writable,
-)
+from perfprobe.cli.options import Output, Parser, add_options, existing, rows, seconds, steps, writable
 from perfprobe.cli.report import newest, write
+from perfprobe.cli.terminal import colored, width
 from perfprobe.collect.base import Stderr
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import printable

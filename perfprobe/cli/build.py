@@ -55,7 +55,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     if native.installed_for() == torch.version and not given.again:
         return lambda: write(f"The observer installed with perfprobe is for torch {torch.version}.\n") or 0
     built = build(torch, Stderr().tell, again=given.again, untried=given.torch is not None)
-    how = "was there already" if built.seconds is None else f"was built in {built.seconds:.0f} s"
+    how = "was there already" if built.seconds is None else f"was built in {round(built.seconds)} s"
     text = f"The operator observer for torch {torch.version} {how}: {printable(built.path)}\n"
     return lambda: write(text) or 0
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from perfprobe.cli.options import Output, Parser, add_options, colored, width
+from perfprobe.cli.options import Output, Parser, add_options
 from perfprobe.cli.report import write
+from perfprobe.cli.terminal import colored, width
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False

@@ -6,8 +6,9 @@ import re
 import textwrap
 from pathlib import Path
 
-from perfprobe.cli.options import Parser, width
+from perfprobe.cli.options import Parser
 from perfprobe.cli.report import write
+from perfprobe.cli.terminal import width
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

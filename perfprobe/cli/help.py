@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from perfprobe.cli.terminal import width
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -22,8 +24,6 @@ class Formatter(argparse.RawDescriptionHelpFormatter):
     """
 
     def __init__(self, prog: str, **named: object) -> None:
-        from perfprobe.cli.options import width
-
         super().__init__(prog, max_help_position=26, width=min(width(), 80), **named)  # type: ignore[arg-type]
 
     def _set_color(self, *color: Any) -> None:

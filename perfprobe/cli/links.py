@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from perfprobe.cli.options import is_screen
+from perfprobe.cli.terminal import is_screen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,9 +7,10 @@ import json
 import os
 import re
 
-from perfprobe.cli.options import Output, Parser, add_options, colored, steps, width, writable
+from perfprobe.cli.options import Output, Parser, add_options, steps, writable
 from perfprobe.cli.progress import Bar
 from perfprobe.cli.report import write
+from perfprobe.cli.terminal import colored, width
 from perfprobe.collect.base import Stderr
 from perfprobe.support.errors import UsageError
 from perfprobe.support.text import printable

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 PROGRAM_OPTIONS = ("-m", "-c")  # in `run`, the program and its arguments follow one of these
 _MOST_CHOICES = 8  # with more choices, usage shows a name in place of them
-_WIDTH = 200  # if there is no terminal to ask
 _MOST_FILES = 1000  # in which a similar name is looked for
 _SWITCH = ("on", "off")  # the words for an option that is on unless it is switched off
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
@@ -212,35 +211,6 @@ def view(given: argparse.Namespace) -> View:
     if source and not os.path.isdir(source):
         raise missing(source, "folder", "name the folder with the program's files")
     return View(**chosen(given, View))
-
-
-def width() -> int:
-    """Columns to print: COLUMNS, otherwise those of the terminal on standard output, otherwise 200."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns) > 0:
-        return int(columns)
-    try:
-        return os.get_terminal_size(1).columns or _WIDTH
-    except OSError:
-        return _WIDTH
-
-
-def colored(choice: str = "auto") -> bool:
-    """Whether to print colours. choice: the value of `--color`.
-
-    With auto the environment decides (https://no-color.org, https://force-color.org), then whether standard
-    output is a terminal that can show them.
-    """
-    if choice != "auto":
-        return choice == "always"
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or is_screen()
-
-
-def is_screen() -> bool:
-    """Whether standard output is a terminal that obeys escape sequences."""
-    return os.isatty(1) and os.environ.get("TERM") != "dumb"
 
 
 def rows(text: str) -> int:

@@ -41,7 +41,7 @@ def reading(paths: Sequence[str]) -> Iterator[None]:
 def _tell(paths: Sequence[str], is_done: Event) -> None:
     begun_s, wait_s = time.monotonic(), _PATIENCE_S
     while not is_done.wait(wait_s):
-        _write(f"\r{_read_text(paths)}: {time.monotonic() - begun_s:.0f} s")
+        _write(f"\r{_read_text(paths)}: {round(time.monotonic() - begun_s)} s")
         wait_s = _SECOND_S
     if wait_s != _PATIENCE_S:
         _write("\r\x1b[K")

@@ -9,7 +9,8 @@ import sys
 from itertools import chain
 
 from perfprobe.cli.links import links_of
-from perfprobe.cli.options import Output, Parser, add_options, colored, existing, view, width, writable
+from perfprobe.cli.options import Output, Parser, add_options, existing, view, writable
+from perfprobe.cli.terminal import colored, width
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import encodable, harmless, printable
 from perfprobe.support.view import View

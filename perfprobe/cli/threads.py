@@ -7,19 +7,10 @@ import os
 import shlex
 
 from perfprobe.cli.machine import roofline_file
-from perfprobe.cli.options import (
-    Output,
-    Parser,
-    add_options,
-    colored,
-    existing,
-    seconds,
-    steps,
-    width,
-    writable,
-)
+from perfprobe.cli.options import Output, Parser, add_options, existing, seconds, steps, writable
 from perfprobe.cli.progress import Bar
 from perfprobe.cli.report import newest, write
+from perfprobe.cli.terminal import colored, width
 from perfprobe.support.errors import UsageError
 from perfprobe.support.masking.words import masked
 from perfprobe.support.text import printable

@@ -43,7 +43,7 @@ class Child:
         except subprocess.TimeoutExpired:
             os.killpg(self._process.pid, signal.SIGKILL)
             out, err = self._process.communicate()
-            why = f"it did not answer within {self._limit_s:.0f} s"
+            why = f"it did not answer within {round(self._limit_s)} s"
         return out.decode(errors="replace"), err.decode(errors="replace"), why
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from perfprobe.doctor.child import Child, command, last_line
 from perfprobe.doctor.part import LACK, OK, Part
+from perfprobe.support import units
 
 _SCRIPT = "trial.py"
 _START = "import torch\nx = torch.ones(4, 3, requires_grad=True)\n"
@@ -72,7 +73,7 @@ class Trial:
             return _lost(missing, document["missing"])
         calls, seconds = sum(row["calls"] for row in rows), time.monotonic() - self._since
         found = f"{calls} operators recorded with shapes and lines, forward and backward, and read back"
-        return Part("trial", OK, f"{found} in {seconds:.1f} s")
+        return Part("trial", OK, f"{found} in {units.tenths(seconds)} s")
 
 
 def _failed(why: str, err: str) -> Part:

@@ -1,1 +1,1 @@
-"""What is known of an operator from its signature alone. Analyse and bench share it."""
+"""Calculations that more than one stage needs, from signatures, names, samples and measurements."""

@@ -130,7 +130,7 @@ def _nested(measurement: Measurement) -> Iterator[str]:
     """Yields a note on a copy inside an operator that is no copy, as `out=` of composite operators makes."""
     part = sum(part for name, part in measurement.nested if name.removeprefix("aten::").startswith("copy_"))
     if part > NESTED and _bare_name(measurement) not in _COPIES:
-        yield f"nested copy_: {100 * part:.0f} % of time"
+        yield f"nested copy_: {units.whole_percent(part)} % of time"
 
 
 def _between(factor: Estimate) -> str:
@@ -145,5 +145,5 @@ def _times(factor: float) -> str:
 def _factor(factor: float) -> str:
     """Formats with about two digits: 0.48, 1.20, 13."""
     if factor >= 9.95:
-        return f"{factor:.0f}"
-    return f"{factor:.1f}" if factor >= 1.995 else f"{factor:.2f}"
+        return str(round(factor))
+    return units.tenths(factor) if factor >= 1.995 else units.hundredths(factor)

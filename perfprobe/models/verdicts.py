@@ -99,7 +99,7 @@ def _overhead(measurement: Measurement) -> _Found | None:
 
 
 def _allocation(measurement: Measurement) -> _Found | None:
-    faults = f"{measurement.faults or 0:.0f} page faults per call"
+    faults = f"{round(measurement.faults or 0)} page faults per call"
     return _above(
         measurement, measurement.fault_part, ALLOCATION, "allocation-bound", f"{faults}, {{}} of time"
     )
@@ -215,10 +215,11 @@ def _rounded(part: Estimate) -> Estimate:
 
 def _percent(fraction: float) -> str:
     """Formats a whole percentage: more digits would be noise."""
-    return f"{100 * fraction:.0f} %"
+    return f"{units.whole_percent(fraction)} %"
 
 
 def _part(measurement: Measurement, part: Estimate) -> str:
     """Formats the fraction with its interval. One process has no interval."""
-    interval = f" ({100 * part.low:.0f}–{100 * part.high:.0f})" if measurement.processes > 1 else ""
+    low, high = units.whole_percent(part.low), units.whole_percent(part.high)
+    interval = f" ({low}–{high})" if measurement.processes > 1 else ""
     return _percent(part.value) + interval

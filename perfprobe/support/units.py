@@ -62,6 +62,36 @@ def count(number: int | None) -> str:
     return f"{number:,}" if _is_number(number) else ABSENT
 
 
+def plain(number: float | None) -> str:
+    """Formats a number with the digits that it has, at most six: "16", "2.5"."""
+    return f"{number:g}" if _is_number(number) else ABSENT
+
+
+def tenths(number: float | None) -> str:
+    """Formats a number with one decimal: "3.5"."""
+    return f"{number:.1f}" if _is_number(number) else ABSENT
+
+
+def hundredths(number: float | None) -> str:
+    """Formats a number with two decimals and thousands separated: "0.98"."""
+    return f"{number:,.2f}" if _is_number(number) else ABSENT
+
+
+def significant(number: float, digits: int) -> str:
+    """Formats a number with so many significant digits, without zeros at the end: "0.83", "1.5"."""
+    return f"{number:.{digits}g}"
+
+
+def whole_percent(fraction: float) -> str:
+    """Formats a fraction of one as a percentage without decimals and without the unit: "12"."""
+    return f"{100 * fraction:.0f}"
+
+
+def change(fraction: float) -> str:
+    """Formats a fraction of one as a percentage with its sign, without the unit: "+1.2"."""
+    return f"{100 * fraction:+.1f}"
+
+
 def size(size_bytes: float | None) -> str:
     """Formats bytes with three significant digits in powers of 1024: "1.50 MiB"."""
     if not _is_number(size_bytes):

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from perfprobe.analyse.slopes import slope_interval
 from perfprobe.analyse.trends import trend
 from perfprobe.diagnose.trends import rising
 from perfprobe.merge import link
+from perfprobe.models.intervals import slope_interval
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import Rising
 from perfprobe.tables.trends import Trends

@@ -7,7 +7,8 @@ from statistics import median
 
 import pytest
 
-from perfprobe.bench.program_sweep import best, ignored, interval, order, rows, settings
+from perfprobe.bench.program_sweep import best, ignored, order, rows, settings
+from perfprobe.models.intervals import covering_interval
 from perfprobe.support.errors import UsageError
 from perfprobe.tables.sweep import Sweep, SweepRun
 from tests.snapshots import Snapshot
@@ -75,12 +76,12 @@ def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
     random = Random(1)
     held = 0
     for _ in range(2000):
-        low, high, coverage = interval(sorted(random.gauss(7, 2) for _ in range(10)))
+        low, high, coverage = covering_interval(random.gauss(7, 2) for _ in range(10))
         held += low <= 7 <= high
         assert coverage == pytest.approx(0.9785, abs=0.0005)
     assert held / 2000 == pytest.approx(0.9785, abs=0.01)
     values = sorted(random.random() for _ in range(31))
-    low, high, _ = interval(values)
+    low, high, _ = covering_interval(values)
     assert values[0] < low < median(values) < high < values[-1]
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from perfprobe.cli import COMMANDS, main, module
-from perfprobe.cli.options import Output, Parser, add_options, colored
+from perfprobe.cli.options import Output, Parser, add_options
+from perfprobe.cli.terminal import colored
 from tests.collect.runs import perfprobe
 from tests.snapshots import Snapshot
 

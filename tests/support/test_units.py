@@ -106,3 +106,26 @@ def test_intervals_name_a_common_unit_once(low: str, high: str, text: str) -> No
 )
 def test_amounts_are_formatted(number: float | None, text: str) -> None:
     assert units.amount(number) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "texts"),
+    [
+        (None, ["-", "-", "-"]),
+        (math.nan, ["-", "-", "-"]),
+        (16, ["16", "16.0", "16.00"]),
+        (2.5, ["2.5", "2.5", "2.50"]),
+        (1234.567, ["1234.57", "1234.6", "1,234.57"]),
+    ],
+)
+def test_numbers_have_as_many_decimals_as_their_kind(number: float | None, texts: list[str]) -> None:
+    assert [units.plain(number), units.tenths(number), units.hundredths(number)] == texts
+
+
+def test_significant_digits_count_from_the_first_that_is_not_0() -> None:
+    assert [units.significant(each, 2) for each in (0.0834, 1.5, 1.0, 12.6)] == ["0.083", "1.5", "1", "13"]
+
+
+def test_percentages_without_unit() -> None:
+    assert [units.whole_percent(each) for each in (0.0, 0.126, 1.0)] == ["0", "13", "100"]
+    assert [units.change(each) for each in (-0.0127, 0.0, 0.5)] == ["-1.3", "+0.0", "+50.0"]

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+
 import perfprobe.tables
 from perfprobe.tables.columns import Combine, Table
 from perfprobe.tables.definitions import IN_MEMORY, MOST_ROWS, OF_THE_WHOLE, STREAMED
@@ -75,6 +77,7 @@ def test_column_names_contain_units() -> None:
     for kind in all_tables():
         for name, found in kind.described.items():
             assert (found.unit == "ns") == name.endswith("_ns"), f"{kind.__name__}.{name}"
+            assert found.unit != "ns" or kind.dtypes[name] == np.int64, f"{kind.__name__}.{name}"
             assert (found.unit == "bytes") == name.endswith("_bytes"), f"{kind.__name__}.{name}"
 
 

@@ -24,7 +24,7 @@ _MAKERS = {"Column", "figures", "timed", "times"}
 # The tables whose columns a file makes. For other files, the section with the file's name.
 _OF_FILE = {
     "operator_columns": ("operators",),
-    "efficiency_columns": ("operators",),
+    "efficiency_cells": ("operators",),
     "shown_rows": ("operators",),
     "torch_columns": ("torch's own table",),
     "hot_lines": ("lines",),

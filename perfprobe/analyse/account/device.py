@@ -16,11 +16,11 @@ import numpy.typing as npt
 from perfprobe.analyse.account.watch import same_line
 from perfprobe.analyse.gpu import of_graph
 from perfprobe.analyse.grouping import group_of, sort_by_keys
-from perfprobe.analyse.hotspots import same_signatures
 from perfprobe.analyse.idle.blame import Blamed, BlamedIdle
 from perfprobe.analyse.idle.gaps import COMMUNICATION, COMPUTE, COPY, Work
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.timeline import is_possible
+from perfprobe.analyse.operator_rows import same_signatures
 from perfprobe.tables.columns import Int32, Int64, Rows, distinct
 from perfprobe.tables.device_account import DeviceAccount, DeviceKind, DeviceLeaves
 from perfprobe.tables.gpu import Copies, GpuLinks, Kernels

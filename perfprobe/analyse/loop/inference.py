@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perfprobe.analyse.loop.events import Event, Kind
-from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
+from perfprobe.analyse.loop.loop_function import NOWHERE, LoopFunction, StackTree
 from perfprobe.analyse.loop.timeline import Segments
 from perfprobe.analyse.loop.training import Span
 
 
-def inference_place(tree: StackTree, events: Sequence[Event]) -> Place:
+def inference_function(tree: StackTree, events: Sequence[Event]) -> LoopFunction:
     """The function that holds the loop of these events."""
-    return Place(tree, [event.stack for event in events])
+    return LoopFunction(tree, [event.stack for event in events])
 
 
-def inference_steps(place: Place, events: Sequence[Event], segments: Segments) -> list[Span]:
+def inference_steps(function: LoopFunction, events: Sequence[Event], segments: Segments) -> list[Span]:
     """The steps in their order. segments: those of the thread."""
     rounds = _rounds(events)
     spans: list[Span] = []
@@ -33,7 +33,7 @@ def inference_steps(place: Place, events: Sequence[Event], segments: Segments) -
             end_ns = own[-1].start_ns
         else:
             until_ns = following[0].start_ns if following else None
-            end_ns = _read_ns(place, segments, last, until_ns)
+            end_ns = _read_ns(function, segments, last, until_ns)
         start_ns = spans[-1].end_ns if spans else own[0].start_ns
         spans.append(Span(start_ns, max(end_ns, start_ns), False, tuple(own)))
     return spans
@@ -60,13 +60,13 @@ def _rounds(events: Sequence[Event]) -> list[list[Event]]:
     return found
 
 
-def _read_ns(place: Place, segments: Segments, call: Event, until_ns: int | None) -> int:
+def _read_ns(function: LoopFunction, segments: Segments, call: Event, until_ns: int | None) -> int:
     """Returns when the code at later lines of the loop ends that runs after a call, before `until_ns`."""
-    line = place.line(call.stack)
+    line = function.line(call.stack)
     first = int(segments.start_ns.searchsorted(call.end_ns))
     end_ns = call.end_ns
     for at in range(first, len(segments)):
-        own = place.line(int(segments.first[at]))
+        own = function.line(int(segments.first[at]))
         if (until_ns is not None and int(segments.start_ns[at]) >= until_ns) or own in (NOWHERE,):
             break
         if own < line:

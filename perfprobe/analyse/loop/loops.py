@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from perfprobe.analyse.loop.events import Event, Kind, events
-from perfprobe.analyse.loop.inference import inference_place, inference_steps
-from perfprobe.analyse.loop.place import Place, StackTree
+from perfprobe.analyse.loop.inference import inference_function, inference_steps
+from perfprobe.analyse.loop.loop_function import LoopFunction, StackTree
 from perfprobe.analyse.loop.ranges import NEXT, OPTIMIZER, PROFILER, PROGRAM, NamedSpans, Spans
 from perfprobe.analyse.loop.timeline import Segments, Timeline
-from perfprobe.analyse.loop.training import Span, training_place, training_steps, with_updates
+from perfprobe.analyse.loop.training import Span, training_function, training_steps, with_updates
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64
 from perfprobe.tables.steps import StepSource
@@ -25,11 +25,11 @@ _FEW_CALLS = 2  # a thread beside the training thread has a loop of its own from
 
 @frozen
 class ThreadLoop:
-    """The steps of a thread. place: the function that contains their loop."""
+    """The steps of a thread. function: the function that contains their loop."""
 
     thread: int
     source: StepSource
-    place: Place
+    function: LoopFunction
     spans: Sequence[Span]
 
 
@@ -78,7 +78,7 @@ def _loop(
         ends_ns = ranges.marks(thread) if kind == PROGRAM and len(rows) == 0 else np.empty(0, np.int64)
         if len(rows) or len(ends_ns):
             spans = _filled(rows, happened) if len(rows) else _marked(ends_ns, own, happened)
-            return ThreadLoop(thread, source, Place(tree, _stacks(spans)), spans)
+            return ThreadLoop(thread, source, LoopFunction(tree, _stacks(spans)), spans)
     kinds = {event.kind for event in happened}
     if kinds >= {Kind.BACKWARD, Kind.CALL} and not _repeats(happened):
         return None
@@ -86,15 +86,15 @@ def _loop(
         source = StepSource.OPTIMIZER if Kind.OPTIMIZER in kinds else StepSource.BACKWARD
         happened = happened if Kind.OPTIMIZER in kinds else with_updates(happened)
         first_ns = int(own.start_ns[0]) if len(own) else happened[0].start_ns
-        spans = training_steps(training_place(tree, happened), happened, first_ns)
-        return ThreadLoop(thread, source, Place(tree, _stacks(spans)), spans)
+        spans = training_steps(training_function(tree, happened), happened, first_ns)
+        return ThreadLoop(thread, source, LoopFunction(tree, _stacks(spans)), spans)
     calls = [event for event in happened if event.kind in (Kind.NEXT, Kind.CALL)]
     if not any(event.kind is Kind.CALL for event in calls):
         return None
-    place = inference_place(tree, calls)
-    spans = inference_steps(place, calls, own)
+    function = inference_function(tree, calls)
+    spans = inference_steps(function, calls, own)
     source = StepSource.LOADER if any(event.kind is Kind.NEXT for event in calls) else StepSource.MODULE
-    return ThreadLoop(thread, source, place, spans)
+    return ThreadLoop(thread, source, function, spans)
 
 
 def _repeats(happened: Sequence[Event]) -> bool:
@@ -118,7 +118,7 @@ def _filled(rows: Spans, happened: Sequence[Event]) -> list[Span]:
     first = np.searchsorted(at_ns[order], rows.start_ns, "left")
     last = np.searchsorted(at_ns[order], rows.end_ns, "right")
     return [
-        Span(start_ns, end_ns, False, tuple(happened[place] for place in order[begin:end]))
+        Span(start_ns, end_ns, False, tuple(happened[at] for at in order[begin:end]))
         for start_ns, end_ns, begin, end in zip(
             *(column.tolist() for column in (rows.start_ns, rows.end_ns, first, last)), strict=True
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.percentiles import percentile
+from perfprobe.models.intervals import percentile
 from perfprobe.tables.columns import Int8, Int64, Mask
 from perfprobe.tables.steps import StepMark
 
@@ -32,7 +32,8 @@ def marks(duration_ns: Int64, compile_ns: Int64, own_work_ns: Int64, is_cut: Mas
     if len(duration_ns) < 2:
         return found
     compiling = compile_ns > _COMPILING * duration_ns
-    median_ns = _median(duration_ns[~(compiling | is_cut)], duration_ns)
+    whole_ns = duration_ns[~(compiling | is_cut)]
+    median_ns = int(percentile(whole_ns if len(whole_ns) else duration_ns, 50))
     slow = (duration_ns > _SLOWER * median_ns) | compiling
     warm = int(np.argmin(np.append(slow, False)))
     most = max(int(_MOST_WARM_UP * len(slow)), 1)
@@ -52,8 +53,3 @@ def with_counted(mark: Int8, start_ns: Int64, slowed_until_ns: int) -> Int8:
     left = np.count_nonzero(mark == StepMark.STEADY) - np.count_nonzero(counted)
     enough = left >= max(_LEAST_LEFT, _LEAST_PART * np.count_nonzero(counted))
     return np.where(counted & enough, np.int8(StepMark.COUNTED), mark).astype(np.int8)
-
-
-def _median(chosen: Int64, all_ns: Int64) -> int:
-    """The median by nearest rank of the chosen durations, or of all if none is chosen."""
-    return int(percentile(chosen if len(chosen) else all_ns, 50))

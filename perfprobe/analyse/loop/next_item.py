@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from perfprobe.analyse.loop.events import Kind
+from perfprobe.analyse.loop.loop_function import NOWHERE, LoopFunction
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.paint import Looks
-from perfprobe.analyse.loop.place import NOWHERE, Place
 from perfprobe.analyse.loop.timeline import Segments
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
 from perfprobe.tables.intervals import around
@@ -72,57 +72,57 @@ def next_item(trace: Trace, loop: ThreadLoop, own: Segments, sampled: Sampled) -
         own: segments of the thread.
     """
     spans = [span for span in loop.spans if not span.is_evaluation]
-    nexts = [loop.place.line(e.stack) for span in spans for e in span.events if e.kind is Kind.NEXT]
+    nexts = [loop.function.line(e.stack) for span in spans for e in span.events if e.kind is Kind.NEXT]
     if nexts:
         line = max(set(nexts), key=nexts.count)
-        return NextItem(line, _below(trace, loop.place, line))
+        return NextItem(line, _below(trace, loop.function, line))
     found, most_ns = NextItem(NOWHERE, np.zeros(len(trace.recording[Stacks]), np.bool_)), 0
     by_stack = _by_stack(loop, own, sampled)
-    for place in loop.place.outward():
-        item, time_ns = _of_place(trace, loop, place, own, by_stack)
+    for function in loop.function.outward():
+        item, time_ns = _of_function(trace, loop, function, own, by_stack)
         if time_ns > most_ns:
             found, most_ns = item, time_ns
     return found
 
 
-def _of_place(
-    trace: Trace, loop: ThreadLoop, place: Place, own: Segments, by_stack: Sequence[_StackTime]
+def _of_function(
+    trace: Trace, loop: ThreadLoop, function: LoopFunction, own: Segments, by_stack: Sequence[_StackTime]
 ) -> tuple[NextItem, int]:
     """The next item as one function gets it, and its time in ns. Only the loop's own one tells its line."""
-    asks = _asks(trace, loop, place)
-    asked_ns, called_ns = _times(loop, place, own, by_stack, asks)
+    asks = _asks(trace, loop, function)
+    asked_ns, called_ns = _times(loop, function, own, by_stack, asks)
     asked, called = (max(each, key=each.__getitem__, default=NOWHERE) for each in (asked_ns, called_ns))
-    line, is_next = asked, _below(trace, place, asked) & asks
+    line, is_next = asked, _below(trace, function, asked) & asks
     if called_ns[called] > asked_ns[asked]:
-        line, is_next = called, is_next | _below(trace, place, called)
-    line = line if place is loop.place else NOWHERE
+        line, is_next = called, is_next | _below(trace, function, called)
+    line = line if function is loop.function else NOWHERE
     return NextItem(line, is_next), max(asked_ns[asked], called_ns[called])
 
 
-def _asks(trace: Trace, loop: ThreadLoop, place: Place) -> Mask:
+def _asks(trace: Trace, loop: ThreadLoop, function: LoopFunction) -> Mask:
     """Returns which stacks are in the iterator of a `for` loop of this function.
 
     A generator that runs the loop itself is none.
     """
     stacks = trace.recording[Stacks]
-    in_function = (stacks.parent == place.caller) & (stacks.asks_next == 1)
-    in_function[list(loop.place.tree.path(loop.place.caller))] = False
+    in_function = (stacks.parent == function.caller) & (stacks.asks_next == 1)
+    in_function[list(loop.function.tree.path(loop.function.caller))] = False
     return np.asarray(nearest(stacks.parent, in_function) >= 0)
 
 
-def _below(trace: Trace, place: Place, line: int) -> Mask:
+def _below(trace: Trace, function: LoopFunction, line: int) -> Mask:
     """Returns which stacks are called from this function at this line."""
     stacks = trace.recording[Stacks]
     marked = np.zeros(len(stacks), np.bool_)
     if line != NOWHERE:
-        children = np.flatnonzero(stacks.parent == place.caller)
-        at_line = [child for child in children.tolist() if place.tree.line(child) == line]
+        children = np.flatnonzero(stacks.parent == function.caller)
+        at_line = [child for child in children.tolist() if function.tree.line(child) == line]
         marked[at_line] = True
     return np.asarray(nearest(stacks.parent, marked) >= 0)
 
 
 def _times(
-    loop: ThreadLoop, place: Place, own: Segments, by_stack: Sequence[_StackTime], asks: Mask
+    loop: ThreadLoop, function: LoopFunction, own: Segments, by_stack: Sequence[_StackTime], asks: Mask
 ) -> _Times:
     """Times in steps, at lines before all of the body. The body may be on the line of the `for`.
 
@@ -130,25 +130,25 @@ def _times(
     callers of the loop's function, other calls may do anything.
     """
     found = _Times(Counter(), Counter())
-    first = _first_line(loop, place, own, asks)
+    first = _first_line(loop, function, own, asks)
     for each in by_stack:
-        line = place.line(each.stack)
+        line = function.line(each.stack)
         if line == NOWHERE:
             continue
         if asks[each.stack] and (line <= first or first == NOWHERE):
             found.asked_ns[line] += each.time_ns
         elif not asks[each.stack] and line < first:
-            may_make = place is loop.place and place.child(each.stack) != each.stack
+            may_make = function is loop.function and function.child(each.stack) != each.stack
             found.called_ns[line] += each.time_ns if may_make else each.waited_ns
     return found
 
 
-def _first_line(loop: ThreadLoop, place: Place, own: Segments, asks: Mask) -> int:
+def _first_line(loop: ThreadLoop, function: LoopFunction, own: Segments, asks: Mask) -> int:
     """The first line of this function with an operator or an event of a step; `NOWHERE` without any."""
     inside = _in_steps(loop, own.start_ns) & (own.first >= 0)
     events = [e.stack for span in loop.spans if not span.is_evaluation for e in span.events if e.stack >= 0]
     seen = {*distinct(own.first[inside]).tolist(), *events}
-    lines = [place.line(stack) for stack in seen if not asks[stack]]
+    lines = [function.line(stack) for stack in seen if not asks[stack]]
     return min((line for line in lines if line != NOWHERE), default=NOWHERE)
 
 

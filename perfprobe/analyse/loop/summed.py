@@ -10,13 +10,13 @@ import numpy as np
 from perfprobe.analyse.loop.batches import Batches, micro_batches
 from perfprobe.analyse.loop.events import Event, Kind
 from perfprobe.analyse.loop.idle import IdleTime
+from perfprobe.analyse.loop.loop_function import NOWHERE, LoopFunction, StackTree
 from perfprobe.analyse.loop.loops import ThreadLoop
 from perfprobe.analyse.loop.marks import marks, with_counted
 from perfprobe.analyse.loop.next_item import NextItem
 from perfprobe.analyse.loop.pieces import PHASES, Pieces
-from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
 from perfprobe.analyse.loop.training import Span
-from perfprobe.analyse.percentiles import median_interval, percentile
+from perfprobe.models.intervals import median_interval, percentile
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int64, Mask, among, distinct
 from perfprobe.tables.stacks import Frames
@@ -55,7 +55,7 @@ def reported(kind: StepKind, phase: Int8) -> Int8:
 class Kept:
     """The steps of one kind on a thread.
 
-    rows: their places in `spans`. item: where the loop gets its next item. thread: a row of `threads`.
+    rows: their numbers in `spans`. item: where the loop gets its next item. thread: a row of `threads`.
     idle: when the thread waited for requests between the steps.
     """
 
@@ -170,11 +170,11 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
     """The user's line and the library's line of the loop: frame, line, library frame, library line."""
     frames, is_evaluation = trace.recording[Frames], kept.kind is StepKind.EVALUATION
     events = [event for row in kept.rows for event in kept.spans[row].events[:_EXAMINED]]
-    place = Place(tree, [event.stack for event in events]) if is_evaluation else kept.loop.place
+    function = LoopFunction(tree, [event.stack for event in events]) if is_evaluation else kept.loop.function
     # An inner loop, over time or micro-batches, may call forward. The loop itself calls the optimizer.
     ends = [event for row in kept.rows for event in kept.spans[row].events[-_EXAMINED:]]
     updates = [event for event in ends if event.kind is Kind.OPTIMIZER]
-    children = _within(place, updates) or _within(place, events)
+    children = _within(function, updates) or _within(function, events)
     if not children:
         return NOWHERE, NOWHERE, NOWHERE, NOWHERE
     child = min(children, key=tree.line)
@@ -188,9 +188,9 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
     return user, int(frames.line[user]) if user >= 0 else NOWHERE, own, line
 
 
-def _within(place: Place, events: Sequence[Event]) -> set[int]:
+def _within(function: LoopFunction, events: Sequence[Event]) -> set[int]:
     """The stacks in which the loop's function calls these events."""
-    return {child for event in events if (child := place.child(event.stack)) != NOWHERE}
+    return {child for event in events if (child := function.child(event.stack)) != NOWHERE}
 
 
 def step_phase_rows(kept: Kept, first: int) -> StepPhases:

@@ -16,7 +16,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from perfprobe.analyse.loop.events import Event, Kind
-from perfprobe.analyse.loop.place import NOWHERE, Place, StackTree
+from perfprobe.analyse.loop.loop_function import NOWHERE, LoopFunction, StackTree
 
 
 class Span(NamedTuple):
@@ -48,22 +48,22 @@ def with_updates(events: Sequence[Event]) -> list[Event]:
     return found
 
 
-def training_place(tree: StackTree, events: Sequence[Event]) -> Place:
+def training_function(tree: StackTree, events: Sequence[Event]) -> LoopFunction:
     """The function that contains the training loop: all backward and optimizers are called from it."""
     stacks = [
         event.stack for event in events if event.kind in (Kind.BACKWARD, Kind.OPTIMIZER) or event.is_trained
     ]
-    return Place(tree, stacks)
+    return LoopFunction(tree, stacks)
 
 
-def training_steps(place: Place, events: Sequence[Event], first_ns: int) -> list[Span]:
+def training_steps(function: LoopFunction, events: Sequence[Event], first_ns: int) -> list[Span]:
     """Steps and evaluations in order. The last step may have been cut off.
 
     Args:
         first_ns: when the first step begins, if neither a loader nor a module shows it.
     """
     groups, rest = _groups(events)
-    found = _separated(place, _iterations(groups))
+    found = _separated(function, _iterations(groups))
     found[:1] = [_without_trials(_without_former(each, found[1:])) for each in found[:1]]
     spans: list[Span] = []
     for at, iteration in enumerate(found):
@@ -159,9 +159,9 @@ def _iterations(groups: list[list[Event]]) -> list[list[Event]]:
     return found
 
 
-def _separated(place: Place, found: list[list[Event]]) -> list[Iteration]:
+def _separated(function: LoopFunction, found: list[list[Event]]) -> list[Iteration]:
     """Separate evaluations from each iteration. Chunks are made twice: all at once they take much memory."""
-    divided = [_outside(place, events) for events in found]
+    divided = [_outside(function, events) for events in found]
     sizes = sorted(len(_chunks(own)) for _, own in divided)
     usual = sizes[(len(sizes) - 1) // 2] if sizes else 0
     whole = []
@@ -178,17 +178,17 @@ def _may_be_evaluation(chunk: list[Event]) -> bool:
     return chunk[0].kind is Kind.NEXT or not any(event.is_trained for event in chunk)
 
 
-def _outside(place: Place, events: list[Event]) -> tuple[list[Event], list[Event]]:
+def _outside(function: LoopFunction, events: list[Event]) -> tuple[list[Event], list[Event]]:
     """Divide events after the last call before backward that is outside of the loop or after its optimizer.
 
     Such calls, and events before them, are evaluation.
     """
-    optimizer = max((place.line(e.stack) for e in events if e.kind is Kind.OPTIMIZER), default=NOWHERE)
+    optimizer = max((function.line(e.stack) for e in events if e.kind is Kind.OPTIMIZER), default=NOWHERE)
     last = -1
     for at, event in enumerate(events):
         if event.kind is Kind.BACKWARD:
             break
-        line = place.line(event.stack)
+        line = function.line(event.stack)
         is_elsewhere = line == NOWHERE or line > optimizer != NOWHERE
         if event.kind is Kind.CALL and not event.is_trained and event.stack >= 0 and is_elsewhere:
             last = at

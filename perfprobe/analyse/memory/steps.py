@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.growth import is_growing, sampled
 from perfprobe.analyse.memory.categories import ends
 from perfprobe.analyse.memory.groups import Sums, merged
 from perfprobe.analyse.memory.moments import Moments
-from perfprobe.analyse.slopes import is_growing, median_slope, sampled
+from perfprobe.models.intervals import median_slope
 from perfprobe.tables.columns import Int8, Int64, Rows
 from perfprobe.tables.memory import MemoryCategory, Storages
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from perfprobe.analyse.devices import NCCL, duration_ns
 from perfprobe.analyse.grouping import sort_by_keys
-from perfprobe.analyse.hotspots import same_signatures
 from perfprobe.analyse.loop.covered import Covered
+from perfprobe.analyse.operator_rows import same_signatures
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, Kernels

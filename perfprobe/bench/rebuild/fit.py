@@ -10,6 +10,7 @@ from perfprobe.bench.rebuild.recipe import Argument, DeviceRecipe, DtypeRecipe, 
 from perfprobe.bench.rebuild.schema import Parameter, Schema
 from perfprobe.models.dtypes import ITEM_BYTES, torch_name
 from perfprobe.models.signature import LONGEST_STRING, UNKNOWN, Item, List, Scalar, Tensor, Undefined
+from perfprobe.support import units
 
 _INTEGER = re.compile(r"-?\d{1,19}", re.ASCII)
 _FLOAT = re.compile(r"-?(?:\d{1,32}(?:\.\d{0,32})?(?:e[-+]?\d{1,4})?|inf|nan)", re.ASCII)
@@ -269,7 +270,7 @@ def _unrecorded(kind: str, name: str, text: str, notes: list[str]) -> Argument:
         raise NotRebuilt(f"its {name} was not recorded")
     else:
         raise Unfit(f"{name} is of another type")
-    notes.append(f"{name} was not recorded: taken as {value:g}")
+    notes.append(f"{name} was not recorded: taken as {units.plain(value)}")
     return value
 
 

@@ -18,6 +18,7 @@ from perfprobe.bench.rebuild.recipe import (
 )
 from perfprobe.bench.rebuild.refused import LIMIT_BYTES
 from perfprobe.bench.rebuild.small import smaller
+from perfprobe.support import units
 
 # What torch raises for a call that it rejects. NotImplementedError is a RuntimeError.
 _REFUSALS = (RuntimeError, TypeError, ValueError, IndexError, AttributeError, MemoryError, OverflowError)
@@ -56,7 +57,8 @@ class Rebuilt:
             raise NotRebuilt("this torch has no such operator") from None
         self.result_bytes = self._result_bytes()
         if self.result_bytes > limit_bytes:
-            raise MachineLacks(f"its results may take {self.result_bytes / (1 << 30):.3g} GiB")
+            size_gib = units.significant(self.result_bytes / (1 << 30), 3)
+            raise MachineLacks(f"its results may take {size_gib} GiB")
 
     def operands(self, seed: int) -> Operands:
         """Makes a new set of operands. Raises NotRebuilt if torch cannot make it."""

@@ -10,6 +10,7 @@ import re
 from perfprobe.bench.rebuild.extents import overlaps, seen_bytes, storage_bytes
 from perfprobe.bench.rebuild.recipe import CallRecipe, MachineLacks, NotRebuilt, TensorRecipe
 from perfprobe.bench.rebuild.schema import Schema
+from perfprobe.support import units
 
 _MANY = (
     "unbind",
@@ -64,7 +65,8 @@ def check_operands(recipe: CallRecipe, limit_bytes: int = LIMIT_BYTES) -> None:
         check_written(tensor)
         total_bytes += max(storage_bytes(tensor) * (2 if tensor.written else 1), seen_bytes(tensor))
         if total_bytes > limit_bytes:
-            raise MachineLacks(f"its operands take more than {limit_bytes / (1 << 30):.3g} GiB")
+            limit_gib = units.significant(limit_bytes / (1 << 30), 3)
+            raise MachineLacks(f"its operands take more than {limit_gib} GiB")
 
 
 def _check_count(recipe: CallRecipe) -> None:

@@ -85,14 +85,14 @@ def _slow(axes: Any, rows: list[SlowStepRow]) -> None:
             axes.scatter(times, took, s=18, color=color, label=f"{label} ({len(own):,})", zorder=3)
     if rows:
         axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.yaxis.set_major_formatter(lambda value, _: units.plain(value))
         axes.yaxis.set_minor_formatter(lambda value, _: _if_round(value))
     axes.set_ylabel("slow steps, ms")
 
 
 def _if_round(value: float) -> str:
     """Label 2 and 5 between powers of ten: the others would overlap."""
-    text = f"{value:g}"
+    text = units.plain(value)
     return text if text.strip("0.") in ("2", "5") else ""
 
 

@@ -39,7 +39,7 @@ _LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 _SMALLEST, _LARGEST = 30.0, 400.0  # area of a point, in square points
 _GREY = "#555555"
 Spell: TypeAlias = Callable[[float], str]
-_FLOPS: tuple[Spell, Spell] = (lambda value: f"{value:g}", lambda value: f"{units.amount(value)}FLOP/s")
+_FLOPS: tuple[Spell, Spell] = (units.plain, lambda value: f"{units.amount(value)}FLOP/s")
 _BYTES: tuple[Spell, Spell] = (units.size, lambda value: f"{units.amount(value)}B/s")
 
 

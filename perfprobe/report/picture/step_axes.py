@@ -138,7 +138,7 @@ def durations(axes: Any, shown: Shown, loops: Loops) -> None:
         axes.axhline(time_ns, color="#333333", linewidth=0.9, linestyle=line, label=label, zorder=2.5)
     _scale(axes, duration_ns, int(loops.median_ns[0]))
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{round(value):,}")
     axes.set_xlabel(shown.word)
     _head(axes, f"How long each {shown.word} took")
 

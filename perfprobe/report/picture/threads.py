@@ -64,7 +64,7 @@ def over_time(axes: Any, teams: Teams, found: Processors) -> None:
     colors = (_CALLERS, _HELPERS, _OWN, _NEIGHBOURS)
     axes.stackplot(middle_s, callers, helpers, own, others, labels=labels, colors=colors, step="mid")
     if teams.allowed_cores is not None:
-        label = f"allowed cores: {teams.allowed_cores:g}"
+        label = f"allowed cores: {units.plain(teams.allowed_cores)}"
         axes.axhline(teams.allowed_cores, color="#333333", linestyle="--", linewidth=1, label=label)
     axes.set(xlabel="seconds", ylabel="threads", ylim=(0, None), xlim=(0, float(middle_s[-1]) or 1))
     axes.set_title("Threads that ran or waited for a processor", loc="left")

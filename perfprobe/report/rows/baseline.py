@@ -61,8 +61,8 @@ def added_text(row: BaselineRow) -> str:
     shown, what = row.shown, " CPU" if row.is_cpu else ""
     between = ""
     if shown.low is not None and shown.high is not None:
-        between = f"{100 * shown.low:+.1f} to {100 * shown.high:+.1f}, "
-    return f"{100 * shown.median:+.1f} %{what} ({between}measured)"
+        between = f"{units.change(shown.low)} to {units.change(shown.high)}, "
+    return f"{units.change(shown.median)} %{what} ({between}measured)"
 
 
 def untraced_text(row: BaselineRow) -> str:

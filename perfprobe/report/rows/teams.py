@@ -103,7 +103,7 @@ def cores(allowed: float | None) -> str:
     """`2 allowed cores`."""
     if allowed is None:
         return "an unknown number of cores"
-    return f"{allowed:g} allowed core{'' if allowed == 1 else 's'}"
+    return f"{units.plain(allowed)} allowed core{'' if allowed == 1 else 's'}"
 
 
 def _texts(
@@ -150,7 +150,7 @@ def _neighbours(findings: Findings, used: int, cost: str, allowed: float | None)
     found, teams = findings.get(Processors), findings[Teams]
     exact = found.neighbours_cores if found is not None else None
     there = allowed if found is None or found.affinity_cores is None else found.affinity_cores
-    much = f"{used if exact is None else round(exact, 1):g} of {cores(there)}"
+    much = f"{units.plain(used if exact is None else round(exact, 1))} of {cores(there)}"
     team = _cost_of_team(found, teams)
     what = f"not this program: other processes used {much}, threads waited {cost} for them{team}"
     return what, "a quiet machine, or fewer threads: `perfprobe threads --sweep` measures what is best"

@@ -65,7 +65,7 @@ def counters(findings: Findings, choice: Choice) -> Iterator[Block]:
 def _columns(rows: Sequence[CountsRow], names: Sequence[str], title: str) -> list[Column]:
     has_cpi = any(row.cpi is not None for row in rows)
     shown = {name: head for name, head in _SHOWN.items() if any(row.counts[name] is not None for row in rows)}
-    cpi = figures("CPI", (_decimal(row.cpi) for row in rows), style="bold")
+    cpi = figures("CPI", (units.hundredths(row.cpi) for row in rows), style="bold")
     return [
         figures("CPU", (units.duration(row.cpu_ns) for row in rows)),
         *([cpi] if has_cpi else []),
@@ -90,10 +90,6 @@ def _operator_columns(rows: Sequence[CountsRow]) -> list[Column]:
 
 def _thread(row: CountsRow) -> str:
     return printable(row.thread or units.ABSENT)
-
-
-def _decimal(value: float | None) -> str:
-    return units.ABSENT if value is None else f"{value:.2f}"
 
 
 def _bandwidth(found: CounterFindings) -> Iterator[Block]:

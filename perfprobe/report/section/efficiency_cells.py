@@ -1,10 +1,11 @@
-"""Cells about one measured call: its limit, how near the call comes to it, the verdict."""
+"""Cells about one measured call: its limit, how near the call comes to it, the verdict. Columns of them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from perfprobe.report.rows.measured import limit
+from perfprobe.report.section.block import Column
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.measurements import Estimate, Measurement
@@ -43,7 +44,7 @@ def time_range(estimate: Estimate | None) -> str:
 
 def factor(value: float | None) -> str:
     """A ratio of two times: `1.03x`."""
-    return units.ABSENT if value is None else f"{value:.2f}x"
+    return units.ABSENT if value is None else f"{units.hundredths(value)}x"
 
 
 def threads_speedup(measured: Measurement) -> float | None:
@@ -78,3 +79,15 @@ def verdict_text(measured: Measurement) -> str:
     if verdict is not None:
         return "; ".join(map(printable, (verdict.text, *verdict.modifiers)))
     return "not judged" if measured.not_rebuilt is None else f"not rebuilt: {printable(measured.not_rebuilt)}"
+
+
+def efficiency_columns(measured: Sequence[Measurement | None]) -> list[Column]:
+    """Share of the limit, and the verdict; no columns if no shown row was measured."""
+    if not any(measured):
+        return []
+    kinds = [units.ABSENT if row is None else verdict_kind(row) for row in measured]
+    parts = [units.ABSENT if row is None else of_limit(row) for row in measured]
+    return [
+        Column("of limit", parts, 3, align="right"),
+        Column("verdict", kinds, 3, styles=[STYLES.get(kind, "") for kind in kinds]),
+    ]

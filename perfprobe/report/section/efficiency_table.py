@@ -135,7 +135,8 @@ def _untried(one: Untried) -> str:
 
 def _tried(one: Counterfactual, processes: int) -> str:
     copied = ", copy included," if one.kind == "contiguous with copy" else ""
-    interval = f" ({one.speedup.low:.2f}-{one.speedup.high:.2f})" if processes > 1 else ""
+    low, high = units.hundredths(one.speedup.low), units.hundredths(one.speedup.high)
+    interval = f" ({low}-{high})" if processes > 1 else ""
     return f"{printable(one.change)}{copied} {factor(one.speedup.value)}{interval}"
 
 

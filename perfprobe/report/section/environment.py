@@ -83,9 +83,9 @@ def _cores(recording: Recording) -> Iterator[str]:
     if cores is None and allowed is None:
         return
     least = min(number for number in (cores, allowed, quota) if number is not None)
-    of = f" of {cores:g}" if cores is not None and least < cores else ""
+    of = f" of {units.plain(cores)}" if cores is not None and least < cores else ""
     why = " (cgroup quota)" if quota is not None and least == quota and quota != allowed else ""
-    yield f"{least:g}{of} core{'s' if of or least != 1 else ''}{why}"
+    yield f"{units.plain(least)}{of} core{'s' if of or least != 1 else ''}{why}"
 
 
 def _gpus(recording: Recording) -> Iterator[str]:
@@ -104,7 +104,8 @@ def _gpus(recording: Recording) -> Iterator[str]:
 def _settings(recording: Recording) -> Iterator[str]:
     threads, interop = (recording.number("torch", name) for name in ("threads", "interop_threads"))
     if threads is not None:
-        yield f"torch threads {threads:g}{f', interop {interop:g}' if interop is not None else ''}"
+        between = "" if interop is None else f", interop {units.plain(interop)}"
+        yield f"torch threads {units.plain(threads)}{between}"
     known = recording.fact("environment")
     variables = known if isinstance(known, dict) else {}
     if "OMP_NUM_THREADS" not in variables and recording.fact("host") is not None:

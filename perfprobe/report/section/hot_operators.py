@@ -14,7 +14,7 @@ from perfprobe.report.rows.named import OF_NOTE, is_named
 from perfprobe.report.rows.operators import OperatorRow, operator_rows
 from perfprobe.report.rows.ranking import focus_text, rows_shown
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Section, Shown, Table
-from perfprobe.report.section.efficiency_columns import efficiency_columns
+from perfprobe.report.section.efficiency_cells import efficiency_columns
 from perfprobe.report.section.figures import MARK, least_ns
 from perfprobe.report.section.lines import Lines
 from perfprobe.report.section.operator_columns import (
@@ -39,7 +39,7 @@ _MOST_FUNCTIONS = 3
 _MOST_MARKED = 3  # rows that the note on marks lists
 
 
-class _Place(NamedTuple):
+class _RowLine(NamedTuple):
     """The line of one row, for `Lines`. line, forward, reason: see there."""
 
     line: Line | None
@@ -196,7 +196,7 @@ def _python_note(hotspots: Hotspots, trace: Trace) -> Iterator[str]:
     texts = []
     for at in np.argsort(-rows.python_ns, kind="stable")[:_MOST_FUNCTIONS].tolist():
         if rows.python_ns[at] > 0:
-            (place,) = Lines([_Place(trace.line(int(rows.frame[at])))]).own
+            (place,) = Lines([_RowLine(trace.line(int(rows.frame[at])))]).own
             where = " ".join([Phase(rows.phase[at]).name.lower(), *([f"at {place}"] if place else [])])
             name, own_ns = printable(strings[int(rows.name[at])]), int(rows.python_ns[at])
             texts.append(f"{units.duration(own_ns)} {name} ({where})")

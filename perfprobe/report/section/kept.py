@@ -132,11 +132,11 @@ def _clock(time_s: float, *, seconds: bool) -> str:
 
 def _drift(row: DriftRow) -> str:
     first, last = units.duration(row.first_ns), units.duration(row.last_ns)
-    change = f"{100 * row.change:+.1f} %"
+    change = f"{units.change(row.change)} %"
     medians = f"median {first} in the first fifth of the time, {last} in the last ({change})"
     if row.own_change is not None:
         own = f"{units.duration(row.own_first_ns)} and {units.duration(row.own_last_ns)}"
-        medians += f"; without waiting for a processor, mean {own} ({100 * row.own_change:+.1f} %)"
+        medians += f"; without waiting for a processor, mean {own} ({units.change(row.own_change)} %)"
     if not row.is_clear:
         return f"No drift of the program: {medians}."
     lines = [

@@ -47,7 +47,7 @@ def ceilings(machine: Machine, now: datetime | None = None) -> Iterator[Block]:
         Fact(f"torch {printable(machine.torch)}"),
         Fact(_measured(machine, now or datetime.now(timezone.utc))),
         Fact(f"spread between processes {units.percent(machine.noise)}"),
-        Fact(f"wall time {machine.contention:.2f} times CPU time"),
+        Fact(f"wall time {units.hundredths(machine.contention)} times CPU time"),
     ]
     yield Facts(facts)
     yield from _warning(machine)
@@ -62,7 +62,7 @@ def _measured(machine: Machine, now: datetime) -> str:
         age_s = (now - when).total_seconds()
     except (ValueError, TypeError):
         return took
-    age = f"{age_s / 86400:.0f} days" if age_s >= 2 * 86400 else units.duration(round(age_s) * 1e9)
+    age = f"{round(age_s / 86400)} days" if age_s >= 2 * 86400 else units.duration(round(age_s) * 1e9)
     ago = f", {age} ago" if age_s >= 60 else ""
     return f"{took} at {when:%Y-%m-%d %H:%M}{ago}"
 

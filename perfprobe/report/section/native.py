@@ -61,7 +61,8 @@ def native(findings: Findings, choice: Choice) -> Iterator[Block]:
     """All parts in one line, then operators, then functions."""
     split, most = findings[NativeSplit], choice.most(TOP) or None
     operators, functions = operator_rows(findings), function_rows(findings)
-    yield Heading("Native code", f"CPU time of all threads, one sample per {split.period_ns / 1e6:g} ms")
+    every = f"one sample per {units.plain(split.period_ns / 1e6)} ms"
+    yield Heading("Native code", f"CPU time of all threads, {every}")
     yield Paragraph(f"All: {', '.join(_parts(findings))}.")
     yield Table(_columns(operators[:most]))
     yield Table(_function_columns(functions[:most]))

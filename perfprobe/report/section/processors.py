@@ -40,4 +40,4 @@ def _others(others: float | None, cores: float | None) -> str:
         return ""
     if not is_named(others, least=OF_CAUSES):  # less is the system's own use
         return "; hardly any other process ran"
-    return f"; other processes used {others:.1f} of {cores:g} cores"
+    return f"; other processes used {units.tenths(others)} of {units.plain(cores)} cores"

@@ -33,14 +33,18 @@ def _columns(rows: Sequence[SweepRow], sweep: Sweep) -> list[Column]:
     return [
         Column("setting", [row.setting for row in rows]),
         figures(time, (units.duration(row.time_ns) for row in rows)),
-        figures("gain", ("" if at == 0 else f"{row.gain:.2f}x" for at, row in enumerate(rows)), style="bold"),
+        figures(
+            "gain",
+            ("" if at == 0 else f"{units.hundredths(row.gain)}x" for at, row in enumerate(rows)),
+            style="bold",
+        ),
         figures("interval", ("" if at == 0 else _interval(row) for at, row in enumerate(rows))),
         figures("torch threads", (units.count(row.threads) for row in rows), 2),
     ]
 
 
 def _interval(row: SweepRow) -> str:
-    return f"{row.low:.2f}-{row.high:.2f}"
+    return f"{units.hundredths(row.low)}-{units.hundredths(row.high)}"
 
 
 def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> Iterator[str]:
@@ -54,7 +58,7 @@ def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> It
     else:
         word = "Faster" if best.is_certain else "Seems faster"
         yield (
-            f"{word}: {best.to_paste} ({best.gain:.2f}x, {_interval(best)}, "
+            f"{word}: {best.to_paste} ({units.hundredths(best.gain)}x, {_interval(best)}, "
             f"{units.percent(best.coverage)} certain, {best.pairs} pairs)."
         )
     if not all(row.is_certain for row in rows):
@@ -91,7 +95,7 @@ def _operator_columns(rows: Sequence[OperatorSweepRow]) -> list[Column]:
     return [
         *times,
         figures("best", (units.count(row.best) for row in rows), style="bold"),
-        figures("speed-up", (f"{row.speedup:.2f}x" for row in rows)),
+        figures("speed-up", (f"{units.hundredths(row.speedup)}x" for row in rows)),
         Column("operator", [printable(row.operator) for row in rows], least=12),
         Column("inputs", [printable(shorten.signature(row.signature)) for row in rows], 2, least=20),
         Column("line", [printable(row.line or units.ABSENT) for row in rows], 3),

@@ -61,7 +61,7 @@ def _utilisation(findings: Findings) -> str:
     """VTune's histogram in a line."""
     teams, rows = findings[Teams], utilisation_rows(findings)
     shares = ", ".join(f"{row.values['utilisation']} {units.percent(row.values['share'])}" for row in rows)
-    of = "" if teams.allowed_cores is None else f" of {teams.allowed_cores:g}"
+    of = "" if teams.allowed_cores is None else f" of {units.plain(teams.allowed_cores)}"
     mean = _mean(teams)
     by = "" if len(teams.activity) else " (from readings 0.5 s apart: the sampler did not run)"
     spun_ns, wall_ns = teams.spun_ns or 0, findings.wall_ns or 0
@@ -70,7 +70,7 @@ def _utilisation(findings: Findings) -> str:
         if wall_ns and is_named(spun_ns, wall_ns, OF_TABLE)
         else ""
     )
-    return f"Threads that ran: {mean:.1f}{of} on average; of the time {shares}{by}.{spun}"
+    return f"Threads that ran: {units.tenths(mean)}{of} on average; of the time {shares}{by}.{spun}"
 
 
 def _mean(teams: Teams) -> float:
@@ -86,7 +86,7 @@ def _settings(findings: Findings) -> Iterator[str]:
     for name, title in (("threads", "torch threads"), ("interop_threads", "inter-op threads")):
         number = recording.number("torch", name)
         if number is not None:
-            yield f"{title} {number:g}"
+            yield f"{title} {units.plain(number)}"
     known = recording.fact("environment")
     for name, value in (known if isinstance(known, dict) else {}).items():
         if name.startswith(_VARIABLES):
@@ -102,11 +102,12 @@ def _cores(recording: Recording) -> str:
     cores, allowed, quota, physical, nodes = (recording.number("host", name) for name in names)
     if allowed is None:
         return "cores not known"
-    of = f" of {cores:g}" if cores is not None and cores != allowed else ""
-    text = f"{allowed:g}{of} core{'' if allowed == 1 and not of else 's'}"
-    text += f", quota {quota:g}" if quota is not None else ""
-    text += f", {physical:g} physical" if physical is not None and physical != allowed else ""
-    return text + (f", {nodes:g} NUMA node{'' if nodes == 1 else 's'}" if nodes is not None else "")
+    of = f" of {units.plain(cores)}" if cores is not None and cores != allowed else ""
+    text = f"{units.plain(allowed)}{of} core{'' if allowed == 1 and not of else 's'}"
+    text += f", quota {units.plain(quota)}" if quota is not None else ""
+    text += f", {units.plain(physical)} physical" if physical is not None and physical != allowed else ""
+    text += f", {units.plain(nodes)} NUMA node{'' if nodes == 1 else 's'}" if nodes is not None else ""
+    return text
 
 
 def operator_teams(findings: Findings) -> Iterator[Block]:
@@ -135,7 +136,11 @@ def _columns(rows: Sequence[OperatorTeamRow], wall_ns: int) -> list[Column]:
     lines = ["-" if row.line is None else shorten.place(row.line) for row in rows]
     return [
         figures("of wall", (units.percent(row.self_ns / wall_ns) for row in rows)),
-        figures("active", (f"{row.active:.2f} ±{row.error:.2f}" for row in rows), style="bold"),
+        figures(
+            "active",
+            (f"{units.hundredths(row.active)} ±{units.hundredths(row.error)}" for row in rows),
+            style="bold",
+        ),
         figures("of team", (units.percent(row.efficiency) for row in rows), 2),
         figures("idle", (units.duration(row.idle_ns) for row in rows), 3),
         *_native_columns(rows),

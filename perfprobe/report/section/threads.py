@@ -59,12 +59,12 @@ def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
 def cores_used(found: Processors) -> str:
     """`1.3 of 2 allowed cores used, 0.5 by child processes; neighbours 1 %`, as far as known."""
     children = found.children_cores or 0
-    by_children = f", {children:.1f} by child processes" if is_named(children) else ""
-    of = "" if found.allowed_cores is None else f" of {found.allowed_cores:g} allowed"
+    by_children = f", {units.tenths(children)} by child processes" if is_named(children) else ""
+    of = "" if found.allowed_cores is None else f" of {units.plain(found.allowed_cores)} allowed"
     cores = "core" if found.allowed_cores == 1 else "cores"
     share = found.neighbours_share
     beside = "" if share is None else f"; neighbours {units.percent(share)}"
-    return f"{found.used_cores + children:.1f}{of} {cores} used{by_children}{beside}"
+    return f"{units.tenths(found.used_cores + children)}{of} {cores} used{by_children}{beside}"
 
 
 def _own_together(rows: Sequence[ThreadWaitRow]) -> list[ThreadWaitRow]:
@@ -130,7 +130,7 @@ def _notes(found: Processors) -> Iterator[str]:
         yield f"Waiting for a processor: {kinds}." if kinds else "Hardly any waiting for a processor."
     if found.throttled_ns:
         throttled = units.duration(found.throttled_ns)
-        yield f"The quota of {found.quota_cores:g} cores was used up for {throttled}."
+        yield f"The quota of {units.plain(found.quota_cores)} cores was used up for {throttled}."
     if found.stolen_ns is not None and is_named(found.stolen_ns, found.wall_ns, OF_ROW):
         yield f"The hypervisor gave {units.duration(found.stolen_ns)} of the processors to others."
     if is_named(found.other_run_ns, found.wall_ns, OF_ROW):

@@ -101,7 +101,9 @@ def _waited(row: LoaderRow, found: Feeding) -> str:
 
 def _more(row: LoaderRow, found: Feeding) -> str:
     remedy, used, cores = row.verdict.remedy, found.cores_used, found.cores
-    in_use = f"{used:.1f} of {cores:g} processors were in use" if used is not None and cores else ""
+    in_use = ""
+    if used is not None and cores:
+        in_use = f"{units.tenths(used)} of {units.plain(cores)} processors were in use"
     if remedy in _HELPS:
         return _HELPS[remedy]
     if remedy is LoaderRemedy.NO_PROCESSOR:
@@ -190,7 +192,7 @@ _COLUMNS: tuple[Head[Sequence[LoaderRow]], ...] = (
     figure(
         "queued",
         "Mean number of finished batches in the queue.",
-        lambda row: "" if row.queued is None else f"{row.queued:.1f}",
+        lambda row: "" if row.queued is None else units.tenths(row.queued),
         3,
     ),
     text(

@@ -110,4 +110,4 @@ def _left_out(left: Pruned, view: GraphView) -> list[str]:
 
 
 def _percent(share: float) -> str:
-    return f"{share * 100:.2g} %"
+    return f"{units.significant(share * 100, 2)} %"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from perfprobe.report.rows.gpu.devices import device_rows
+from perfprobe.support import units
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 
@@ -23,7 +24,8 @@ class LaunchCost(NamedTuple):
 
     def text(self) -> str:
         """Such as `CUPTI +3 to 50 %: 1 to 10 us a launch`."""
-        return f"CUPTI +{self.least * 100:.0f} to {self.most * 100:.0f} %: 1 to 10 us a launch"
+        least, most = units.whole_percent(self.least), units.whole_percent(self.most)
+        return f"CUPTI +{least} to {most} %: 1 to 10 us a launch"
 
 
 def launch_cost(findings: Findings) -> LaunchCost | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from perfprobe.models.intervals import lower_median
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.devices import DeviceRow, StepRow, device_rows, gpu_row, step_rows
 from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
@@ -46,25 +47,19 @@ def _median_step(rows: Sequence[StepRow]) -> str:
         return ""
 
     def median(name: str) -> int | None:
-        return _median([getattr(row, name) for row in steps])
+        return lower_median(getattr(row, name) for row in steps)
 
     def said(one: str, many: str, time: str) -> str:
         number = median(many)
         return f"{units.count(number)} {one if number == 1 else many} taking {units.duration(median(time))}"
 
-    duration = units.duration(_median([row.duration_ns for row in steps]))
+    duration = units.duration(lower_median(row.duration_ns for row in steps))
     who = "A step" if len(steps) == 1 else f"Median of {len(steps):,} steps"
     waits = f", {said('wait', 'waits', 'wait_ns')}" if median("waits") else ""
     return (
         f"{who}: {duration}; {said('kernel', 'kernels', 'kernel_ns')}, "
         f"{said('copy', 'copies', 'copy_ns')} ({units.size(median('copied_bytes'))}){waits}."
     )
-
-
-def _median(numbers: Sequence[int | None]) -> int | None:
-    """The lower median of the known values."""
-    known = sorted(number for number in numbers if number is not None)
-    return known[(len(known) - 1) // 2] if known else None
 
 
 def _untimed(gpu: GpuFindings) -> str:

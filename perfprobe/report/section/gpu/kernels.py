@@ -85,10 +85,6 @@ def _family(row: KernelRow) -> str:
     return (row.family or "") + (f" of {row.wrapper}" if row.wrapper else "")
 
 
-def _number(value: float | None) -> str:
-    return units.ABSENT if value is None else f"{value:,.2f}"
-
-
 def _launch(row: KernelRow) -> str:
     """Grid and block of the longest kernel: how many blocks, and how many threads in each."""
     blocks, threads = 1, 1
@@ -167,7 +163,7 @@ _LAUNCH: tuple[Head[Sequence[KernelRow]], ...] = (
     figure(
         "blocks/SM",
         "Blocks of the longest one per multiprocessor. Below 1, some multiprocessors have none.",
-        lambda row: _number(row.sizes.blocks_per_sm),
+        lambda row: units.hundredths(row.sizes.blocks_per_sm),
         7,
     ),
     figure(

@@ -45,7 +45,7 @@ def launches(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 def _mean(row: Mapping[str, Any], span_ns: int | None = None) -> str:
     span_ns = row["span_ns"] if span_ns is None else span_ns
-    return f"{row['queued_ns'] / span_ns:.1f}" if span_ns else units.ABSENT
+    return units.tenths(row["queued_ns"] / span_ns) if span_ns else units.ABSENT
 
 
 def _part(row: Mapping[str, Any], name: str) -> str:

@@ -85,7 +85,7 @@ def _summary_columns(rows: Sequence[SummaryRow]) -> list[Column]:
 
 def _percent(share: float | None) -> str:
     """A percentage with as many digits as in the plugin."""
-    return units.ABSENT if share is None else f"{100 * share:.2f} %"
+    return units.ABSENT if share is None else f"{units.hundredths(100 * share)} %"
 
 
 def _by_step(rows: Sequence[RoleRow]) -> list[Column]:

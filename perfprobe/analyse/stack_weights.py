@@ -8,7 +8,7 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
 from perfprobe.tables.stacks import nearest
 
 
-class Load(Table):
+class StackWeights(Table):
     """Weights, each with its stack (-1 none) and the operator that took it (name -1 for none).
 
     kind: a `LeafKind` where neither a stack nor an operator is known, else -1.

@@ -1,4 +1,4 @@
-"""The place of a thread's loop: the function from which everything in a step is called.
+"""The function of a thread's loop, from which everything in a step is called.
 
 All stacks in a step begin with the same functions, up to the one that contains the loop; there they differ by
 the line in the loop's body. A later line is reached later in an iteration.
@@ -51,7 +51,7 @@ class StackTree:
         return () if frame < 0 else tuple(int(column[frame]) for column in self._key)
 
 
-class Place:
+class LoopFunction:
     """The function that contains a loop. caller: the stack that calls it, `ROOT` for none."""
 
     def __init__(self, tree: StackTree, stacks: Iterable[int]) -> None:
@@ -60,16 +60,16 @@ class Place:
         self._depth = len(tree.path(self.caller))
         self._lines: dict[int, int] = {}  # by stack: each is asked for in every step
 
-    def outward(self) -> Iterator[Place]:
-        """Yields this place, its caller as a place, and so on outward."""
-        place = self
-        yield place
-        while place.caller != ROOT:
-            path = self.tree.path(place.caller)
-            place = Place(self.tree, ())
-            place.caller = path[-2] if len(path) > 1 else ROOT
-            place._depth = len(path) - 1
-            yield place
+    def outward(self) -> Iterator[LoopFunction]:
+        """Yields this function, its caller, and so on outward."""
+        function = self
+        yield function
+        while function.caller != ROOT:
+            path = self.tree.path(function.caller)
+            function = LoopFunction(self.tree, ())
+            function.caller = path[-2] if len(path) > 1 else ROOT
+            function._depth = len(path) - 1
+            yield function
 
     def child(self, stack: int) -> int:
         """The outer part of this stack that ends in the function; `NOWHERE` if the function is not in it."""
