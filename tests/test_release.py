@@ -122,7 +122,7 @@ def test_pull_requests_run_the_gates(tmp_path: Path) -> None:
         ).stdout
         for step in checks
     ]
-    assert said == ["python .ci/commits.py abc\n", "run\n"]
+    assert [line.split() for line in said] == [["python", ".ci/commits.py", "abc"], ["run"]]
     assert all((ROOT / name).is_file() for name in (".ci/commits.py", ".ci/run"))
 
 
