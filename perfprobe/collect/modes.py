@@ -7,13 +7,12 @@ import sys
 from time import monotonic_ns
 
 from perfprobe.collect.base import Collector
-from perfprobe.collect.held_signals import around
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.collect.wrapped import WrappedFunctions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType, ModuleType
-    from typing import Any
 
     from perfprobe.collect.base import Facts
 
@@ -33,7 +32,7 @@ class ModeCollector(Collector):
         self._on: dict[str, dict[str, object]] = {}  # modes that are on
         self._rows: list[dict[str, object]] = []  # all times that one was
         self._more = 0
-        self._wrapped: list[tuple[Any, str, object, object]] = []
+        self._wrapped = WrappedFunctions()
         self._watch = ImportWatch("torch", self._wrap_all)
 
     def start(self) -> None:
@@ -43,30 +42,21 @@ class ModeCollector(Collector):
     def stop(self) -> None:
         """Restores the functions, and writes the meta value `modes`."""
         self._watch.stop()
-        for module, name, original, ours in self._wrapped:
-            if getattr(module, name, None) is ours:
-                setattr(module, name, original)
-        self._wrapped.clear()
+        self._wrapped.restore()
         self._write()
 
     def _wrap_all(self, torch: ModuleType) -> None:
         self._folder = os.path.dirname(str(torch.__file__)) + os.sep
         profiler, native = sys.modules.get("torch.autograd.profiler"), getattr(torch, "_C", None)
         # Called while the profiler is off, so that it does not show our callable among the program's.
-        self._wrap(profiler, "_run_on_profiler_start", lambda *_: self._switch(PROFILER, True))
-        self._wrap(profiler, "_run_on_profiler_stop", lambda *_: self._switch(PROFILER, False))
+        wrap = self._wrapped.wrap
+        wrap(profiler, "_run_on_profiler_start", lambda *_: self._switch(PROFILER, True))
+        wrap(profiler, "_run_on_profiler_stop", lambda *_: self._switch(PROFILER, False))
         for module, name, mode in (
             (torch, "set_anomaly_enabled", ANOMALY),
             (native, "_set_deterministic_algorithms", DETERMINISTIC),
         ):
-            self._wrap(module, name, lambda *given, mode=mode: self._switch(mode, any(given[:1])))
-
-    def _wrap(self, module: Any, name: str, before: Any) -> None:
-        original = getattr(module, name, None)
-        if original is not None:
-            ours = around(original, before=before)
-            setattr(module, name, ours)
-            self._wrapped.append((module, name, original, ours))
+            wrap(module, name, lambda *given, mode=mode: self._switch(mode, any(given[:1])))
 
     def _switch(self, mode: str, on: bool) -> None:
         if not on:

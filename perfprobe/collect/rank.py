@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from perfprobe.collect.base import Collector
-from perfprobe.collect.held_signals import around
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.collect.wrapped import WrappedFunctions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class RankCollector(Collector):
     def __init__(self, facts: Facts) -> None:
         self._facts = facts
         self._watch = ImportWatch(_MODULE, self._wrap)
-        self._module: ModuleType | None = None
+        self._wrapped = WrappedFunctions()
 
     def start(self) -> None:
         """Waits for torch.distributed."""
@@ -33,16 +33,10 @@ class RankCollector(Collector):
     def stop(self) -> None:
         """Restores the function."""
         self._watch.stop()
-        if self._module is not None and getattr(self._module, _MADE, None) is self._ours:
-            setattr(self._module, _MADE, self._original)
-        self._module = None
+        self._wrapped.restore()
 
     def _wrap(self, module: ModuleType) -> None:
-        self._original = getattr(module, _MADE, None)
-        if self._original is not None:
-            self._ours = around(self._original, before=self._note)
-            setattr(module, _MADE, self._ours)
-            self._module = module
+        self._wrapped.wrap(module, _MADE, self._note)
 
     def _note(self, group: object = None, *_: object) -> None:
         rank, size = (getattr(group, name, None) for name in ("rank", "size"))
