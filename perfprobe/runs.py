@@ -99,20 +99,26 @@ class Run:
         """All ranks of a small job, if they are beside this recording; else none."""
         is_rank = self.recording.rank_fact("rank") is not None
         paths = children.siblings(self.recording) if is_rank else [p for p, _ in self._children.recordings]
-        found: dict[int, str] = {}
+        found: dict[int, Run] = {}
         sizes = set()
         for path in paths if 1 < len(paths) <= _MOST_READ else ():
             with suppress(InputError):
-                recording = self._open(path)
-                rank, size = recording.rank_fact("rank"), recording.rank_fact("world_size")
+                run = self._run_of(path)
+                rank, size = _rank_of(run.recording)
                 if rank is not None and size is not None:
-                    found[rank] = path
+                    found[rank] = run
                     sizes.add(size)
-        is_small = len(found) <= _MOST_RANKS and sum(map(os.path.getsize, found.values())) <= _MOST_BYTES
-        if sizes != {len(found)} or not is_small:
-            return []
-        own = os.path.abspath(self.path)
-        return [self if os.path.abspath(path) == own else Run(path) for _, path in sorted(found.items())]
+        size_bytes = sum(os.path.getsize(run.path) for run in found.values())
+        is_small = len(found) <= _MOST_RANKS and size_bytes <= _MOST_BYTES
+        return [run for _, run in sorted(found.items())] if is_small and sizes == {len(found)} else []
+
+    def _run_of(self, path: str) -> Run:
+        """The run of a recording beside this one, or this run itself; what was opened is not read again."""
+        if os.path.abspath(path) == os.path.abspath(self.path):
+            return self
+        run = Run(path)
+        run.recording = self._open(path)
+        return run
 
     @cached_property
     def _measurements(self) -> Partly:
@@ -180,15 +186,19 @@ def _are_ranks(runs: Sequence[Run]) -> bool:
     ranks, sizes = set(), set()
     for run in runs:
         try:
-            recording = run.trace.recording
+            rank, size = _rank_of(run.trace.recording)
         except InputError:  # said when its report is made
             return False
-        rank, size = recording.rank_fact("rank"), recording.rank_fact("world_size")
         if rank is None or size is None:
             return False
         ranks.add(rank)
         sizes.add(size)
     return len(ranks) == len(runs) > 1 == len(sizes)
+
+
+def _rank_of(recording: Recording) -> tuple[int | None, int | None]:
+    """Its rank, and how many ranks its job has."""
+    return recording.rank_fact("rank"), recording.rank_fact("world_size")
 
 
 def _read(path: str, *largest_bytes: int) -> Recording:
