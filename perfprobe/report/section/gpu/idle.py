@@ -11,6 +11,7 @@ from perfprobe.report.rows.row import Values
 from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures
 from perfprobe.report.section.gpu.cells import (
+    STREAM,
     absent,
     line_head,
     operator_head,
@@ -125,8 +126,7 @@ _COLUMNS: tuple[Head[Sequence[IdleRow]], ...] = (
     phase_head(lambda row: row.at),
 )
 _STREAMS: tuple[Head[Sequence[Mapping[str, Any]]], ...] = (
-    figure("GPU", "Number of the device.", lambda cell: str(cell["device"])),
-    figure("stream", "Number of the stream.", lambda cell: str(cell["stream"]), style="bold"),
+    *STREAM,
     figure("gaps", "Number of gaps that contain some of it.", lambda cell: units.count(cell["gaps"])),
     figure(
         "host wait",

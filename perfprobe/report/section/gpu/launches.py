@@ -8,7 +8,14 @@ from typing import Any
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.gpu.launches import LaunchedRow, launch_stream_rows, launched_rows, queue_rows
 from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
-from perfprobe.report.section.gpu.cells import line_head, operator_head, phase_head, rows_said, sorted_by
+from perfprobe.report.section.gpu.cells import (
+    STREAM,
+    line_head,
+    operator_head,
+    phase_head,
+    rows_said,
+    sorted_by,
+)
 from perfprobe.report.section.heads import columns, figure
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
@@ -90,8 +97,7 @@ _LAUNCHED: tuple[Head[Sequence[LaunchedRow]], ...] = (
     phase_head(lambda row: row.at),
 )
 _STREAMS: tuple[Head[Sequence[Mapping[str, Any]]], ...] = (
-    figure("GPU", "Number of the device.", lambda row: str(row["device"])),
-    figure("stream", "Number of the stream.", lambda row: str(row["stream"]), style="bold"),
+    *STREAM,
     figure("launches", _LAUNCHES, lambda row: units.count(row["launches"])),
     figure("short", _SHORT, lambda row: units.count(row["short"])),
     figure(

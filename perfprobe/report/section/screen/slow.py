@@ -128,8 +128,9 @@ def _short(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Itera
         yield from loop_line(findings, facts["line"])
     short = Short(1, 0.0) if first.short is None else first.short
     costs = f"fixed costs: at most {whole_percent(short.of_data)} is work on data"
-    yield said("", costs, *([] if _remedies(findings, short) else ["; larger batches, torch.compile"]))
-    yield from (said("", remedy) for remedy in _remedies(findings, short))
+    remedies = _remedies(findings, short)
+    yield said("", costs, *([] if remedies else ["; larger batches, torch.compile"]))
+    yield from (said("", remedy) for remedy in remedies)
 
 
 def _remedies(findings: Findings, short: Short) -> list[str]:
