@@ -12,6 +12,7 @@ from perfprobe.diagnose.gpu import gpu_verdict
 from perfprobe.diagnose.growing import growing
 from perfprobe.diagnose.growing_workers import growing_workers
 from perfprobe.diagnose.growth import memory_growth
+from perfprobe.diagnose.held_up_team import held_up_team
 from perfprobe.diagnose.hottest import hottest_operator
 from perfprobe.diagnose.idle import idle
 from perfprobe.diagnose.late_imports import late_imports
@@ -50,7 +51,10 @@ _RANKS = (
         *(Cause.RANKS, Cause.LOCK, Cause.GPU),
         *(Cause.LAUNCHES, Cause.SYNCHRONISED, Cause.BETWEEN_KERNELS, Cause.COPIES),
     ),
-    (Cause.SHORT_OPERATORS, Cause.LINE, Cause.MODULE, Cause.OPERATOR, Cause.GPU_OPERATOR),
+    (
+        *(Cause.SHORT_OPERATORS, Cause.LINE, Cause.FUNCTION, Cause.MODULE),
+        *(Cause.OPERATOR, Cause.GPU_OPERATOR),
+    ),
     (Cause.UNEXPLAINED, Cause.IMPORTS),
 )
 _ABOUT = 1.1
@@ -58,7 +62,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
 # Judgements of other types than `Diagnosis`. The rules below may need them.
 _RULES = (
-    *(gpu_verdict, hottest_operator, outside, thread_problems, starved, idle, blind),
+    *(gpu_verdict, hottest_operator, outside, thread_problems, starved, held_up_team, idle, blind),
     *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, growing),
     *(needless_forward, growing_workers, fewer_processors),
     *(recompiled, slow_modes, loader_verdicts),

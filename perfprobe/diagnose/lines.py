@@ -1,7 +1,7 @@
 """Rule: one line of the program has a large part of the time, all its phases together.
 
 Where one line calls a whole model, its hottest module says more than the line, if it stands out too. Where
-no line stands out, a module may: its own operators, without those of the modules in it.
+no line stands out, a module may: its own operators, without those of the modules in it. So may a function.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfprobe.diagnose.functions import functions
 from perfprobe.diagnose.limits import STANDS_OUT, gain
 from perfprobe.diagnose.waits import of_group
 from perfprobe.models.module_tree import HotModule, hot_module, own_module
@@ -25,7 +26,7 @@ _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE)
 
 
 def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
-    """A diagnosis for each line, and for the hottest module in place of the lines that it is about."""
+    """A diagnosis for each line, and for a module or function in place of the lines that it is about."""
     found, about = account.lines(), set[int]()
     stands_out = bool(found) and account.share(found[0].time_ns) >= STANDS_OUT
     module = _whole_model(findings, account, found[0]) if found else None
@@ -37,6 +38,9 @@ def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
         if own is not None:
             about = own[1]
             yield own[0]
+    for of_function, frames in functions(findings, account, frozenset(about)):
+        about |= frames
+        yield of_function
     for each in found:
         if each.frame not in about:
             yield of_group(account, each, Cause.LINE)

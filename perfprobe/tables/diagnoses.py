@@ -31,6 +31,7 @@ class Cause(Enum):
     THREADS = "threads"
     SHORT_OPERATORS = "short-operators"
     LINE = "line"
+    FUNCTION = "function"  # of the program, over several lines
     MODULE = "module"
     OPERATOR = "operator"  # where no lines are known
     UNEXPLAINED = "unexplained"
@@ -86,10 +87,11 @@ class Diagnosis:
     error: two standard deviations of the share. stands_out: whether it is large enough to be called a
     bottleneck. gain: how much faster the base would be if it took no time, None where another change would do
     more. frame: the user's line with most of it. line_ns: the time at that line, in a step. phases: its time
-    by phase, in all steps. steps: in how many of them it was seen; for evaluations their number. module: the
-    path of the module. is_own: whether it is about the module without those in it. name: the operator, a row
-    of `Strings`. row: the operator, a row of the steps' operators, or of all without steps. called: the
-    library's function with most of it, a row of `Strings`. group: of a GPU's time, its leaves.
+    by phase, in all steps. steps: in how many of them it was seen; for evaluations their number. lines: the
+    first and the last line of a function that have time. module: the path of the module. is_own: whether it
+    is about the module without those in it. name: the operator, a row of `Strings`. row: the operator, a row
+    of the steps' operators, or of all without steps. called: the library's function with most of it, a row of
+    `Strings`. group: of a GPU's time, its leaves.
     """
 
     cause: Cause
@@ -103,6 +105,7 @@ class Diagnosis:
     line_ns: int = 0
     phases: Mapping[StepPhase, int]
     steps: int = -1
+    lines: tuple[int, int] | None = None
     module: str | None = None
     is_own: bool = False
     name: int = -1

@@ -25,6 +25,17 @@ class Starved:
 
 
 @frozen
+class HeldUpTeam:
+    """Threads that share the work of operators waited for each other, because others had the processors.
+
+    threads: their number. free: about how many processors the others left, at least one.
+    """
+
+    threads: int
+    free: int
+
+
+@frozen
 class Idle:
     """A server waited for requests. share: of the time from the first step to the last; frame: where."""
 

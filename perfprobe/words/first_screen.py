@@ -6,7 +6,9 @@ from __future__ import annotations
 FIRST_SCREEN: dict[str, str] = {
     "MACHINE": "If the loop's thread waited much for a processor: the part of a core that it got, and who "
     "had the rest. PARTS and SLOW leave that waiting out. Without steps: the main thread's part in the whole "
-    "run; shares of wall time contain that waiting.",
+    "run; shares of wall time contain that waiting. Threads that share the work of an operator also wait for "
+    "each other while other processes have their processors. That is in all times, as a thread of OpenMP "
+    "runs while it waits: with as many threads as processors are free there is none.",
     "STEP": "Median of a steady training step; `+-` is the larger side of its 95 % interval, from six steps "
     "on; a wide interval is in brackets. The mean if it is far larger, the 95th percentile, and samples/s if "
     "a batch size is known. If steps differ much, bars show their course: each is the median of as many "
@@ -27,14 +29,15 @@ FIRST_SCREEN: dict[str, str] = {
     "own torch.profiler, anomaly mode, or deterministic algorithms; since which line, and how much longer "
     "steps take with it, where there are others to compare with.",
     "SLOW": "From 20 % of the steps on: the largest wait (for data, garbage collection, compiling), or else "
-    "the line with most time, its forward, backward and Python together; how long in a step on average. `+-` "
-    "is the error by sampling: two standard deviations. Below it, the text of the line, if its file is below "
-    "the current folder and was not changed since the recording began; and its parts: times of operators "
-    "there, each added up over the shapes of its inputs. "
-    "If evaluations or start-up took longer than all steps, these. Many short operators: the step consists "
-    "of their fixed costs (dispatch, autograd, Python), because a slow core would need at most the share "
-    "shown for their work. A line below says if many of them read single values (`.item()`), or if a quarter "
-    "of the step or more is the optimizer's, parameter by parameter.",
+    "the line with most time, its forward, backward and Python together; how long in a step on average. "
+    "`+-` is the error by sampling: two standard deviations. Where no line has as much, a function of the "
+    "program may, with all its lines, of which the first and the last are named. Below it, the text of the "
+    "line, if its file is below the current folder and was not changed since the recording began; and its "
+    "parts: times of operators there, each added up over the shapes of its inputs. If evaluations or "
+    "start-up took longer than all steps, these. Many short operators: the step consists of their fixed "
+    "costs (dispatch, autograd, Python), because a slow core would need at most the share shown for their "
+    "work. A line below says if many of them read single values (`.item()`), or if a quarter of the step or "
+    "more is the optimizer's, parameter by parameter.",
     "OPS": "Operators with 5 % of the steps' own time or more, with all inputs, lines and phases; of "
     "a GPU's time if the steps are judged by that.",
     "LIMIT": "How close the hottest operator is to its limit, or how to find out.",

@@ -20,6 +20,8 @@ from tests.found import find
 from tests.report.test_text import META
 
 STEPS = 10
+# Lines of one function and of a function in it. All others are each in a function of their own.
+FUNCTIONS = {11: "Tokenizer.split", 12: "Tokenizer.split", 13: "Tokenizer.split.<locals>.<genexpr>"}
 Part = tuple[LeafKind, StepPhase, int, int]  # kind, phase, frame, percent of the time
 
 
@@ -28,7 +30,7 @@ def judged(
 ) -> Diagnoses:
     """What is said of an account with these parts; what is left to 100 is of lines of 1 percent."""
     program = Program(**META | meta)
-    frames = [program.stack(f"/p/train.py:{line} main") for line in range(100)]
+    frames = [program.stack(f"/p/train.py:{line} {FUNCTIONS.get(line, f'f{line}')}") for line in range(100)]
     left = 100 - sum(part[3] for part in parts) - waited
     rows = [*parts, *((LeafKind.LINE, StepPhase.OTHER, frames[-1 - each], 1) for each in range(left))]
     if waited:
@@ -91,6 +93,26 @@ def test_slow_is_the_largest_wait_or_else_the_largest_line(
         assert slow is not None
         assert slow.cause is cause
         assert slow.share == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("percents", "stands_out"),
+    [([8, 7, 9], True), ([6, 6, 7], False), ([18, 17, 16], False), ([5, 21, 5], False)],
+    ids=["together", "too little", "nearly all of a step", "one line stands out"],
+)
+def test_lines_of_a_function_are_a_bottleneck_together(
+    percents: list[int], stands_out: bool, tmp_path: Path
+) -> None:
+    parts = [line(percent, frame=frame) for frame, percent in zip(FUNCTIONS, percents, strict=True)]
+    found = judged(tmp_path, parts)
+    of_function = found.of(Cause.FUNCTION)
+    assert bool(of_function) is stands_out
+    if of_function:
+        (slow,) = of_function
+        assert slow is found.slow
+        assert slow.share == pytest.approx(0.24)
+        assert (slow.frame, slow.lines) == (13, (11, 13))
+        assert all(each.frame not in FUNCTIONS for each in found.of(Cause.LINE))
 
 
 def test_shares_are_of_the_time_without_waiting_for_a_processor(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.tables.diagnoses import Cause, Diagnoses
-from perfprobe.tables.judgements import Starved
+from perfprobe.tables.judgements import HeldUpTeam, Starved
 from tests.build import Program, op
 from tests.report.test_screen import found
 from tests.report.test_text import META
@@ -77,3 +77,44 @@ def test_times_of_imports_are_own_times_too(tmp_path: Path) -> None:
     (row,) = (row for row in screen_rows(found(program, tmp_path)) if row.label == "IMPORTS")
     assert row.share == pytest.approx(0.25, abs=0.01)
     assert "100 ms" in row.text
+
+
+def beside_a_team(
+    waits_ms: tuple[int, int], *, member_runs_ms: int = 300, neighbours_ms: int = 1400
+) -> Program:
+    """A second of a main thread and a thread without a name of its own; each runs for 300 ms by default."""
+    stop = {"monotonic_ns": WHOLE_MS * MS, "cpu_ns": 600 * MS}
+    program = Program(
+        **META | {"stop": stop, "program": {"argv": ["script.py"], "pid": 1001}, "torch": {"threads": 2}}
+    )
+    for number in (1, 2):
+        program.thread(number, "python")
+    program.run(op("aten::mm", 10 * MS, 90 * MS, stack=program.stack("/p/script.py:3 main")))
+    runs_ms = 300, member_runs_ms
+    for part in (0, 1):
+        times = zip(runs_ms, waits_ms, strict=True)
+        threads = {at: (run * part * MS, wait * part * MS) for at, (run, wait) in enumerate(times)}
+        program.reading(WHOLE_MS * part * MS, threads, busy_ns=(sum(runs_ms) + neighbours_ms) * part * MS)
+    return program
+
+
+@pytest.mark.parametrize("main_waits_ms", [100, 600])
+def test_a_team_that_others_hold_up_is_said(tmp_path: Path, main_waits_ms: int, snapshot: Snapshot) -> None:
+    """The others use 1.4 of two processors: one thread has room beside them."""
+    findings = found(beside_a_team((main_waits_ms, 600)), tmp_path)
+    assert findings[HeldUpTeam] == HeldUpTeam(threads=2, free=1)
+    snapshot("\n".join(row.text for row in screen_rows(findings)[1:3]))
+
+
+@pytest.mark.parametrize(
+    ("member_waits_ms", "member_runs_ms", "neighbours_ms"),
+    [(150, 300, 1400), (600, 20, 1400), (600, 300, 0)],
+    ids=["waits little", "does not share the work", "no other process"],
+)
+def test_a_team_that_others_do_not_hold_up(
+    tmp_path: Path, member_waits_ms: int, member_runs_ms: int, neighbours_ms: int
+) -> None:
+    program = beside_a_team(
+        (100, member_waits_ms), member_runs_ms=member_runs_ms, neighbours_ms=neighbours_ms
+    )
+    assert found(program, tmp_path).get(HeldUpTeam) is None

@@ -31,7 +31,7 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_states import DeviceStates
 from perfprobe.tables.gpu_verdict import GpuLimit, GpuVerdict
 from perfprobe.tables.idle import IdleTimes
-from perfprobe.tables.judgements import FewerProcessors, Starved
+from perfprobe.tables.judgements import FewerProcessors, HeldUpTeam, Starved
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepKind, StepTimes
 
@@ -40,13 +40,15 @@ _WHO = {None: "", True: ": other processes", False: ": its own threads"}
 
 
 def starved_line(findings: Findings) -> Iterator[ScreenRow]:
-    """MACHINE: where a thread waited much for a processor. Shares leave that out."""
-    found = findings.get(Starved)
-    if found is None:
-        return
-    who = "the main thread" if found.of_run else "the loop"
-    text = f"{who} got {found.share * 100:.0f} % of a core{_WHO[found.by_others]}"
-    yield said("MACHINE", text, ". Shares are of its own time", share=found.share, style="yellow")
+    """MACHINE: where threads waited much for a processor. Shares leave out what the thread itself waited."""
+    found, team = findings.get(Starved), findings.get(HeldUpTeam)
+    if found is not None:
+        who = "the main thread" if found.of_run else "the loop"
+        text = f"{who} got {found.share * 100:.0f} % of a core{_WHO[found.by_others]}"
+        yield said("MACHINE", text, ". Shares are of its own time", share=found.share, style="yellow")
+    if team is not None:
+        text = f"its {team.threads} torch threads wait for each other: try OMP_NUM_THREADS={team.free}"
+        yield said("" if found else "MACHINE", text, "; times have that in them", style="yellow")
 
 
 def cpu_line(findings: Findings) -> Iterator[ScreenRow]:

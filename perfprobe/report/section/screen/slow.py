@@ -28,6 +28,7 @@ from perfprobe.report.section.screen.worded import (
     short_text,
     what,
 )
+from perfprobe.report.shorten import place
 from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis, Short
@@ -83,6 +84,9 @@ def _in_steps(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
         yield from _short(findings, first, facts)
     elif module is not None:
         yield from module_lines(findings, first, module, facts)
+    elif first.cause is Cause.FUNCTION:
+        yield _function(findings, first, facts)
+        yield from _made_of(findings, first)
     elif first.cause in (Cause.LINE, Cause.OPERATOR):
         yield _line_of(findings, first, facts)
         yield from _made_of(findings, first)
@@ -117,6 +121,15 @@ def _line_of(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Scr
     function = "" if line is None else bare(line.function)
     name = f" in {printable(function)}" if function not in ("", "<module>") else ""
     return said("SLOW", much, name, style="bold", **facts)
+
+
+def _function(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> ScreenRow:
+    """`Tokenizer.__call__, 120 ms = 21 %, Python` and its first and last line with time."""
+    begin, end = first.lines or (0, 0)
+    file = place(facts["line"]).rpartition(":")[0]
+    much = f"{what(findings, first)}, {how_much(first)}{in_steps(findings, first)}"
+    pieces = (f"{much}: {file}:{begin}-{end}", f", {phases_of(findings, first, None)}")
+    return said("SLOW", *pieces, style="bold", **facts)
 
 
 def _short(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Iterator[ScreenRow]:

@@ -13,6 +13,7 @@ from perfprobe.report.section.screen.phase_texts import phase_text
 from perfprobe.report.section.screen.places import inputs, operator, whole_percent
 from perfprobe.report.section.screen.steps import ORDER, step_word
 from perfprobe.support import units
+from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
 from perfprobe.tables.account import LEAF_TEXTS, LeafKind
 from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
@@ -75,6 +76,9 @@ def what(findings: Findings, each: Diagnosis) -> str:
         return printable(each.module)
     if each.cause is Cause.UNEXPLAINED:
         return "time between operators"
+    if each.cause is Cause.FUNCTION:
+        line = findings.trace.line(each.frame)
+        return "" if line is None else printable(bare(line.function))
     if each.cause in _WAITS:
         return LEAF_TEXTS[_WAITS[each.cause]]
     if each.cause is Cause.OPERATOR:
