@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfprobe.diagnose.blind import blind
 from perfprobe.diagnose.device import base_of, device, judging_device
 from perfprobe.diagnose.evaluations import evaluations
 from perfprobe.diagnose.fewer_processors import fewer_processors
@@ -21,6 +20,7 @@ from perfprobe.diagnose.loaders import loader_verdicts
 from perfprobe.diagnose.modes import slow_modes
 from perfprobe.diagnose.needless_forward import needless_forward
 from perfprobe.diagnose.needless_graphs import needless_graphs
+from perfprobe.diagnose.noise import noise
 from perfprobe.diagnose.operators import operators
 from perfprobe.diagnose.other_rank import other_rank
 from perfprobe.diagnose.python import outside
@@ -62,7 +62,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
 # Judgements of other types than `Diagnosis`. The rules below may need them.
 _RULES = (
-    *(gpu_verdict, hottest_operator, outside, thread_problems, starved, held_up_team, idle, blind),
+    *(gpu_verdict, hottest_operator, outside, thread_problems, starved, held_up_team, idle, noise),
     *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, growing),
     *(needless_forward, growing_workers, fewer_processors),
     *(recompiled, slow_modes, loader_verdicts),

@@ -45,7 +45,7 @@ class Idle:
 
 
 @frozen
-class Blind:
+class Noise:
     """The smallest change of the median step that these steps would show, as a share of it."""
 
     share: float

@@ -50,8 +50,9 @@ FIRST_SCREEN: dict[str, str] = {
     "`no_grad`, a result that is thrown away), with the line that has most of it; a function "
     "that torch.compile compiled at least four times, and the guard that failed last.",
     "CHECKED": "If nothing stands out: what was checked.",
-    "UNKNOWN": "If nothing stands out: what was not recorded or measured, and the option for it.",
-    "BLIND": "The smallest gain that could be seen in these steps, given how much they vary.",
+    "MORE": "If nothing stands out: what was not recorded or measured, and the option for it.",
+    "NOISE": "The smallest change of the median step that these steps would show, given how much they vary. "
+    "It does not say that nothing larger can be gained.",
     "RANKS": "In reports of several ranks: the straggler, with the line and phase that made it late.",
     "CPU": "Cores used and allowed, what other processes used (neighbours), and waiting for a processor.",
     "MEMORY": "The most memory that tensors held at once, by category (`--memory`); for a GPU as a share of "

@@ -170,10 +170,10 @@ def test_without_a_bottleneck_it_names_what_was_examined(tmp_path: Path) -> None
     """Without samples nothing is known about lines."""
     lines = labelled(found(steps(5), tmp_path))
     assert (lines["SLOW"].split(";")[0], "lines" in lines["CHECKED"]) == ("nothing stands out", False)
-    assert lines["UNKNOWN"].startswith("lines, logging, saving (record with --python both); ")
+    assert lines["MORE"].startswith("lines, logging, saving (record with --python both); ")
     sampler = {"ticks": 40, "started_ns": 0, "stopped_ns": STEPS * STEP_NS}
     lines = labelled(found(steps(5, sampler=sampler), tmp_path))
-    assert ("lines, logging, saving" in lines["CHECKED"], "lines" in lines["UNKNOWN"]) == (True, False)
+    assert ("lines, logging, saving" in lines["CHECKED"], "lines" in lines["MORE"]) == (True, False)
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])

@@ -1,4 +1,4 @@
-"""Steps in which nothing stands out: the largest row, and what was checked."""
+"""Steps in which nothing stands out: the largest parts, and what was checked."""
 
 from __future__ import annotations
 
@@ -6,39 +6,48 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfprobe.models.left_out import how_to_see_functions
-from perfprobe.models.nodes import ENGINE
 from perfprobe.models.seen import has_samples, has_shapes, knows_python
 from perfprobe.models.waiting import waited_ns
-from perfprobe.report import shorten
+from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
-from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.screen.device import judged_by_gpu, largest_work
-from perfprobe.report.section.screen.places import operator, whole_percent
-from perfprobe.report.shorten import place
+from perfprobe.report.section.screen.places import at_line, whole_percent
+from perfprobe.report.section.screen.worded import how_much, what
+from perfprobe.tables.diagnoses import Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import Blind
+from perfprobe.tables.judgements import Noise
 from perfprobe.tables.measurements import Measurements
-from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 
-_LONGEST = 24  # cells of an operator's name
 
-
-def nothing(findings: Findings) -> ScreenRow:
-    """SLOW if nothing stands out: the largest row."""
+def nothing(findings: Findings) -> Iterator[ScreenRow]:
+    """SLOW if nothing stands out, with the largest part; and the next as THEN."""
     if judged_by_gpu(findings):
         text, known = largest_work(findings)
-        return said("SLOW", "nothing stands out", text, style="bold", **known)
-    rows = step_operators(findings, 0) if findings.get(StepHotspots) is not None else []
-    rows = [row for row in rows if not (row.operator or "").startswith(ENGINE)]
-    largest, facts = "", dict[str, Any]()
-    if rows:
-        line = rows[0].ran.origin
-        at = "" if line is None else f" {place(line)}"
-        named = shorten.cut(operator(rows[0]), _LONGEST)
-        largest = f"; largest row {named}{at}, {whole_percent(rows[0].share)}"
-        facts = {"share": rows[0].share, "line": line}
-    return said("SLOW", "nothing stands out", largest, style="bold", **facts)
+        yield said("SLOW", "nothing stands out", text, style="bold", **known)
+        return
+    parts = sorted(_parts(findings[Diagnoses]), key=lambda each: -each.share)
+    largest = [(_part_text(findings, each), _facts(findings, each)) for each in parts[:2]]
+    text, facts = largest[0] if largest else ("", {})
+    yield said("SLOW", "nothing stands out", f"; largest {text}" if text else "", style="bold", **facts)
+    yield from (said("THEN", text, **facts) for text, facts in largest[1:])
+
+
+def _parts(judged: Diagnoses) -> Iterator[Diagnosis]:
+    """What has a noteworthy part of the steps."""
+    for each in judged.found:
+        if each.base is judged.base and each.crowd is None and each.short is None and is_named(each.share):
+            yield each
+
+
+def _part_text(findings: Findings, each: Diagnosis) -> str:
+    line = findings.trace.line(each.frame)
+    return f"{what(findings, each)}{'' if line is None else f' {at_line(line)}'}, {how_much(each)}"
+
+
+def _facts(findings: Findings, each: Diagnosis) -> dict[str, Any]:
+    line = findings.trace.line(each.frame)
+    return {"time_ns": each.time_ns, "share": each.share, "line": line}
 
 
 def checked_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -46,11 +55,11 @@ def checked_lines(findings: Findings) -> Iterator[ScreenRow]:
     yield said("CHECKED", ", ".join(_checked(findings)))
     unknown = list(_unknown(findings))
     if unknown:
-        yield said("UNKNOWN", *listed(unknown, between="; "))
-    blind = findings.get(Blind)
-    if blind is not None:
-        text = f"gains below {whole_percent(blind.share)} cannot be seen in these steps"
-        yield said("BLIND", text, share=blind.share)
+        yield said("MORE", *listed(unknown, between="; "))
+    noise = findings.get(Noise)
+    if noise is not None:
+        text = f"changes of the median step below {whole_percent(noise.share)} would not be seen"
+        yield said("NOISE", text, share=noise.share)
 
 
 def _checked(findings: Findings) -> Iterator[str]:

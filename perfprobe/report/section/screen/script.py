@@ -89,7 +89,7 @@ def _loader(findings: Findings, each: Diagnosis) -> Iterator[ScreenRow]:
 def _unknown(findings: Findings) -> Iterator[ScreenRow]:
     """Whether a trace has no lines, and how to record them."""
     if findings.trace.recording.is_trace and not has_lines(findings):
-        yield said("UNKNOWN", "lines of the program", ": record with with_stack=True")
+        yield said("MORE", "lines of the program", ": record with with_stack=True")
 
 
 def _imports(findings: Findings) -> Iterator[ScreenRow]:

@@ -41,7 +41,7 @@ def slow_lines(findings: Findings) -> Iterator[ScreenRow]:
     judged = findings[Diagnoses]
     first = judged.slow
     if first is None:
-        yield nothing(findings)
+        yield from nothing(findings)
     else:
         for row in _slow(findings, first):
             yield row

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import Blind
+from perfprobe.tables.judgements import Noise
 from perfprobe.tables.steps import Steps, StepTimes
 
 _FEW = 5  # with fewer steps their spread has no meaning
 _LEAST = 0.01
 
 
-def blind(findings: Findings) -> Blind | None:
+def noise(findings: Findings) -> Noise | None:
     """The smallest detectable change of the median step.
 
     It is 2.8 standard errors: the difference of two such medians, at 95 %. The standard error of a median of
@@ -27,4 +27,4 @@ def blind(findings: Findings) -> Blind | None:
     duration_ns = (steps.end_ns - steps.start_ns).astype(np.float64)
     middle = float(np.median(duration_ns))
     spread = 1.4826 * float(np.median(np.abs(duration_ns - middle)))
-    return Blind(float(max(2.8 * 1.253 * spread / max(middle, 1) / len(steps) ** 0.5, _LEAST)))
+    return Noise(float(max(2.8 * 1.253 * spread / max(middle, 1) / len(steps) ** 0.5, _LEAST)))
