@@ -32,5 +32,6 @@ def _function(line: Line, calls: list[dict[str, Any]]) -> CompiledFunction:
         line=line,
         number=len(calls),
         time_ns=sum(known_ns) if len(known_ns) == len(calls) else None,
+        again_ns=sum(known_ns[1:]) if len(known_ns) == len(calls) else None,
         guard=guards[-1] if guards else "",
     )

@@ -24,7 +24,7 @@ from perfprobe.diagnose.noise import noise
 from perfprobe.diagnose.operators import operators
 from perfprobe.diagnose.other_rank import other_rank
 from perfprobe.diagnose.python import outside
-from perfprobe.diagnose.recompiled import recompiled
+from perfprobe.diagnose.recompiled import compiling_steps, recompiled
 from perfprobe.diagnose.run import of_run
 from perfprobe.diagnose.short_operators import short_operators
 from perfprobe.diagnose.slow_dtypes import slow_dtype
@@ -88,6 +88,7 @@ def _found(findings: Findings, times: StepTimes | None, account: Account | None)
         yield from start_up(findings, times)
         yield from late_imports(findings, times)
         yield from evaluations(times)
+        yield from compiling_steps(times)
     if account is not None:
         yield from _in_steps(findings, account)
 

@@ -10,13 +10,15 @@ from perfprobe.tables.trace import Line
 class CompiledFunction:
     """A function that was compiled.
 
-    number: how often. time_ns: of all compilations, None if not known. guard: the last that failed, so that
-    it was compiled again; "" if it was compiled once or dynamo gives none.
+    number: how often. time_ns: of all compilations, again_ns: of all but the first, None if not known.
+    guard: the last that failed, so that it was compiled again; "" if it was compiled once or dynamo gives
+    none.
     """
 
     line: Line
     number: int
     time_ns: int | None
+    again_ns: int | None
     guard: str
 
 

@@ -202,9 +202,9 @@ def test_waiting_for_a_processor_is_no_part_of_the_steps(tmp_path: Path) -> None
         findings = found(program, tmp_path)
         assert findings[Account].waited_ns == pytest.approx(waited_ns, rel=0.01)
         said.append(labelled(findings))
-    assert ("MACHINE" in said[0], "own time" in said[0]["STEP"]) == (False, False)
+    assert ("MACHINE" in said[0], "without waiting" in said[0]["STEP"]) == (False, False)
     assert " 65 % of a core" in said[1]["MACHINE"]
-    assert "; own time 87." in said[1]["STEP"]  # 700 / 8
+    assert "; 87." in said[1]["STEP"]  # 700 / 8
     # Without samples it is not known whose the waiting was. All parts get the same share; the error says so.
     assert "= 84 %, forward" in said[0]["SLOW"]
     assert "= 84 % +- 42, forward" in said[1]["SLOW"]

@@ -45,10 +45,10 @@ def starved_line(findings: Findings) -> Iterator[ScreenRow]:
     if found is not None:
         who = "the main thread" if found.of_run else "the loop"
         text = f"{who} got {found.share * 100:.0f} % of a core{_WHO[found.by_others]}"
-        yield said("MACHINE", text, ". Shares are of its own time", share=found.share, style="yellow")
+        yield said("MACHINE", text, ". Shares leave that out", share=found.share, style="yellow")
     if team is not None:
         text = f"its {team.threads} torch threads wait for each other: try OMP_NUM_THREADS={team.free}"
-        yield said("" if found else "MACHINE", text, "; times have that in them", style="yellow")
+        yield said("" if found else "MACHINE", text, "; shares contain that", style="yellow")
 
 
 def cpu_line(findings: Findings) -> Iterator[ScreenRow]:

@@ -9,6 +9,7 @@ from perfprobe.models.seen import has_shapes
 from perfprobe.report.rows.diagnosed import module_of
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.compiled import compiling_lines
 from perfprobe.report.section.screen.device import device_lines, judged_by_gpu
 from perfprobe.report.section.screen.evaluations import evaluation_lines
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
@@ -31,7 +32,7 @@ from perfprobe.report.section.screen.worded import (
 from perfprobe.report.shorten import place
 from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
-from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis, Short
+from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis, Short
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
 
@@ -66,6 +67,8 @@ def _slow(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
         yield from slow_start_lines(findings, first)
     elif first.cause is Cause.EVALUATION:
         yield from evaluation_lines(findings, first, "SLOW")
+    elif first.cause is Cause.COMPILE and first.base is Base.LOOP:
+        yield from compiling_lines(findings, first)
     elif first.group is not None:
         yield from device_lines(findings, first, "SLOW")
         yield from _gain(first)

@@ -185,7 +185,7 @@ def _own_time(findings: Findings) -> list[str]:
     account = findings.get(Account)
     if account is None or not is_named(account.waited_ns or 0, account.time_ns):
         return []
-    return [f"; own time {units.duration(account.own_ns // account.steps)}"]
+    return [f"; {units.duration(account.own_ns // account.steps)} on average without waiting"]
 
 
 def _outlasted(findings: Findings, times: StepTimes) -> int | None:
