@@ -13,7 +13,7 @@ from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.operator_rows import OperatorRows, RowsOfOperators
 from perfprobe.analyse.sites import SitesOfOperators
 from perfprobe.tables.account import Account
-from perfprobe.tables.columns import Mask, among
+from perfprobe.tables.columns import Int64, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Hotspots, Sums, Totals
 from perfprobe.tables.intervals import around
@@ -24,9 +24,10 @@ from perfprobe.tables.trace import Trace
 
 
 class OfSteps(NamedTuple):
-    """The operators of the steps that count; None if there are none."""
+    """The operators of the steps that count; None if there are none. calls: how many in each step."""
 
     rows: OperatorRows | None
+    calls: Int64
 
 
 class StepSites(NamedTuple):
@@ -47,18 +48,20 @@ class _InSteps:
         self._start_ns, self._end_ns = steps.start_ns, steps.end_ns
         own = times.loops.thread[:1]
         self._others = times.loops.thread[~among(times.loops.thread, own)]
-        self.any = False
+        self.calls = np.zeros(len(steps), np.int64)
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it."""
-        chosen = self._within(batch)
+        step = around(self._start_ns, self._end_ns, batch.start_ns)
+        chosen = (step >= 0) & ~among(batch.thread, self._others)
         if bool(chosen.any()):
-            self.any = True
+            self.calls += np.bincount(step[chosen], minlength=len(self.calls))
             self._watcher.add(batch if bool(chosen.all()) else batch.take(chosen))
 
-    def _within(self, batch: LinkedOperators) -> Mask:
-        inside = around(self._start_ns, self._end_ns, batch.start_ns) >= 0
-        return np.asarray(inside & ~among(batch.thread, self._others))
+    @property
+    def any(self) -> bool:
+        """Whether any operator is within the steps."""
+        return bool(self.calls.any())
 
 
 class RowsInSteps(_InSteps):
@@ -70,7 +73,7 @@ class RowsInSteps(_InSteps):
 
     def result(self) -> OfSteps:
         """The rows, in ns."""
-        return OfSteps(self._rows.result() if self.any else None)
+        return OfSteps(self._rows.result() if self.any else None, self.calls)
 
 
 class SitesInSteps(_InSteps):
@@ -95,4 +98,4 @@ def step_hotspots(
     rows = replace(found.rows, typical_ns=own_ns)
     made: Hotspots = hotspots(trace, rows, totals, work=False)
     own = Sums(**rows.operators.columns() | {"self_ns": rows.typical_operators_ns})
-    return StepHotspots(made, module_times(trace, own), account)
+    return StepHotspots(made, module_times(trace, own), account, found.calls)

@@ -11,6 +11,7 @@ from perfprobe.diagnose.waits import of_group
 from perfprobe.models.nodes import ENGINE
 from perfprobe.models.work.slow_core import longest_ns
 from perfprobe.tables.account import Account, LeafKind, group
+from perfprobe.tables.columns import Int64
 from perfprobe.tables.diagnoses import Cause, Diagnosis, Short
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.step_rows import StepHotspots
@@ -35,13 +36,14 @@ def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]
     if found is None:
         return
     rows = _operators(findings.trace, found.hotspots.rows)
-    calls = int(rows.calls.sum())
-    if account.own_ns >= _SHORT_NS * calls:
+    calls = round(int(rows.calls.sum()) * _usual_part(found.calls))
+    usual_ns = _usual(_durations_ns(findings[StepTimes])) * account.steps
+    if min(account.own_ns, usual_ns) >= _SHORT_NS * calls:
         return
     of_data = account.share(round(_data_ns(findings.trace, rows)))
     if of_data < _OF_DATA:
         short = Short(calls, of_data, _reads(findings.trace, rows, account.steps), _of_updates(account, rows))
-        yield _diagnosis(account, short, _usual_ns(findings[StepTimes]) * account.steps)
+        yield _diagnosis(account, short, usual_ns)
 
 
 def _diagnosis(account: Account, short: Short, most_ns: int) -> Diagnosis:
@@ -54,10 +56,19 @@ def _diagnosis(account: Account, short: Short, most_ns: int) -> Diagnosis:
     return replace(found, gain=None, short=short)
 
 
-def _usual_ns(times: StepTimes) -> int:
-    """How long all steps take but a quarter: those may do something else too."""
+def _durations_ns(times: StepTimes) -> Int64:
     steps = times.steps.take(times.leading())
-    return int(np.sort(steps.end_ns - steps.start_ns)[int(_USUAL * (len(steps) - 1))])
+    return steps.end_ns - steps.start_ns
+
+
+def _usual(of_steps: Int64) -> int:
+    """The most that any step has, but a quarter of them: those may do something else too."""
+    return int(np.sort(of_steps)[int(_USUAL * (len(of_steps) - 1))])
+
+
+def _usual_part(calls: Int64) -> float:
+    """The part of these calls that is left if no step had more than usual."""
+    return float(np.minimum(calls, _usual(calls)).sum() / max(int(calls.sum()), 1))
 
 
 def _reads(trace: Trace, rows: HotspotRows, steps: int) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import Account
+from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Hotspots, ModuleTimes
 
 
@@ -15,11 +16,13 @@ class StepHotspots:
         hotspots: its typical times are without waiting for a processor, as the account has them.
         modules: of these steps, by the same times.
         account: of these steps.
+        calls: number of operators and ranges in each step, by time.
     """
 
     hotspots: Hotspots
     modules: ModuleTimes
     account: Account
+    calls: Int64
 
     @property
     def steps(self) -> int:

@@ -86,3 +86,6 @@ def test_what_few_steps_do_is_not_theirs(tmp_path: Path, long_steps: int, part: 
     judged = found(made, tmp_path)[Diagnoses]
     (each,) = judged.of(Cause.SHORT_OPERATORS)
     assert each.share == pytest.approx(part, abs=0.05)
+    usual = 100 if long_steps == 1 else 1100
+    assert each.short is not None
+    assert each.short.calls / judged.steps == pytest.approx(usual, rel=0.1)
