@@ -149,8 +149,16 @@ def layers(head_ms: int) -> Program:
 @pytest.mark.parametrize(
     ("head_ms", "slow", "made_of"),
     [
-        (0, "blocks.*.mlp (4), forward + backward 61.0 ms = 61 %", "; proj (Linear) 33 %, fc (Linear) 28 %"),
-        (60, "blocks.*.mlp (4), forward + backward 61.0 ms = 38 %", "; proj (Linear) 21 %, fc (Linear) 18 %"),
+        (
+            0,
+            "blocks.*.mlp (4), forward + backward 61.0 ms = 61 %",
+            "; in it proj (Linear) 33 %, fc (Linear) 28 %",
+        ),
+        (
+            60,
+            "blocks.*.mlp (4), forward + backward 61.0 ms = 38 %",
+            "; in it proj (Linear) 21 %, fc (Linear) 18 %",
+        ),
     ],
 )
 def test_a_line_that_calls_a_model_is_shown_as_its_main_module(

@@ -45,8 +45,8 @@ def of_evaluations(rows: list[ScreenRow]) -> list[tuple[str, str]]:
     ("rollout_ms", "expected"),
     [
         (20, []),
-        (100, [("ALSO", "evaluation or rollout, 400 ms in 4 = 25 % of the loop: ppo.py:60 in main")]),
-        (600, [("SLOW", "evaluation or rollout, 2.40 s in 4 = 67 % of the loop: ppo.py:60 in main")]),
+        (100, [("ALSO", "4 evaluations or rollouts, 400 ms = 25 % of the loop: ppo.py:60 in main")]),
+        (600, [("SLOW", "4 evaluations or rollouts, 2.40 s = 67 % of the loop: ppo.py:60 in main")]),
     ],
 )
 def test_long_evaluations_are_on_the_first_screen(

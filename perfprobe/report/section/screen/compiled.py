@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.section.screen.places import times, whole_percent
+from perfprobe.report.section.screen.places import at_most, whole_percent
 from perfprobe.report.section.screen.steps import step_word
 from perfprobe.report.shorten import place
 from perfprobe.support import units
@@ -40,7 +40,7 @@ def compiling_lines(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]
     if found is not None:
         yield said("", _often(found), _guard(found), line=found.function.line)
     if first.gain is not None:
-        yield said("GAIN", f"at most {times(first.gain)}, if it compiled once", share=first.share)
+        yield said("GAIN", f"{at_most(first.gain)}, if it compiled once", share=first.share)
 
 
 def _often(found: Recompiled) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
-from perfprobe.report.section.screen.places import place_in, times, whole_percent
+from perfprobe.report.section.screen.places import at_most, place_in, whole_percent
 from perfprobe.support import units
 from perfprobe.tables.diagnoses import Diagnosis
 from perfprobe.tables.findings import Findings
@@ -18,15 +18,15 @@ _MOST_PARTS = 3
 def evaluation_lines(findings: Findings, found: Diagnosis, label: str) -> Iterator[ScreenRow]:
     """The line with this label; for SLOW what they consist of, and GAIN."""
     line = findings.trace.line(found.frame)
-    each = "" if found.steps == 1 else f" in {found.steps:,}"
-    text = f"evaluation or rollout, {units.duration(found.time_ns)}{each} = {whole_percent(found.share)}"
+    which = "evaluation or rollout" if found.steps == 1 else f"{found.steps:,} evaluations or rollouts"
+    text = f"{which}, {units.duration(found.time_ns)} = {whole_percent(found.share)}"
     facts = {"time_ns": found.time_ns, "share": found.share, "line": line}
     is_first = label == "SLOW"
     yield said(label, f"{text} of the loop", *place_in(line), style="bold" if is_first else "", **facts)
     if is_first:
         yield said("", "between training steps", *listed(_parts(found), first=": "))
         if found.gain is not None:
-            yield said("GAIN", f"at most {times(found.gain)}", " (bounded, not measured)", share=found.share)
+            yield said("GAIN", at_most(found.gain), " (bounded, not measured)", share=found.share)
 
 
 def _parts(found: Diagnosis) -> Iterator[str]:

@@ -36,6 +36,8 @@ from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepKind, StepTimes
 
 _MOST_SOURCES = 3
+_SMALL = 0.005
+_NO_COST = "recording below +1 % CPU, as far as counted"
 _WHO = {None: "", True: ": other processes", False: ": its own threads"}
 
 
@@ -195,7 +197,7 @@ def _cost(findings: Findings) -> str:
         return ""
     cost = own_cost(findings, totals)
     if cost.share is not None:
-        return f"recording at least +{whole_percent(cost.share)} CPU"
+        return f"recording at least +{whole_percent(cost.share)} CPU" if cost.share >= _SMALL else _NO_COST
     if cost.running_ns is not None:
         return f"recording at least {units.duration(cost.running_ns)} CPU"
     return "recording cost not measured"

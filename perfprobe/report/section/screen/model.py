@@ -33,7 +33,8 @@ def module_lines(
         without = "; without the modules in it" if module.node.parts else ""
         yield said("", most, without)
     elif facts["line"] is not None:
-        yield said("", f"called at {at_line(facts['line'])}", *listed(_parts(findings, module), first="; "))
+        parts = listed(_parts(findings, module), first="; in it ")
+        yield said("", f"called at {at_line(facts['line'])}", *parts)
 
 
 def _parts(findings: Findings, module: HotModule) -> Iterator[str]:

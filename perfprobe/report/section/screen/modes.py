@@ -25,4 +25,7 @@ def mode_lines(findings: Findings, word: str) -> Iterator[ScreenRow]:
 def _much(mode: Mode, word: str) -> Iterator[str]:
     if mode.slower is not None:
         yield f": these {word}s take {units.amount(mode.slower)} times as long"
-    yield f", in {mode.steps:,} of {mode.whole:,}" if mode.whole else f", for {units.duration(mode.time_ns)}"
+    if not mode.whole:
+        yield f", for {units.duration(mode.time_ns)}"
+    else:
+        yield f", in {'all' if mode.steps == mode.whole else f'{mode.steps:,} of'} {mode.whole:,} {word}s"

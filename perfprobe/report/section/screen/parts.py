@@ -14,34 +14,24 @@ Part = TypeVar("Part", bound=Hashable)
 def parts_text(
     percents: Mapping[Part, int], order: Sequence[Part], texts: Mapping[Part, str], other: str, of: str = ""
 ) -> str:
-    """`data 40, forward 24, other 36 %`: the parts in this order, as many as there is room for.
+    """`data 40 %, forward 24 %, other 36 %`: the parts in this order, as many as there is room for.
 
     What there is no room for is in `other`. of: text behind it.
     """
     kept = sorted(order, key=percents.__getitem__)
 
-    def text(*, brief: bool) -> str:
-        return _text(percents, [each for each in order if each in kept], texts, other, of, brief=brief)
+    def text() -> str:
+        return _text(percents, [each for each in order if each in kept], texts, other) + of
 
-    is_brief = bool(of) or cell_len(text(brief=False)) > _ROOM  # one unit for all
-    while cell_len(text(brief=is_brief)) > _ROOM and kept:
+    while cell_len(text()) > _ROOM and kept:
         kept = kept[1:]
-    return text(brief=is_brief)
+    return text()
 
 
-def _text(
-    percents: Mapping[Part, int],
-    kept: Sequence[Part],
-    texts: Mapping[Part, str],
-    other: str,
-    of: str,
-    *,
-    brief: bool,
-) -> str:
+def _text(percents: Mapping[Part, int], kept: Sequence[Part], texts: Mapping[Part, str], other: str) -> str:
     rest = 100 - sum(percents[each] for each in kept)
-    pieces = [f"{texts[each]} {percents[each]}" for each in kept]
-    pieces += [f"{other} {rest}"] if rest else []
-    return f"{', '.join(pieces)} %{of}" if brief else ", ".join(f"{piece} %" for piece in pieces) + of
+    pieces = [f"{texts[each]} {percents[each]} %" for each in kept]
+    return ", ".join([*pieces, f"{other} {rest} %"] if rest else pieces)
 
 
 def whole_percents(times_ns: Sequence[int]) -> list[int]:

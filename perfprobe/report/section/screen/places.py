@@ -10,6 +10,8 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Line
 
+_LARGE = 50
+
 
 def place_in(line: Line | None, before: str = ": ") -> tuple[str, ...]:
     """`: loader.py:11` and ` in __getitem__`, which a narrow screen leaves out; nothing without a line."""
@@ -48,6 +50,11 @@ def inputs(row: OperatorRow, before: str) -> str:
 def whole_percent(share: float) -> str:
     """`61 %`; "<1 %" for less."""
     return "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+
+
+def at_most(factor: float) -> str:
+    """`at most 2.6x`; how much more than 50x says nothing."""
+    return f"at most {times(factor)}" if factor < _LARGE else "nearly all of the time"
 
 
 def times(factor: float) -> str:

@@ -15,7 +15,7 @@ from perfprobe.report.section.screen.evaluations import evaluation_lines
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.nothing import nothing, option_for_lines
-from perfprobe.report.section.screen.places import at_line, place_in, times, whole_percent
+from perfprobe.report.section.screen.places import at_line, at_most, place_in, whole_percent
 from perfprobe.report.section.screen.source import loop_line, source_line
 from perfprobe.report.section.screen.start_up import slow_start_lines
 from perfprobe.report.section.screen.steps import step_word
@@ -35,6 +35,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis, Short
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.steps import StepTimes
 
 
 def slow_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -59,7 +60,7 @@ def short_lines(findings: Findings) -> Iterator[ScreenRow]:
     if judged.in_steps is None or judged.in_steps.cause is Cause.SHORT_OPERATORS:
         return
     for each in judged.of(Cause.SHORT_OPERATORS):
-        yield said("ALSO", short_text(findings, each), ": fixed costs")
+        yield said("ALSO", short_text(findings, each), ": calling them takes the time")
 
 
 def _slow(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
@@ -143,9 +144,10 @@ def _short(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Itera
     if facts["line"] is not None:
         yield from loop_line(findings, facts["line"])
     short = Short(1, 0.0) if first.short is None else first.short
-    costs = f"fixed costs: at most {whole_percent(short.of_data)} is work on data"
+    costs = f"calling them takes the time: at most {whole_percent(short.of_data)} is work on data"
     remedies = _remedies(findings, short)
-    yield said("", costs, *([] if remedies else ["; larger batches, torch.compile"]))
+    batches = "larger batches, " if int(findings[StepTimes].loops.samples[0]) > 0 else ""
+    yield said("", costs, *([] if remedies else [f"; {batches}torch.compile"]))
     yield from (said("", remedy) for remedy in remedies)
 
 
@@ -175,7 +177,7 @@ def _limit(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
 
 def _gain(first: Diagnosis) -> Iterator[ScreenRow]:
     if first.gain is not None:
-        gain = f"at most {times(first.gain)}, if it took no time"
+        gain = f"{at_most(first.gain)}, if it took no time"
         yield said("GAIN", gain, " (bounded, not measured)", share=first.share)
 
 

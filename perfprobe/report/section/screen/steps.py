@@ -226,7 +226,7 @@ def _parts(findings: Findings, times: StepTimes) -> Iterator[ScreenRow]:
         times_ns = account.phases()
         percents = dict(zip(times_ns, whole_percents([*times_ns.values()]), strict=True))
         order = [each for each in ORDER if percents.get(each) and each is not StepPhase.OTHER]
-        whose = " of the CPU thread's time" if by_gpu else ""
+        whose = " of the CPU thread" if by_gpu else ""
         text = parts_text(percents, order, texts, texts[StepPhase.OTHER], whose)
         yield said("" if by_gpu else "PARTS", text, time_ns=account.own_ns // account.steps)
 
