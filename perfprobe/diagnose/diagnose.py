@@ -25,6 +25,7 @@ from perfprobe.diagnose.operators import operators
 from perfprobe.diagnose.other_rank import other_rank
 from perfprobe.diagnose.python import outside
 from perfprobe.diagnose.recompiled import compiling_steps, recompiled
+from perfprobe.diagnose.recomputed import recomputed
 from perfprobe.diagnose.run import of_run
 from perfprobe.diagnose.short_operators import short_operators
 from perfprobe.diagnose.slow_dtypes import slow_dtype
@@ -64,7 +65,7 @@ _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 _RULES = (
     *(gpu_verdict, hottest_operator, outside, thread_problems, starved, held_up_team, idle, noise),
     *(needless_graphs, other_rank, throttled, memory_growth, rising, slow_dtype, growing),
-    *(needless_forward, growing_workers, fewer_processors),
+    *(needless_forward, recomputed, growing_workers, fewer_processors),
     *(recompiled, slow_modes, loader_verdicts),
 )
 

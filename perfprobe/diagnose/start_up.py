@@ -1,4 +1,4 @@
-"""Rule: something before the first step took longer than all steps together.
+"""Rule: something before the first step took longer than all steps together, or much of the run.
 
 Imports of libraries are left out, because in a recording of a few steps they always take longest. With
 options such as `--steps 3:14`, all of start-up is.
@@ -15,6 +15,7 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StartUpPart, StepTimes
 
 _LEAST_NS = 500_000_000  # a shorter start-up is never a bottleneck
+_MUCH = 0.2  # of the run
 _PARTS = (
     *(StartUpPart.OTHER, StartUpPart.MODEL, StartUpPart.COMPILE),
     *(StartUpPart.WAITING, StartUpPart.CHILDREN),
@@ -28,15 +29,15 @@ def start_up(findings: Findings, known: StepTimes) -> Iterator[Diagnosis]:
     columns = (rows.time_ns.tolist(), rows.kind.tolist(), rows.frame.tolist())
     parts = [part for part in zip(*columns, strict=True) if part[1] in _PARTS]
     time_ns, kind, frame = max(parts, key=lambda part: part[0], default=(0, 0, -1))
-    if not wall_ns or time_ns < max(stepping_ns, _LEAST_NS) or window_option(findings.trace.recording):
+    if not wall_ns or time_ns < max(_MUCH * wall_ns, _LEAST_NS) or window_option(findings.trace.recording):
         return
-    share = time_ns / wall_ns
+    share = time_ns / wall_ns  # it stands out only if it is longer than the steps
     yield Diagnosis(
         cause=Cause.START_UP,
         base=Base.RUN,
         time_ns=time_ns,
         share=share,
-        stands_out=True,
+        stands_out=time_ns >= stepping_ns,
         gain=None if kind == StartUpPart.CHILDREN else gain(share),
         frame=frame,
         phases={},

@@ -133,6 +133,14 @@ class NeedlessForward:
 
 
 @frozen
+class Recomputed:
+    """Forward that backward computes again. frame: its line with most time. share: of the steps."""
+
+    frame: int
+    share: float
+
+
+@frozen
 class FewerProcessors:
     """The main thread may use fewer processors than when the program began."""
 

@@ -45,10 +45,11 @@ FIRST_SCREEN: dict[str, str] = {
     "THEN": "The next largest share of a step after SLOW.",
     "TAIL": "How many steps were far longer than the median, and the phase that made them long.",
     "ALSO": "Another kind of finding: a slow import, long evaluations, a missing `no_grad`, or from 20 % of "
-    "the steps on work on a CPU in float64 or float16, with the line that converts most to it, "
-    "or on `cat` onto a growing result; from 10 % on forward that no backward uses (a teacher without "
-    "`no_grad`, a result that is thrown away), with the line that has most of it; a function "
-    "that torch.compile compiled at least four times, and the guard that failed last.",
+    "the steps on work on a CPU in float64 or float16, with the line that converts most to it, or on `cat` "
+    "onto a growing result; from 10 % on forward that no backward uses (a teacher without `no_grad`, a "
+    "result that is thrown away), with the line that has most of it, or on forward that backward computes "
+    "again; from 20 % of the run on what the program itself does before its first step; a function that "
+    "torch.compile compiled at least four times, and the guard that failed last.",
     "CHECKED": "If nothing stands out: what was checked.",
     "MORE": "If nothing stands out: what was not recorded or measured, and the option for it.",
     "NOISE": "The smallest change of the median step that these steps would show, given how much they vary. "

@@ -14,6 +14,8 @@ from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.merge import link
 from perfprobe.tables.account import Account, LeafKind, Leaves
 from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis, Short
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import Recomputed
 from perfprobe.tables.steps import StepPhase
 from tests.build import Program
 from tests.found import find
@@ -28,7 +30,14 @@ Part = tuple[LeafKind, StepPhase, int, int]  # kind, phase, frame, percent of th
 def judged(
     tmp_path: Path, parts: Sequence[Part], *, waited: int = 0, error: int = 0, **meta: Any
 ) -> Diagnoses:
-    """What is said of an account with these parts; what is left to 100 is of lines of 1 percent."""
+    """What is said of an account with these parts."""
+    return findings_of(tmp_path, parts, waited=waited, error=error, **meta)[Diagnoses]
+
+
+def findings_of(
+    tmp_path: Path, parts: Sequence[Part], *, waited: int = 0, error: int = 0, **meta: Any
+) -> Findings:
+    """The same with all judgements; what is left to 100 is of lines of 1 percent."""
     program = Program(**META | meta)
     frames = [program.stack(f"/p/train.py:{line} {FUNCTIONS.get(line, f'f{line}')}") for line in range(100)]
     left = 100 - sum(part[3] for part in parts) - waited
@@ -50,7 +59,7 @@ def judged(
         steps=none + STEPS,
     )
     account = Account(leaves, STEPS, int(time_ns.sum()), waited * 10_000 if waited else None)
-    return diagnosed(find(link(program.recording(tmp_path))).plus(account))[Diagnoses]
+    return diagnosed(find(link(program.recording(tmp_path))).plus(account))
 
 
 def line(percent: int, frame: int = 1, phase: StepPhase = StepPhase.FORWARD) -> Part:
@@ -214,3 +223,12 @@ def test_more_threads_than_cores_are_a_bottleneck_if_they_waited(
     slow = judged(tmp_path, [line(60)], **crowded(threads, waited_ns)).slow
     assert slow is not None
     assert slow.cause is cause
+
+
+@pytest.mark.parametrize(("percents", "share"), [((6, 3), None), ((6, 5), 0.11)])
+def test_forward_that_backward_computes_again(
+    percents: tuple[int, int], share: float | None, tmp_path: Path
+) -> None:
+    parts = [line(each, at, StepPhase.RECOMPUTE) for at, each in enumerate(percents, 11)]
+    found = findings_of(tmp_path, [*parts, line(30, 11, StepPhase.BACKWARD)]).get(Recomputed)
+    assert found == (None if share is None else Recomputed(11, share))

@@ -36,8 +36,7 @@ from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepKind, StepTimes
 
 _MOST_SOURCES = 3
-_SMALL = 0.005
-_NO_COST = "recording below +1 % CPU, as far as counted"
+_SMALL = "recording below +1 % CPU, as far as counted"
 _WHO = {None: "", True: ": other processes", False: ": its own threads"}
 
 
@@ -197,7 +196,8 @@ def _cost(findings: Findings) -> str:
         return ""
     cost = own_cost(findings, totals)
     if cost.share is not None:
-        return f"recording at least +{whole_percent(cost.share)} CPU" if cost.share >= _SMALL else _NO_COST
+        share = whole_percent(cost.share)
+        return _SMALL if share.startswith("<") else f"recording at least +{share} CPU"
     if cost.running_ns is not None:
         return f"recording at least {units.duration(cost.running_ns)} CPU"
     return "recording cost not measured"

@@ -35,6 +35,7 @@ from perfprobe.report.section.screen.tail import (
     forward_lines,
     graph_lines,
     growing_lines,
+    recomputed_lines,
     tail_lines,
 )
 from perfprobe.report.section.screen.trends import growth_line, workers_growth_line
@@ -129,6 +130,7 @@ def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from dtype_lines(findings)
     yield from growing_lines(findings)
     yield from forward_lines(findings)
+    yield from recomputed_lines(findings)
     yield from graph_lines(findings)
     yield from short_lines(findings)
     yield from also_start(findings)

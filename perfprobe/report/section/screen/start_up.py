@@ -29,12 +29,8 @@ _TEXTS = {
 
 def slow_start_lines(findings: Findings, start: Diagnosis) -> Iterator[ScreenRow]:
     """The line SLOW, and GAIN if the time is work of this process."""
-    line = findings.trace.line(start.frame)
-    at = "" if line is None else f": {place(line)}"
-    what = _own_module(findings, line) or _TEXTS[start.part or StartUpPart.OTHER]
-    much = f"{units.duration(start.time_ns)} = {whole_percent(start.share)} of the run"
-    facts: dict[str, Any] = {"time_ns": start.time_ns, "share": start.share, "line": line}
-    yield said("SLOW", f"{what}, {much}{at}", style="bold", **facts)
+    text, facts = _start(findings, start)
+    yield said("SLOW", text, style="bold", **facts)
     if start.part is StartUpPart.CHILDREN:
         children = findings.get(Children)
         recorded = 0 if children is None else len(children.recordings)
@@ -48,8 +44,21 @@ def slow_start_lines(findings: Findings, start: Diagnosis) -> Iterator[ScreenRow
     yield said("GAIN", gain, " (bounded, not measured)", share=start.share)
 
 
+def _start(findings: Findings, start: Diagnosis) -> tuple[str, dict[str, Any]]:
+    """What it is, how long, and its line; and the same as figures."""
+    line = findings.trace.line(start.frame)
+    at = "" if line is None else f": {place(line)}"
+    what = _own_module(findings, line) or _TEXTS[start.part or StartUpPart.OTHER]
+    much = f"{units.duration(start.time_ns)} = {whole_percent(start.share)} of the run"
+    return f"{what}, {much}{at}", {"time_ns": start.time_ns, "share": start.share, "line": line}
+
+
 def also_start(findings: Findings) -> Iterator[ScreenRow]:
-    """ALSO: the longest import of a library, if it is a noteworthy part of the run."""
+    """ALSO: the longest part of start-up, and the longest import of a library, if much of the run."""
+    for each in findings[Diagnoses].of(Cause.START_UP):
+        if not each.stands_out:
+            text, facts = _start(findings, each)
+            yield said("ALSO", text, **facts)
     for each in findings[Diagnoses].of(Cause.IMPORTS):
         found = each.imported
         if found is not None:

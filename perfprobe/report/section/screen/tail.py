@@ -12,7 +12,7 @@ from perfprobe.report.section.screen.steps import is_inference, step_word
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import Growing, NeedlessForward, NeedlessGraphs, SlowDtype
+from perfprobe.tables.judgements import Growing, NeedlessForward, NeedlessGraphs, Recomputed, SlowDtype
 from perfprobe.tables.steps import INFERENCE_TEXTS, PHASE_TEXTS, StepKind, StepMark, StepPhase, StepTimes
 
 _UNTRAINED = {StepKind.INFERENCE: "call", StepKind.EVALUATION: "evaluation"}
@@ -83,6 +83,17 @@ def forward_lines(findings: Findings) -> Iterator[ScreenRow]:
     text = f"{whole_percent(found.share)} of a {step_word(findings)} is forward without backward"
     at = f", most at {place(line)}"
     yield said("ALSO", text, at, ": leave it out, or no_grad", share=found.share, line=line)
+
+
+def recomputed_lines(findings: Findings) -> Iterator[ScreenRow]:
+    """ALSO: forward that backward computes again, and when that is needed."""
+    found = findings.get(Recomputed)
+    if found is None:
+        return
+    line = findings.trace.line(found.frame)
+    text = f"{whole_percent(found.share)} of a {step_word(findings)} computes forward again (checkpoint)"
+    at = () if line is None else (f", most at {place(line)}",)
+    yield said("ALSO", text, *at, ": only if memory is short", share=found.share, line=line)
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:
