@@ -28,7 +28,7 @@ from perfprobe.tables.diagnoses import HottestOperator
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
-from perfprobe.tables.trace import GAP_TEXTS, Gap
+from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
 
 _NO_PYTHON = f"({GAP_TEXTS[Gap.NO_PYTHON]})"
 
@@ -44,7 +44,17 @@ def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
         title, rows = "share", rows_of(findings, by_sum)
     else:
         title, rows = "share", _by_typical_time(findings, most)
-    return title, [row for at, row in enumerate(rows) if at == 0 or is_named(row.share, least=OF_SCREEN)]
+    rows = [row for at, row in enumerate(rows) if at == 0 or is_named(row.share, least=OF_SCREEN)]
+    return title, _by_line(rows)
+
+
+def _by_line(rows: Sequence[OperatorRow]) -> list[OperatorRow]:
+    """The rows of each line together, the line with most time in them first."""
+    sums: dict[Line | None, float] = {}
+    for row in rows:
+        sums[row.ran.origin] = sums.get(row.ran.origin, 0) + row.share
+    places = sorted(sums, key=lambda line: -sums[line])
+    return sorted(rows, key=lambda row: places.index(row.ran.origin))
 
 
 def _long_calls_lead(findings: Findings) -> bool:
@@ -108,6 +118,10 @@ def _names(rows: Sequence[OperatorRow], *, with_lines: bool, with_python: bool) 
     cells = [_one_line(cell) for cell in lines.cells]
     if not with_python:
         cells = ["(not recorded)" if cell == _NO_PYTHON else cell for cell in cells]
+    cells = [
+        "" if at and row.ran.origin == rows[at - 1].ran.origin and cells[at] == cells[at - 1] else cells[at]
+        for at, row in enumerate(rows)
+    ]
     least = max(lines.least, 8)
     found = [Column("operator", [operator_text(row, brief=True) for row in rows], least=8, wish=16)]
     if any(row.signature is not None for row in rows):
