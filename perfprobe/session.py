@@ -11,6 +11,7 @@ from time import thread_time_ns
 from perfprobe import __version__, native
 from perfprobe.collect import host
 from perfprobe.collect.base import Facts, Stderr
+from perfprobe.collect.cells import CellCollector
 from perfprobe.collect.children import Children, follow_children
 from perfprobe.collect.compilations import CompilationCollector
 from perfprobe.collect.counters import CounterCollector
@@ -193,6 +194,7 @@ class Session:
         if self._options.benchmark:
             return [*chosen, StepFinder(self._facts, self._options)]
         chosen += [CompilationCollector(self._facts), ModeCollector(self._facts), RankCollector(self._facts)]
+        chosen.append(CellCollector(self._facts))
         chosen += self._for_ranges()
         operators = OperatorCollector(
             self._facts,

@@ -9,6 +9,7 @@ import numpy as np
 from perfprobe.merge.compiled import compiling
 from perfprobe.models import optimizers
 from perfprobe.support.first_line import bare
+from perfprobe.tables.cells import CELL
 from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
 from perfprobe.tables.python import Origin
 from perfprobe.tables.recording import Recording
@@ -169,6 +170,8 @@ class Folders:
 
     def origin(self, file: str) -> Origin:
         """Returns whose code this file is."""
+        if file.startswith(CELL):
+            return Origin.USER
         if file.startswith("<"):
             return next((kind for start, kind in _ANGLE_ORIGINS if file.startswith(start)), Origin.LIBRARY)
         return self._of_path(self._absolute(file))

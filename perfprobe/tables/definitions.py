@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.tables.blocks import Block
+from perfprobe.tables.cells import with_cells
 from perfprobe.tables.columns import TEXT, SomeTable, Table
 from perfprobe.tables.counters import Counters, MemoryTraffic
 from perfprobe.tables.device_memory import DeviceReadings
@@ -124,6 +125,7 @@ class Definitions:
         repaired = {kind: _repaired(table, sizes) for kind, table in joined.items()}
         strays = {kind.table_name: count for kind, (_, count) in repaired.items()}
         tables = {kind: table for kind, (table, _) in repaired.items()}
+        tables[Strings] = with_cells(tables[Strings].columns()["text"], self._meta.get("cells"))
         lost = Losses.concat(self._losses(strays))
         tables[Losses] = tables[Losses].concat([tables[Losses], lost])
         return Recording(

@@ -21,6 +21,7 @@ SOURCES: dict[str, str] = {
     "garbage collections": "Python's garbage collections were not recorded: their time counts elsewhere.",
     "compilations": "What torch.compile compiled was not listed: the first screen does not say what was "
     "compiled again and again.",
+    "cells": "The numbers of a notebook's cells were not noted: lines have the names of their files.",
     "rank": "The process's rank was not noted: reports on several ranks need it.",
     "modes": "Modes of torch that the program switched on were not noted: the first screen has no MODE.",
     "bench": "The stored measurements of `perfprobe bench` cannot be used.",

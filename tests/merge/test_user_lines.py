@@ -34,7 +34,7 @@ def recording(folder: Path, roots: dict[str, Any], cwd: str = "/home/me") -> Rec
         ("train.py", Origin.USER),
         ("project/../project/train.py", Origin.USER),
         ("<stdin>", Origin.USER),
-        ("<ipython-input-3-ab>", Origin.USER),
+        ("In [3]", Origin.USER),
         ("/tmp/ipykernel_12/345.py", Origin.USER),
         (f"{SITE}/einops/einops.py", Origin.LIBRARY),
         ("/usr/lib/python3.12/dist-packages/yaml/__init__.py", Origin.LIBRARY),
