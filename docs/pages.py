@@ -16,6 +16,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from docs.filled import filled
+from perfprobe.analyse.findings import SHOWN
 from perfprobe.tables import storage
 from perfprobe.tables.columns import TEXT, Column, Combine, Table
 from perfprobe.tables.declared import declared
@@ -79,10 +80,10 @@ def _tables() -> Iterator[str]:
 
 ## Tables
 """
-    made = [kind for kind in declared() if kind not in RECORDED]
+    made = [*(kind for kind in declared() if kind not in RECORDED), *SHOWN]
     for kind in made:
-        module = kind.__module__.removeprefix("perfprobe.tables.")
-        yield from _table(kind, f"`{kind.__name__}`", f"Declared in `perfprobe/tables/{module}.py`.")
+        module = kind.__module__.replace(".", "/")
+        yield from _table(kind, f"`{kind.__name__}`", f"Declared in `{module}.py`.")
     yield from _words(made)
 
 

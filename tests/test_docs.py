@@ -134,7 +134,7 @@ def test_names_quoted_in_contributing_exist() -> None:
     ((said, file),) = re.findall(r'\*"([^"]+)"\* \(`([^`]+)`\)', text)
     assert said in (ROOT / "perfprobe" / file).read_text(encoding="utf-8")
     named = re.findall(r"`([A-Z][A-Z_]{4,})`[^`]{0,12}\(?`([a-z_/]+\.py)`", text)
-    assert {"SECTIONS", "PASSES", "FORMAT_VERSION", "IN_MEMORY"} <= {name for name, _ in named}
+    assert {"SECTION_VIEWS", "PASSES", "FORMAT_VERSION", "IN_MEMORY"} <= {name for name, _ in named}
     for name, file in named:
         found = [ROOT / folder / file for folder in ("", "perfprobe", "perfprobe/models/work")]
         assert any(f"{name}" in path.read_text() for path in found if path.exists()), (name, file)

@@ -30,7 +30,6 @@ USED = {
     "perfprobe.report.export.collapsed": "found by the name of the format",
     "perfprobe.report.export.pstats": "found by the name of the format",
     "perfprobe.report.export.speedscope": "found by the name of the format",
-    "perfprobe.report.section.described": "makes sections of tables without code; none uses it at present",
     "perfprobe.support.boot": "run by its path",
 }
 EMPTY_NAMES = ("common", "helper", "helpers", "manager", "misc", "util", "utils")

@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 
 from perfprobe.analyse.beside import Partly
 from perfprobe.analyse.calling import CallingStructure
-from perfprobe.analyse.findings import BESIDE, OF_GPUS, PASSES, Asked, Beside, Watcher
+from perfprobe.analyse.findings import BESIDE, OF_GPUS, PASSES, SHOWN, Asked, Beside, Watcher
 from perfprobe.analyse.operator_rows import same_signatures
-from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.memory import MemoryUse
@@ -22,7 +21,7 @@ from perfprobe.tables.trace import Trace
 
 _Key: TypeAlias = tuple[type, tuple[Any, ...]]  # a pass, and the options on which its finding depends
 _AS_IT_IS = Asked()
-_NAMED = {kind.table_name: kind for kind in PASSES if issubclass(kind, Table)}
+_NAMED = {kind.table_name: kind for kind in SHOWN}
 
 
 def _nothing(kind: type, asked: Asked) -> None:

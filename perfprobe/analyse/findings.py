@@ -54,6 +54,7 @@ from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.account import Account
 from perfprobe.tables.between import Between
 from perfprobe.tables.children import Children
+from perfprobe.tables.columns import Table
 from perfprobe.tables.compilations import Compilations
 from perfprobe.tables.counters import CounterFindings
 from perfprobe.tables.critical import CriticalPath
@@ -243,6 +244,9 @@ PASSES: dict[type, Pass] = {
     Ranks: Pass(lambda trace, asked, together: ranks(together), needs=(Together,)),
     KeptRun: Pass(lambda trace, asked, rotated: kept_run(rotated), needs=(Rotated,)),
 }
+
+# Tables with a name, which are declared beside their pass and shown as they are by the section of that name.
+SHOWN = tuple(kind for kind in PASSES if issubclass(kind, Table) and kind.table_name)
 
 # Made only if a GPU was recorded.
 OF_GPUS = (DeviceAccount, GpuFindings, GpuUse, IdleTimes, LaunchTimes, Sequences)

@@ -9,8 +9,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from perfprobe.analyse.findings import SHOWN
 from perfprobe.report.section import listed as sections
 from perfprobe.report.section import machine, torch_columns
+from perfprobe.report.section.described import explained as explained_by
 from perfprobe.support.errors import UsageError
 from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS
 from perfprobe.tables.columns import Table
@@ -25,7 +27,11 @@ from perfprobe.words.verdicts import MODIFIERS, VERDICTS
 _NEAR = 3
 _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to these: `poorly parallel: 1.1x`
 
-_SECTIONS = {each.name: each for each in (*sections.SECTIONS, *sections.PEER_SECTIONS)}
+_SHOWN = {kind.table_name: kind for kind in SHOWN}
+_SECTIONS = {
+    each.name: explained_by(each, _SHOWN[each.table]) if each.table else each
+    for each in (*sections.SECTIONS, *sections.PEER_SECTIONS)
+}
 # By section. Columns of torch's own table and of `perfprobe machine` are in no section.
 COLUMNS: dict[str, dict[str, str]] = {
     **{name: titles for name, each in _SECTIONS.items() if (titles := each.columns())},
@@ -152,7 +158,7 @@ def _values(wanted: str) -> Iterator[Word]:
 
 def _tables(wanted: str) -> Iterator[Word]:
     """Yields tables in recordings and JSON with their columns, as declared."""
-    for kind in declared():
+    for kind in (*declared(), *SHOWN):
         if wanted in map(_folded, (kind.table_name, kind.__name__)):
             said = " ".join((inspect.getdoc(kind) or "").split())
             columns = ", ".join(f"`{name}`" for name in kind.described)
@@ -162,7 +168,7 @@ def _tables(wanted: str) -> Iterator[Word]:
 def _fields(wanted: str) -> Iterator[Word]:
     """Yields columns of these tables. `TABLE.COLUMN` names one column."""
     table, _, name = wanted.rpartition(".")
-    for kind in declared():
+    for kind in (*declared(), *SHOWN):
         column = kind.described.get(name.replace(" ", "_"))
         if column is not None and table in ("", _folded(_title(kind))):
             unit = f" Unit: {column.unit}." if column.unit else ""
@@ -175,7 +181,7 @@ def _title(kind: type[Table]) -> str:
 
 
 def _page(kind: type[Table]) -> str:
-    return "format" if kind.table_name else "tables"
+    return "format" if kind.table_name and kind not in SHOWN else "tables"
 
 
 def _remedy(wanted: str, known: Sequence[Word]) -> str:

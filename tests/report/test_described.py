@@ -14,7 +14,7 @@ from perfprobe.analyse import findings as passes
 from perfprobe.merge import link
 from perfprobe.report.render import json, text
 from perfprobe.report.section import listed
-from perfprobe.report.section.described import described
+from perfprobe.report.section.described import described, explained
 from perfprobe.tables.columns import Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.stacks import Frames
@@ -47,7 +47,7 @@ def longest(trace: Any, _: object) -> Longest:
 
 
 def test_text_and_json_have_the_tables_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    section = described("Longest calls", "longest_calls")
+    section = described("longest-calls")
     monkeypatch.setitem(passes.PASSES, Longest, passes.Pass(longest))
     monkeypatch.setitem(analysis._NAMED, "longest_calls", Longest)
     for module in (listed, json):
@@ -80,3 +80,23 @@ def test_text_and_json_have_the_tables_columns(tmp_path: Path, monkeypatch: pyte
             },
         ]
     }
+
+
+def test_the_meanings_are_those_of_the_table() -> None:
+    section = explained(described("longest-calls"), Longest)
+    assert (section.means, section.titles) == ("The longest call of each operator.", ("Longest calls",))
+    assert section.columns() == {
+        "name": "The operator.",
+        "signature": "Its inputs.",
+        "line": "Its line.",
+        "longest": "How long it took.",
+        "held": "What it allocated.",
+        "calls": "How many there are.",
+    }
+    assert section.json == {"longest_calls": "The section *longest-calls*."}
+
+
+def test_each_shown_table_has_a_view() -> None:
+    assert [section.table for section in listed.SECTIONS if section.table] == [
+        kind.table_name for kind in passes.SHOWN
+    ]

@@ -1,4 +1,4 @@
-"""Rows of any table, made from the declarations of its columns: ids become texts and lines."""
+"""Rows of a table as it is: JSON has its columns, with ids as what they stand for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from perfprobe.report.rows.row import Values, measured, named, values
-from perfprobe.tables.columns import Column, Table
+from perfprobe.tables.columns import TEXT, Column, Table
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.stacks import Frames, Modules
@@ -14,11 +14,10 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 
-def described_rows(findings: Findings, table: Table, top: int) -> list[Values]:
-    """The first `top` rows, 0 for all. Ids of frames become a `Line`, other ids texts; -1 becomes None."""
-    made = {name: _text_of(findings.trace, column) for name, column in type(table).described.items()}
-    rows = values(table.take(slice(top or None)))
-    return [Values({name: made[name](value) for name, value in row.items()}) for row in rows]
+def described_rows(findings: Findings, table: Table) -> list[Values]:
+    """Each row. Ids of frames become a `Line`, other ids texts; -1 and empty texts become None."""
+    made = {name: _text_of(findings.trace, type(table).described[name]) for name in table.columns()}
+    return [Values({name: made[name](value) for name, value in row.items()}) for row in values(table)]
 
 
 def _text_of(trace: Trace, column: Column) -> Callable[[Any], Any]:
@@ -32,4 +31,4 @@ def _text_of(trace: Trace, column: Column) -> Callable[[Any], Any]:
     }
     if column.refers_to is not None:
         return texts.get(column.refers_to, measured)
-    return measured if column.optional else lambda value: value
+    return named if column.dtype == TEXT else measured

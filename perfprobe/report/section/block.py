@@ -208,7 +208,7 @@ class Section:
     of their table. blocks: makes what it shows. tables: makes its rows, by the names of their tables in JSON.
     shows: optional findings. titles: its headings. guide: the page of docs/ about it. means: what it shows.
     heads: its columns. meanings: titles of further columns, which depend on the data. json: what the tables
-    in JSON are.
+    in JSON are. table: the table that it shows as it is, whose declaration has all of these.
     """
 
     name: str
@@ -222,6 +222,7 @@ class Section:
     heads: Sequence[Head[Any]] = ()
     meanings: Mapping[str, str] = field(default_factory=dict)
     json: Mapping[str, str] = field(default_factory=dict)
+    table: str = ""
 
     def columns(self) -> dict[str, str]:
         """The titles of all its columns, with what they mean."""

@@ -1,53 +1,52 @@
-"""A section made from the declarations of a table's columns, without code of its own."""
+"""A section that shows a table as it is. Titles, meanings, formats and JSON follow from the table's columns.
+
+It is made for each of `support.view.VIEWS` that has no section of its own. Its table is a finding of that
+name, declared beside its pass: `slow_calls` for `slow-calls`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.described import described_rows
-from perfprobe.report.rows.row import Values
-from perfprobe.report.section.block import Block, Column, Heading, Section, Table
-from perfprobe.report.section.figures import figures
-from perfprobe.support import units
-from perfprobe.support.text import printable
-from perfprobe.tables import columns
+from perfprobe.report.section.block import Block, Heading, Section, Table
+from perfprobe.report.section.heads import columns, heads_of
+from perfprobe.tables.columns import Table as Found
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.trace import Line
 
 TOP = 10
-_UNITS: dict[str, Callable[[Any], str]] = {"ns": units.duration, "bytes": units.size}
 
 
-def described(title: str, name: str, *, top: int = TOP) -> Section:
-    """The section for the finding with this table name. It shows `top` rows; JSON has all."""
+def described(view: str) -> Section:
+    """The section of this name. It shows `TOP` rows unless more are asked for; JSON has all."""
+    name, title = view.replace("-", "_"), view.replace("-", " ").capitalize()
 
     def blocks(findings: Findings, choice: Choice) -> Iterator[Block]:
         table = findings.named(name)
-        rows = described_rows(findings, table, choice.most(top))
-        if rows:
-            more = f"{len(rows):,} of {len(table):,} rows" if len(rows) < len(table) else ""
+        shown = table.take(slice(choice.most(TOP) or None))
+        if len(table):
+            more = f"{len(shown):,} of {len(table):,} rows" if len(shown) < len(table) else ""
             yield Heading(title, more)
-            yield Table([_column(declared, rows) for declared in type(table).described.values()])
+            yield Table(
+                columns(heads_of(type(table)), [row.values for row in described_rows(findings, shown)])
+            )
 
     def tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
-        return {name: described_rows(findings, findings.named(name), choice.top or 0)}
+        return {name: described_rows(findings, findings.named(name).take(slice(choice.top or None)))}
 
-    return Section(title, (name,), blocks, tables)
-
-
-def _column(declared: columns.Column, rows: Sequence[Values]) -> Column:
-    found = [row.values[declared.name] for row in rows]
-    title = declared.name.removesuffix("_ns").removesuffix("_bytes").replace("_", " ")
-    if declared.refers_to is None:
-        return figures(title, (_UNITS.get(declared.unit, units.count)(value) for value in found))
-    names = shorten.file_names([printable(value.file) for value in found if isinstance(value, Line)])
-    return Column("line" if title == "frame" else title, [_text(value, names) for value in found], least=12)
+    return Section(view, (name,), blocks, tables, titles=(title,), table=name)
 
 
-def _text(value: Any, names: dict[str, str]) -> str:
-    if isinstance(value, Line):
-        return f"{names[printable(value.file)]}:{value.line} in {printable(value.function)}"
-    return units.ABSENT if value is None else shorten.signature(printable(str(value)))
+def explained(section: Section, kind: type[Found]) -> Section:
+    """The same section, with the meanings in the declaration of its table."""
+    first = (inspect.getdoc(kind) or "").partition("\n\n")[0]
+    return replace(
+        section,
+        means=" ".join(first.split()),
+        heads=heads_of(kind),
+        json={kind.table_name: f"The section *{section.name}*."},
+    )

@@ -1,4 +1,4 @@
-"""All sections of a report, in their order."""
+"""All sections of a report, in the order of `support.views`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from perfprobe.report.section.block import Section
 from perfprobe.report.section.children import CHILDREN
 from perfprobe.report.section.counters import COUNTERS
 from perfprobe.report.section.critical import CRITICAL_PATH
+from perfprobe.report.section.described import described
 from perfprobe.report.section.efficiency import EFFICIENCY
 from perfprobe.report.section.environment import ENVIRONMENT
 from perfprobe.report.section.functions import FUNCTIONS
@@ -51,61 +52,65 @@ from perfprobe.report.section.steps import PHASES, STEPS
 from perfprobe.report.section.summary import SUMMARY
 from perfprobe.report.section.threads import THREADS
 from perfprobe.report.section.workers import WORKERS
+from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS
 
-SECTIONS = (
-    SUMMARY,
-    BENCHMARK,
-    SLOW_STEPS,
-    OPERATORS,
-    EFFICIENCY,
-    LINES,
-    MODULES,
-    STEPS,
-    PHASES,
-    START_UP,
-    MEMORY,
-    GPU_MEMORY,
-    GPUS,
-    GPU_USE,
-    GPU_STATE,
-    IDLE,
-    OVERLAP,
-    KERNELS,
-    COPIES,
-    WAITS,
-    CUDA_CALLS,
-    LAUNCHES,
-    SEQUENCES,
-    CRITICAL_PATH,
-    FUNCTIONS,
-    BETWEEN,
-    RANGES,
-    RANKS,
-    WORKERS,
-    THREADS,
-    NATIVE,
-    COUNTERS,
-    SOURCES,
-    ENVIRONMENT,
-    LOSSES,
-    CHILDREN,
-)
+_OWN = {
+    each.name: each
+    for each in (
+        SUMMARY,
+        BENCHMARK,
+        SLOW_STEPS,
+        OPERATORS,
+        EFFICIENCY,
+        LINES,
+        MODULES,
+        STEPS,
+        PHASES,
+        START_UP,
+        MEMORY,
+        GPU_MEMORY,
+        GPUS,
+        GPU_USE,
+        GPU_STATE,
+        IDLE,
+        OVERLAP,
+        KERNELS,
+        COPIES,
+        WAITS,
+        CUDA_CALLS,
+        LAUNCHES,
+        SEQUENCES,
+        CRITICAL_PATH,
+        FUNCTIONS,
+        BETWEEN,
+        RANGES,
+        RANKS,
+        WORKERS,
+        THREADS,
+        NATIVE,
+        COUNTERS,
+        SOURCES,
+        ENVIRONMENT,
+        LOSSES,
+        CHILDREN,
+        PADDLE_PERF,
+        PADDLE_OVERVIEW,
+        PADDLE_MODEL,
+        PADDLE_OPERATOR,
+        PADDLE_USERDEFINED,
+        PADDLE_DEVICE,
+        PADDLE_MEMORY,
+        TB_OVERVIEW,
+        TB_OPERATOR,
+        TB_MODULE,
+        TB_MEMORY,
+    )
+}
+SECTIONS = tuple(_OWN.get(name) or described(name) for name in SECTION_VIEWS)
 # Sections that take long: they are computed and printed only if requested by name.
 _BY_NAME = ("critical-path",)
 # Tables of other profilers, which are printed only if requested by name too.
-PEER_SECTIONS = (
-    PADDLE_PERF,
-    PADDLE_OVERVIEW,
-    PADDLE_MODEL,
-    PADDLE_OPERATOR,
-    PADDLE_USERDEFINED,
-    PADDLE_DEVICE,
-    PADDLE_MEMORY,
-    TB_OVERVIEW,
-    TB_OPERATOR,
-    TB_MODULE,
-    TB_MEMORY,
-)
+PEER_SECTIONS = tuple(_OWN[name] for name in PEER_VIEWS)
 
 
 def peers(view: str | None) -> tuple[Section, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
 from perfprobe.report.rows.gpu.site import Site, site
-from perfprobe.report.rows.row import Values, figures_of, inline, named, values, word
+from perfprobe.report.rows.row import inline, named, word
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings
@@ -100,16 +100,6 @@ def _by_line(findings: Findings, rows: IdleRows, time_ns: Int64) -> dict[Line | 
         causes = found.setdefault(findings.trace.line(frame), {})
         causes[cause] = causes.get(cause, 0) + each_ns
     return found
-
-
-def stream_rows(findings: Findings) -> list[Values]:
-    """A row for each stream, most idle time first."""
-    return [Values(figures_of(value)) for value in values(findings[IdleTimes].streams)]
-
-
-def overlap_rows(findings: Findings) -> list[Values]:
-    """A row for each device."""
-    return [Values(figures_of(value)) for value in values(findings[IdleTimes].overlaps)]
 
 
 def _of_device(rows: IdleRows, device: int) -> int:

@@ -1,4 +1,4 @@
-"""Rows of launches: by operator and line, by stream, and the queue over time."""
+"""Rows of launches: by operator and line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from perfprobe.report.rows.gpu.chosen import Chosen, chosen
 from perfprobe.report.rows.gpu.site import Site, site
-from perfprobe.report.rows.row import Values, figures_of, inline, mean_ns, named, values
+from perfprobe.report.rows.row import inline, mean_ns, named
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.launch_times import LaunchTimes
@@ -46,13 +46,3 @@ def launched_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[La
         )
 
     return chosen(findings, findings[LaunchTimes].rows, "launches", top, sort, row)
-
-
-def launch_stream_rows(findings: Findings) -> list[Values]:
-    """A row for each stream, most launches first."""
-    return [Values(figures_of(value)) for value in values(findings[LaunchTimes].streams)]
-
-
-def queue_rows(findings: Findings) -> list[Values]:
-    """The queue of each stream over time, a row for each part of the time."""
-    return [Values(figures_of(value)) for value in values(findings[LaunchTimes].queues)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
 from perfprobe.report.rows.choice import Choice
@@ -11,7 +11,7 @@ from perfprobe.report.rows.gpu.site import Site
 from perfprobe.report.rows.ranking import focus_text
 from perfprobe.report.section.block import Column, Head
 from perfprobe.report.section.figures import figures
-from perfprobe.report.section.heads import figure
+from perfprobe.report.section.heads import TableRows, figure
 from perfprobe.report.section.lines import line_column
 from perfprobe.report.section.phases import phase_column
 from perfprobe.support import units
@@ -106,7 +106,7 @@ def total_head(means: str) -> Head[Sequence[TimedRow]]:
 
 
 # Which stream a row is about.
-STREAM: tuple[Head[Sequence[Mapping[str, Any]]], ...] = (
+STREAM: tuple[Head[TableRows], ...] = (
     figure("GPU", "Number of the device.", lambda row: str(row["device"])),
     figure("stream", "Number of the stream.", lambda row: str(row["stream"]), style="bold"),
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.gpu.idle import IdleRow, idle_rows, stream_rows
+from perfprobe.report.rows.described import described_rows
+from perfprobe.report.rows.gpu.idle import IdleRow, idle_rows
 from perfprobe.report.rows.row import Values
 from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures
@@ -19,10 +20,10 @@ from perfprobe.report.section.gpu.cells import (
     rows_said,
     sorted_by,
 )
-from perfprobe.report.section.heads import columns, figure, text
+from perfprobe.report.section.heads import TableRows, columns, figure, of_table, text
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.idle import IdleTimes
+from perfprobe.tables.idle import IdleTimes, StreamIdle
 
 TOP = 8
 _UNKNOWN = "nothing known"
@@ -43,7 +44,7 @@ _CAUSES = {
 def idle_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
     """`gpu_idle`, by cause and line, and `stream_idle`, by stream."""
     rows = idle_rows(findings, choice.top or 0).rows
-    return {"gpu_idle": rows, "stream_idle": stream_rows(findings)}
+    return {"gpu_idle": rows, "stream_idle": described_rows(findings, findings[IdleTimes].streams)}
 
 
 def idle(findings: Findings, choice: Choice) -> Iterator[Block]:
@@ -55,7 +56,7 @@ def idle(findings: Findings, choice: Choice) -> Iterator[Block]:
     yield Heading("GPU idle", f"{said}; {_in_all(findings)}")
     yield Table(columns(_COLUMNS, found.rows))
     if findings.focus is None:
-        yield from _streams(stream_rows(findings))
+        yield from _streams(described_rows(findings, findings[IdleTimes].streams))
 
 
 def cause_text(cause: str | None) -> str:
@@ -125,23 +126,16 @@ _COLUMNS: tuple[Head[Sequence[IdleRow]], ...] = (
     line_head(lambda row: row.at),
     phase_head(lambda row: row.at),
 )
-_STREAMS: tuple[Head[Sequence[Mapping[str, Any]]], ...] = (
+_STREAMS: tuple[Head[TableRows], ...] = (
     *STREAM,
-    figure("gaps", "Number of gaps that contain some of it.", lambda cell: units.count(cell["gaps"])),
-    figure(
-        "host wait",
-        "Gaps during which the next work was not launched yet.",
-        lambda cell: units.duration(cell["host_wait_ns"]),
-    ),
-    figure(
-        "kernel wait",
-        "Gaps of less than 30 us before work that was queued.",
-        lambda cell: units.duration(cell["kernel_wait_ns"]),
-    ),
-    figure(
+    of_table(StreamIdle, "gaps", means="Number of gaps that contain some of it."),
+    of_table(StreamIdle, "host_wait_ns", means="Gaps during which the next work was not launched yet."),
+    of_table(StreamIdle, "kernel_wait_ns", means="Gaps of less than 30 us before work that was queued."),
+    of_table(
+        StreamIdle,
+        "other_ns",
         "other wait",
         "All other gaps: work was queued but did not begin, for example behind another stream.",
-        lambda cell: units.duration(cell["other_ns"]),
     ),
 )
 

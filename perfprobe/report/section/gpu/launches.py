@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.gpu.launches import LaunchedRow, launch_stream_rows, launched_rows, queue_rows
+from perfprobe.report.rows.described import described_rows
+from perfprobe.report.rows.gpu.launches import LaunchedRow, launched_rows
 from perfprobe.report.section.block import Block, Head, Heading, Paragraph, Section, Table
 from perfprobe.report.section.gpu.cells import (
     STREAM,
@@ -16,10 +17,10 @@ from perfprobe.report.section.gpu.cells import (
     rows_said,
     sorted_by,
 )
-from perfprobe.report.section.heads import columns, figure
+from perfprobe.report.section.heads import TableRows, columns, figure, of_table
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.launch_times import LaunchTimes
+from perfprobe.tables.launch_times import LaunchTimes, StreamLaunches
 
 TOP = 8
 _PARTS = 10  # the line about a stream's queue has this many parts of its time
@@ -29,8 +30,8 @@ def launch_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]
     """`launched`, by operator and line, `stream_launches`, and `queue_lengths` over time."""
     return {
         "launched": launched_rows(findings, choice.top or 0).rows,
-        "stream_launches": launch_stream_rows(findings),
-        "queue_lengths": queue_rows(findings),
+        "stream_launches": described_rows(findings, findings[LaunchTimes].streams),
+        "queue_lengths": described_rows(findings, findings[LaunchTimes].queues),
     }
 
 
@@ -40,7 +41,7 @@ def launches(findings: Findings, choice: Choice) -> Iterator[Block]:
     if not found.rows:
         return
     said = rows_said(findings, found, sorted_by(choice, "launches"))
-    streams = [row.values for row in launch_stream_rows(findings)]
+    streams = [row.values for row in described_rows(findings, findings[LaunchTimes].streams)]
     number, short = (sum(row[name] or 0 for row in streams) for name in ("launches", "short"))
     in_all = f"{units.count(number)} launches, {units.count(short)} of short work"
     yield Heading("Launches", f"{said}; in all {in_all}")
@@ -61,7 +62,7 @@ def _part(row: Mapping[str, Any], name: str) -> str:
 
 def _over_time(findings: Findings, stream: Mapping[str, Any]) -> Iterator[Block]:
     """The mean queue of the busiest stream, in ten parts of its time."""
-    rows = [row.values for row in queue_rows(findings)]
+    rows = [row.values for row in described_rows(findings, findings[LaunchTimes].queues)]
     own = [row for row in rows if (row["device"], row["stream"]) == (stream["device"], stream["stream"])]
     size = len(own) // _PARTS
     if not size or not stream["span_ns"]:
@@ -96,36 +97,28 @@ _LAUNCHED: tuple[Head[Sequence[LaunchedRow]], ...] = (
     line_head(lambda row: row.at),
     phase_head(lambda row: row.at),
 )
-_STREAMS: tuple[Head[Sequence[Mapping[str, Any]]], ...] = (
+_STREAMS: tuple[Head[TableRows], ...] = (
     *STREAM,
-    figure("launches", _LAUNCHES, lambda row: units.count(row["launches"])),
-    figure("short", _SHORT, lambda row: units.count(row["short"])),
-    figure(
-        "long calls", "Number of calls of more than 50 us.", lambda row: units.count(row["long_calls"]), 3
-    ),
-    figure(
+    of_table(StreamLaunches, "launches", means=_LAUNCHES),
+    of_table(StreamLaunches, "short", means=_SHORT),
+    of_table(StreamLaunches, "long_calls", means="Number of calls of more than 50 us.", rank=3),
+    of_table(
+        StreamLaunches,
         "delayed",
-        "Number of launches with more than 100 us between the call and the start of the work.",
-        lambda row: units.count(row["delayed"]),
-        3,
+        means="Number of launches with more than 100 us between the call and the start of the work.",
+        rank=3,
     ),
-    figure("median call", "Median duration of the calls.", lambda row: units.duration(row["call_ns"]), 2),
-    figure(
+    of_table(StreamLaunches, "call_ns", "median call", rank=2),
+    of_table(
+        StreamLaunches,
+        "delay_ns",
         "median delay",
         "Median time from the end of the call to the start of its work.",
-        lambda row: units.duration(row["delay_ns"]),
         1,
     ),
-    figure(
-        "p95 delay", "95th percentile of these times.", lambda row: units.duration(row["p95_delay_ns"]), 4
-    ),
+    of_table(StreamLaunches, "p95_delay_ns", means="95th percentile of these times.", rank=4),
     figure("mean queue", "Mean number of launches that waited for their work to begin.", _mean),
-    figure(
-        "longest queue",
-        "Largest number of waiting launches at one moment.",
-        lambda row: units.count(row["most"]),
-        2,
-    ),
+    of_table(StreamLaunches, "most", "longest queue", "Largest number of waiting launches at one moment.", 2),
     figure(
         "queue empty",
         "Share of the time with an empty queue: the program did not launch ahead of the GPU.",
@@ -137,17 +130,15 @@ _STREAMS: tuple[Head[Sequence[Mapping[str, Any]]], ...] = (
         lambda row: _part(row, "full_ns"),
         5,
     ),
-    figure(
+    of_table(
+        StreamLaunches,
+        "bound_ns",
         "launch-bound",
         "Time in stretches of five or more launches, each made after the work before had ended.",
-        lambda row: units.duration(row["bound_ns"]),
         1,
     ),
-    figure(
-        "longest",
-        "Number of launches in the longest of these stretches.",
-        lambda row: units.count(row["most_bound"]),
-        5,
+    of_table(
+        StreamLaunches, "most_bound", "longest", "Number of launches in the longest of these stretches.", 5
     ),
 )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from perfprobe.report.rows.choice import Choice
-from perfprobe.report.rows.gpu.idle import overlap_rows
+from perfprobe.report.rows.described import described_rows
 from perfprobe.report.section.block import Block, Head, Heading, Section, Table
 from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
@@ -18,12 +18,12 @@ _Parts: TypeAlias = "Sequence[tuple[Mapping[str, Any], str]]"
 
 def overlap_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
     """`gpu_overlap`."""
-    return {"gpu_overlap": overlap_rows(findings)}
+    return {"gpu_overlap": described_rows(findings, findings[IdleTimes].overlaps)}
 
 
 def overlap(findings: Findings, _: Choice) -> Iterator[Block]:
     """A row for each kind of work of each GPU; nothing if only one kind ran, or with a focus."""
-    rows = [row.values for row in overlap_rows(findings)]
+    rows = [row.values for row in described_rows(findings, findings[IdleTimes].overlaps)]
     parts = [(row, kind) for row in rows for kind in _KINDS if whole_ns(row, kind)]
     if findings.focus is not None or len(parts) <= len(rows):
         return
