@@ -81,14 +81,8 @@ class Profile:
                 in the packages that define the model, if one line of the program has most time.
             full: print all sections. Otherwise only the first screen is printed, unless one of the above is
                 given.
-            view: print only this section: "summary", "benchmark", "operators", "efficiency", "steps",
-                "phases", "slow-steps", "start-up", "memory", "gpu-memory", "lines", "modules", "gpus",
-                "gpu-use", "gpu-state", "idle", "overlap", "kernels", "copies", "waits", "cuda-calls",
-                "launches", "sequences", "critical-path", "functions", "between", "ranges", "ranks",
-                "workers", "threads", "native", "counters", "sources", "environment", "missing" or "children";
-                or a table in the form of another profiler: "paddle.perf", "paddle.overview", "paddle.model",
-                "paddle.operator", "paddle.userdefined", "paddle.device", "paddle.memory", "tb.overview",
-                "tb.operator", "tb.module" or "tb.memory".
+            view: print only one section, such as "operators", or one table in the form of another profiler,
+                such as "tb.operator". `perfprobe explain` lists all of them.
             brief: 40 lines of Markdown.
 
         Raises:
