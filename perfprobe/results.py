@@ -97,18 +97,18 @@ class Results:
         from perfprobe.report.render import text
         from perfprobe.report.rows.choice import Choice
         from perfprobe.report.section.call_stacks import stacks_of
-        from perfprobe.tables.python import Calling
+        from perfprobe.tables.python import CallStructure
 
-        found = self.findings(view, (Calling,))
+        found = self.findings(view, (CallStructure,))
         return text.page(stacks_of(found, asked, Choice(view.top)), width=width, color=color)
 
     def calls_document(self, asked: str, view: View) -> dict[str, Any]:
         """Returns the call stacks as a document, ready for json.dumps."""
         from perfprobe.report.rows.choice import Choice
         from perfprobe.report.section.call_stacks import stacks_document
-        from perfprobe.tables.python import Calling
+        from perfprobe.tables.python import CallStructure
 
-        return stacks_document(self.findings(view, (Calling,)), asked, Choice(view.top))
+        return stacks_document(self.findings(view, (CallStructure,)), asked, Choice(view.top))
 
     def draw(self, output: str, view: GraphView) -> None:
         """Draw the call graph.
@@ -129,9 +129,9 @@ class Results:
     def graph(self, view: GraphView) -> tuple[Findings, CallGraph]:
         """The call graph, and the findings it is made of. Raises InputError if nothing has this weight."""
         from perfprobe.analyse.callgraph import call_graph
-        from perfprobe.tables.python import Calling
+        from perfprobe.tables.python import CallStructure
 
-        found = self.findings(View(), (Calling, self._run.spent(view.by)))
+        found = self.findings(View(), (CallStructure, self._run.spent(view.by)))
         return found, call_graph(found, view.by, unfolded=view.unfolded)
 
     def plot(self, output: str) -> None:

@@ -18,7 +18,7 @@ from perfprobe.support.view import View
 from perfprobe.tables.children import Children
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Hotspots
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.trace import Trace
 from tests.report.test_text import training
 
@@ -79,7 +79,7 @@ def test_each_pass_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_unused_findings_are_not_computed(tmp_path: Path) -> None:
-    found = Results(training().recording(tmp_path).path).findings(View(), (Calling,))
-    assert Calling in found
+    found = Results(training().recording(tmp_path).path).findings(View(), (CallStructure,))
+    assert CallStructure in found
     assert Hotspots not in found
     assert Children not in found  # files beside the recording were not searched

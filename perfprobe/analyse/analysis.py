@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from perfprobe.analyse.beside import Partly
-from perfprobe.analyse.calling import CallingStructure
+from perfprobe.analyse.call_structure import CallStructureWatch
 from perfprobe.analyse.findings import BESIDE, OF_GPUS, PASSES, SHOWN, Asked, Beside, Watcher
 from perfprobe.analyse.operator_rows import same_signatures
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Totals
 from perfprobe.tables.memory import MemoryUse
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.spent import LoopSpent, RunSpent, Spent
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import Trace
@@ -57,8 +57,8 @@ class Analysis:
         known = ChainMap(self._known, given)
         first: type = Totals
         if self.trace.recording.is_profile:  # there are no operators to read
-            first = Calling
-            self._known[_key(Calling, asked)] = CallingStructure(self.trace).result()
+            first = CallStructure
+            self._known[_key(CallStructure, asked)] = CallStructureWatch(self.trace).result()
         chosen = [kind for kind in requested if self._recorded(kind, known)]
         order = list(dict.fromkeys(_with_needs([first, *chosen])))
         for kind in order:
@@ -72,7 +72,7 @@ class Analysis:
 
     def spent(self, by: str | None) -> type[Spent]:
         """The time by stack that a view shows: for "time" or None of the leading loop if there is one."""
-        times = self.find((Calling, StepTimes)).get(StepTimes) if by in (None, "time") else None
+        times = self.find((CallStructure, StepTimes)).get(StepTimes) if by in (None, "time") else None
         has_loop = times is not None and len(times.loops) > 0
         return LoopSpent if has_loop and self.find((LoopSpent,)).get(LoopSpent) is not None else RunSpent
 

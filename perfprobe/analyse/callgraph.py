@@ -21,7 +21,7 @@ from perfprobe.tables.account import LeafKind
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.spent import ApartTimes, LoopSpent, RunSpent, Spent
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.trace import Phase, Trace
@@ -31,7 +31,7 @@ _OPERATOR = ("name", "overload", "signature", "is_backward")
 
 
 def call_graph(findings: Findings, by: str | None = None, *, unfolded: bool = False) -> CallGraph:
-    """The call graph of a recording, of its calling structure and its time by stack.
+    """The call graph of a recording, of its call structure and its time by stack.
 
     Args:
         by: the weight, one of `support.graph_view.WEIGHTS`. None means time if there are samples or steps,
@@ -42,37 +42,37 @@ def call_graph(findings: Findings, by: str | None = None, *, unfolded: bool = Fa
     Raises:
         InputError: the recording has nothing with this weight.
     """
-    trace, calling = findings.trace, findings.get(Calling)
-    if calling is None:
+    trace, structure = findings.trace, findings.get(CallStructure)
+    if structure is None:
         what = "neither operators nor Python functions were recorded"
         raise InputError(what, trace.recording.path, "record again")
     spent = findings.get(LoopSpent) or findings.get(RunSpent)
-    is_timed = spent is not None and (spent.steps > 0 or calling.by_samples)
-    by = by or ("time" if is_timed or not len(calling.sites) else "operator")
+    is_timed = spent is not None and (spent.steps > 0 or structure.by_samples)
+    by = by or ("time" if is_timed or not len(structure.sites) else "operator")
     spent = spent if by in _TIMES else None
     if by in _TIMES and not is_timed:
-        graph = counted_graph(trace, calling, unfolded=unfolded)
+        graph = counted_graph(trace, structure, unfolded=unfolded)
         if len(graph.functions) == 0:
             raise _nothing(trace, by)
         return graph
-    weights = _measured(calling, by) if spent is None else _spent(trace, calling, spent)
+    weights = _measured(structure, by) if spent is None else _spent(trace, structure, spent)
     if not int(weights.weight.sum()):
         raise _nothing(trace, by)
-    parent, of_stack = trace.recording[Stacks].parent, calling.python.of_stack[:-1]
-    codes = len(calling.python.code)
+    parent, of_stack = trace.recording[Stacks].parent, structure.python.of_stack[:-1]
+    codes = len(structure.python.code)
     everything = Paths(parent, of_stack, codes)
-    function = of_stack if unfolded else shown(trace, calling, weights, everything)
+    function = of_stack if unfolded else shown(trace, structure, weights, everything)
     paths = everything if unfolded else Paths(parent, function, codes)
     of_function, of_pair = paths.total(weights.stack, weights.weight)
-    functions, row_of = _functions(calling, weights, paths, of_function)
+    functions, row_of = _functions(structure, weights, paths, of_function)
     inner = innermost(parent, function)
     return CallGraph(
         by=by,
         whole=spent.whole_ns if spent and spent.steps else int(weights.weight.sum()),
         functions=functions,
-        calls=_calls(calling, paths, of_pair, row_of, _passed_over(calling, function)),
+        calls=_calls(structure, paths, of_pair, row_of, _passed_over(structure, function)),
         operators=_operators(weights, inner, row_of),
-        by_samples=calling.by_samples and spent is not None,
+        by_samples=structure.by_samples and spent is not None,
         waiting_ns=spent.waiting_ns if spent else 0,
         imports_ns=0,
         folded=int(np.count_nonzero(everything.total(weights.stack, weights.weight)[0])) - len(functions),
@@ -92,9 +92,9 @@ def _nothing(trace: Trace, by: str) -> InputError:
     return InputError("no operators were recorded", trace.recording.path, "draw what there is: --by time")
 
 
-def _measured(calling: Calling, by: str) -> StackWeights:
+def _measured(structure: CallStructure, by: str) -> StackWeights:
     """Operators as they were measured."""
-    sites = calling.sites
+    sites = structure.sites
     columns = {"calls": sites.calls, "operator": sites.self_ns, "gpu": np.maximum(sites.gpu_self_ns, 0)}
     weights = StackWeights(
         stack=sites.stack,
@@ -109,7 +109,7 @@ def _measured(calling: Calling, by: str) -> StackWeights:
     return weights.take(weights.weight > 0) if by == "gpu" else weights
 
 
-def _spent(trace: Trace, calling: Calling, spent: Spent) -> StackWeights:
+def _spent(trace: Trace, structure: CallStructure, spent: Spent) -> StackWeights:
     """Time by stack. Of the whole run without time outside of all functions and operators."""
     rows = spent.rows
     weights = StackWeights(
@@ -124,7 +124,7 @@ def _spent(trace: Trace, calling: Calling, spent: Spent) -> StackWeights:
     )
     if spent.steps:
         return weights
-    inner = innermost(trace.recording[Stacks].parent, calling.python.of_stack[:-1])
+    inner = innermost(trace.recording[Stacks].parent, structure.python.of_stack[:-1])
     return weights.take((weights.name >= 0) | (inner[weights.stack] >= 0))
 
 
@@ -136,13 +136,13 @@ def _unplaced(weights: StackWeights, inner: Int32) -> dict[LeafKind, int]:
 
 
 def _functions(
-    calling: Calling, weights: StackWeights, paths: Paths, total: Int64
+    structure: CallStructure, weights: StackWeights, paths: Paths, total: Int64
 ) -> tuple[GraphFunctions, Int32]:
     """The functions, largest total first; and for each row of `Code` its row among them, -1 for none."""
     outside = weights.take(weights.name < 0)
     code = np.argsort(-total, kind="stable")[: np.count_nonzero(total > 0)]
     calls = np.full(len(total), -1, np.int64)
-    calls[calling.functions.code] = calling.functions.calls
+    calls[structure.functions.code] = structure.functions.calls
     functions = GraphFunctions(
         code=code.astype(np.int32),
         calls=calls[code],
@@ -154,7 +154,9 @@ def _functions(
     return functions, row_of
 
 
-def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_over: Mask) -> GraphCalls:
+def _calls(
+    structure: CallStructure, paths: Paths, total: Int64, row_of: Int32, passed_over: Mask
+) -> GraphCalls:
     # Sums of damaged times may overflow and drop a function. A call needs both of its functions.
     are_shown = (row_of[paths.caller] >= 0) & (row_of[paths.callee] >= 0)
     chosen = np.flatnonzero((total > 0) & (paths.caller >= 0) & are_shown)
@@ -162,33 +164,35 @@ def _calls(calling: Calling, paths: Paths, total: Int64, row_of: Int32, passed_o
     return GraphCalls(
         caller=row_of[caller],
         callee=row_of[callee],
-        calls=_counted_calls(calling, paths, (caller, callee), passed_over),
+        calls=_counted_calls(structure, paths, (caller, callee), passed_over),
         total=total[chosen],
     )
 
 
-def _passed_over(calling: Calling, function: Int32) -> Mask:
+def _passed_over(structure: CallStructure, function: Int32) -> Mask:
     """Returns which functions are on stacks but never shown. One more entry at the end stands for no
     function.
     """
-    found = np.zeros(len(calling.python.code) + 1, np.bool_)
-    found[calling.python.of_stack] = True
+    found = np.zeros(len(structure.python.code) + 1, np.bool_)
+    found[structure.python.of_stack] = True
     found[function] = False
     found[-1] = False
     return found
 
 
-def _counted_calls(calling: Calling, paths: Paths, pairs: tuple[Int32, Int32], passed_over: Mask) -> Int64:
+def _counted_calls(
+    structure: CallStructure, paths: Paths, pairs: tuple[Int32, Int32], passed_over: Mask
+) -> Int64:
     """Returns how often each caller called its callee; -1 if not known.
 
     If a function that is left out made some of the calls, the count is known only if the callee has a
     single caller on stacks: then it is the callee's own count.
     """
-    counted = calling.calls
+    counted = structure.calls
     keys = zip(counted.caller.tolist(), counted.callee.tolist(), strict=True)
     direct = dict(zip(keys, counted.calls.tolist(), strict=True))
     through = set(counted.callee[passed_over[counted.caller]].tolist())
-    calls_of = dict(zip(calling.functions.code.tolist(), calling.functions.calls.tolist(), strict=True))
+    calls_of = dict(zip(structure.functions.code.tolist(), structure.functions.calls.tolist(), strict=True))
     callers = Counter(paths.callee.tolist())
     calls = []
     for caller, callee in zip(*(column.tolist() for column in pairs), strict=True):

@@ -7,7 +7,7 @@ import numpy as np
 from perfprobe.analyse.folding import in_files
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
 from perfprobe.tables.columns import Mask
-from perfprobe.tables.python import Calling, Origin
+from perfprobe.tables.python import CallStructure, Origin
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
@@ -15,23 +15,23 @@ _IMPORT = ("<frozen importlib",)
 _STARTERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
 
 
-def counted_graph(trace: Trace, calling: Calling, *, unfolded: bool) -> CallGraph:
+def counted_graph(trace: Trace, structure: CallStructure, *, unfolded: bool) -> CallGraph:
     """The graph of all functions with time, in ns.
 
     Args:
         unfolded: whether to keep the import machinery, and what libraries do while they are imported.
     """
-    imports = np.zeros(len(calling.python.code), np.bool_) if unfolded else _imports(trace, calling)
-    rows = calling.functions
-    kept = (rows.total_ns > 0) & (_reached(calling, imports)[rows.code] if bool(imports.any()) else True)
+    imports = np.zeros(len(structure.python.code), np.bool_) if unfolded else _imports(trace, structure)
+    rows = structure.functions
+    kept = (rows.total_ns > 0) & (_reached(structure, imports)[rows.code] if bool(imports.any()) else True)
     chosen = np.flatnonzero(kept)
     chosen = chosen[np.argsort(-rows.total_ns[chosen], kind="stable")]
     row_of = np.full(len(imports) + 1, -1, np.int32)
     row_of[rows.code[chosen]] = np.arange(len(chosen), dtype=np.int32)
-    calls = calling.calls
+    calls = structure.calls
     caller, callee = row_of[calls.caller], row_of[calls.callee]
     known = (caller >= 0) & (callee >= 0) & (calls.total_ns >= 0)
-    machinery = in_files(trace, calling, _IMPORT)[rows.code] & imports[rows.code]
+    machinery = in_files(trace, structure, _IMPORT)[rows.code] & imports[rows.code]
     return CallGraph(
         by="time",
         whole=max(int(np.maximum(rows.own_ns, 0).sum()), 1),
@@ -50,24 +50,24 @@ def counted_graph(trace: Trace, calling: Calling, *, unfolded: bool) -> CallGrap
     )
 
 
-def _imports(trace: Trace, calling: Calling) -> Mask:
+def _imports(trace: Trace, structure: CallStructure) -> Mask:
     """Returns which functions belong to importing: the import machinery, and the modules of libraries."""
-    strings, code = trace.recording[Strings], calling.python.code
+    strings, code = trace.recording[Strings], structure.python.code
     names = [strings[function] for function in code.function.tolist()]
     is_module = np.array([name == "<module>" for name in names], np.bool_) & (code.origin != Origin.USER)
     is_starter = np.array([name in _STARTERS for name in names], np.bool_)
-    found = in_files(trace, calling, _IMPORT)
+    found = in_files(trace, structure, _IMPORT)
     return np.asarray(found | is_module | is_starter) if bool(found.any()) else found
 
 
-def _reached(calling: Calling, imports: Mask) -> Mask:
+def _reached(structure: CallStructure, imports: Mask) -> Mask:
     """Returns which functions are reached, without imports, from the user's functions and those nothing
     called.
     """
-    calls = calling.calls
+    calls = structure.calls
     called = np.zeros(len(imports) + 1, np.bool_)
     called[calls.callee[calls.caller >= 0]] = True
-    found: Mask = (~called[:-1] | (calling.python.code.origin == Origin.USER)) & ~imports
+    found: Mask = (~called[:-1] | (structure.python.code.origin == Origin.USER)) & ~imports
     callees: dict[int, list[int]] = {}
     for caller, callee in zip(calls.caller.tolist(), calls.callee.tolist(), strict=True):
         callees.setdefault(caller, []).append(callee)

@@ -13,7 +13,7 @@ from perfprobe.analyse.baseline import baseline
 from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.beside import Rotated, Together, WorkerRecordings
 from perfprobe.analyse.between import BetweenOperators
-from perfprobe.analyse.calling import CallingStructure
+from perfprobe.analyse.call_structure import CallStructureWatch
 from perfprobe.analyse.compilations import compilations
 from perfprobe.analyse.counts import CountWatch
 from perfprobe.analyse.critical.watch import CriticalWatch
@@ -75,7 +75,7 @@ from perfprobe.tables.modes import Modes
 from perfprobe.tables.native_code import NativeSplit
 from perfprobe.tables.peers import PeerTimes
 from perfprobe.tables.processors import Processors
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.ranks import RankParts, Ranks
 from perfprobe.tables.sequences import Sequences
@@ -147,7 +147,7 @@ PASSES: dict[type, Pass] = {
         sums_bytes=True,
     ),
     Between: Pass(lambda trace, asked: BetweenOperators(trace), watches=True),
-    Calling: Pass(lambda trace, asked: CallingStructure(trace), watches=True),
+    CallStructure: Pass(lambda trace, asked: CallStructureWatch(trace), watches=True),
     StepTimes: Pass(lambda trace, asked: StepWatch(trace), watches=True),
     Hotspots: Pass(
         lambda trace, asked, rows, totals: hotspots(trace, rows, totals, work=asked.work),
@@ -189,7 +189,7 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, *needs: loop_spent(trace, *needs),
         needs=(StepTimes, Looks, Account, StepSites),
     ),
-    RunSpent: Pass(lambda trace, asked, calling: run_spent(trace, calling), needs=(Calling,)),
+    RunSpent: Pass(lambda trace, asked, structure: run_spent(trace, structure), needs=(CallStructure,)),
     StepHotspots: Pass(
         lambda trace, asked, found, of_loop, totals: step_hotspots(trace, found, of_loop, totals),
         needs=(OfSteps, Account, Totals),

@@ -15,7 +15,7 @@ import numpy as np
 from perfprobe.analyse.paths import Paths
 from perfprobe.analyse.stack_weights import StackWeights
 from perfprobe.tables.columns import Int32, Mask, distinct
-from perfprobe.tables.python import Calling, OperatorSites, Origin
+from perfprobe.tables.python import CallStructure, OperatorSites, Origin
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
@@ -39,36 +39,36 @@ _DISPATCH = (
 )
 
 
-def shown(trace: Trace, calling: Calling, weights: StackWeights, paths: Paths) -> Int32:
+def shown(trace: Trace, structure: CallStructure, weights: StackWeights, paths: Paths) -> Int32:
     """The function of each stack, a row of `Code`; -1 if it is left out.
 
     Args:
         weights: the weights of the graph.
         paths: those of all functions, none left out.
     """
-    code, of_stack = calling.python.code, calling.python.of_stack[:-1]
+    code, of_stack = structure.python.code, structure.python.of_stack[:-1]
     least = _SELF_SHARE * int(weights.weight.sum())
     outside = weights.take(weights.name < 0)
     own = paths.self_sums(outside.stack, outside.weight)
     total, _ = paths.total(outside.stack, outside.weight)
-    passes_on = _passes_on(calling, trace.recording[Stacks].parent) & (total < least)
-    is_light = (own < least) & (passes_on | _named(trace, calling, _is_internal))
-    is_dispatch = (code.origin == Origin.TORCH) & _named(trace, calling, _is_dispatch)
-    is_machinery = in_files(trace, calling, _MACHINERY)
+    passes_on = _passes_on(structure, trace.recording[Stacks].parent) & (total < least)
+    is_light = (own < least) & (passes_on | _named(trace, structure, _is_internal))
+    is_dispatch = (code.origin == Origin.TORCH) & _named(trace, structure, _is_dispatch)
+    is_machinery = in_files(trace, structure, _MACHINERY)
     left_out = (code.origin != Origin.USER) & (is_light | is_dispatch | is_machinery)
-    hidden = np.append(left_out, True)[of_stack] | _within_import(trace, calling)
+    hidden = np.append(left_out, True)[of_stack] | _within_import(trace, structure)
     return np.where(hidden, np.int32(-1), of_stack)
 
 
-def _within_import(trace: Trace, calling: Calling) -> Mask:
+def _within_import(trace: Trace, structure: CallStructure) -> Mask:
     """Returns which stacks are inside the import of a library's module. The stack of that module itself is
     not.
     """
-    strings, code, of_stack = trace.recording[Strings], calling.python.code, calling.python.of_stack[:-1]
+    strings, code, of_stack = trace.recording[Strings], structure.python.code, structure.python.of_stack[:-1]
     above = np.append(of_stack, np.int32(-1))[trace.recording[Stacks].parent]
     is_user = np.append(code.origin == Origin.USER, False)
     is_module = np.array([strings[function] == "<module>" for function in code.function.tolist()] + [False])
-    by_import = np.append(in_files(trace, calling, _IMPORT), False)[above]
+    by_import = np.append(in_files(trace, structure, _IMPORT), False)[above]
     is_import = is_module[of_stack] & ~is_user[of_stack] & by_import
     parent = trace.recording[Stacks].parent
     known = nearest(parent, is_import | is_user[of_stack])
@@ -76,16 +76,16 @@ def _within_import(trace: Trace, calling: Calling) -> Mask:
     return np.asarray(within & (~is_import | np.append(within, False)[parent]))
 
 
-def in_files(trace: Trace, calling: Calling, starts: tuple[str, ...]) -> Mask:
+def in_files(trace: Trace, structure: CallStructure, starts: tuple[str, ...]) -> Mask:
     """Returns which functions are in files whose names begin with one of these."""
-    strings, files = trace.recording[Strings], calling.python.code.file
+    strings, files = trace.recording[Strings], structure.python.code.file
     chosen = [file for file in distinct(files).tolist() if strings[file].startswith(starts)]
     return np.isin(files, chosen)
 
 
-def _named(trace: Trace, calling: Calling, rule: Callable[[str, str], bool]) -> Mask:
+def _named(trace: Trace, structure: CallStructure, rule: Callable[[str, str], bool]) -> Mask:
     """For which functions a rule is true. The rule gets the names of function and file."""
-    strings, code = trace.recording[Strings], calling.python.code
+    strings, code = trace.recording[Strings], structure.python.code
     pairs = zip(code.function.tolist(), code.file.tolist(), strict=True)
     return np.array([rule(strings[function], strings[file]) for function, file in pairs], np.bool_)
 
@@ -102,13 +102,13 @@ def _is_dispatch(function: str, file: str) -> bool:
     return function.rsplit(".", 1)[-1] in _DISPATCH
 
 
-def _passes_on(calling: Calling, parent: Int32) -> Mask:
+def _passes_on(structure: CallStructure, parent: Int32) -> Mask:
     """Returns which functions only pass calls on: few operators take nearly all time, and no user function
     runs.
     """
-    code, of_stack = calling.python.code, calling.python.of_stack[:-1].tolist()
+    code, of_stack = structure.python.code, structure.python.of_stack[:-1].tolist()
     is_user = [origin == Origin.USER for origin in code.origin.tolist()]
-    of_stacks = _forward_times(calling.sites)
+    of_stacks = _forward_times(structure.sites)
     around_user = [False] * len(parent)
     of_code: dict[int, Counter[int]] = {}
     found = np.ones(len(code), np.bool_)

@@ -12,7 +12,7 @@ import numpy as np
 from perfprobe.models.imports import called_from_user
 from perfprobe.models.waiting import stood_still
 from perfprobe.tables.columns import Int32, Int64, Mask, Rows
-from perfprobe.tables.python import Calling, Look, Origin, SampledStacks
+from perfprobe.tables.python import CallStructure, Look, Origin, SampledStacks
 from perfprobe.tables.stacks import Frames, Stacks
 from perfprobe.tables.trace import Trace
 
@@ -30,51 +30,51 @@ class Passed(NamedTuple):
     called: int
 
 
-def busiest(trace: Trace, calling: Calling) -> Passed | None:
+def busiest(trace: Trace, structure: CallStructure) -> Passed | None:
     """The function of the program in which code ran longest; None if none ran."""
-    rows = _in_python(trace, calling)
-    rows = rows.take(~_stood_still(trace, rows) & ~_once(trace, calling, rows))
-    return _passed(trace, calling, rows)
+    rows = _in_python(trace, structure)
+    rows = rows.take(~_stood_still(trace, rows) & ~_once(trace, structure, rows))
+    return _passed(trace, structure, rows)
 
 
-def longest_compile(trace: Trace, calling: Calling) -> Passed | None:
+def longest_compile(trace: Trace, structure: CallStructure) -> Passed | None:
     """The function of the program for which torch.compile worked longest on the main thread; None if none.
 
     Operators that run for tracing count, and so does waiting.
     """
-    rows = calling.sampled
+    rows = structure.sampled
     rows = rows.take(
         (rows.look == Look.READ) & (rows.stack >= 0) & trace.recording.main_thread()[rows.thread]
     )
     rows = rows.take(trace.sites.is_compile[rows.stack] & (trace.sites.frame[rows.stack] >= 0))
-    rows = rows.take(calling.python.imports.importer[rows.stack] < 0)
-    return _passed(trace, calling, rows)
+    rows = rows.take(structure.python.imports.importer[rows.stack] < 0)
+    return _passed(trace, structure, rows)
 
 
-def longest_wait(trace: Trace, calling: Calling) -> Passed | None:
+def longest_wait(trace: Trace, structure: CallStructure) -> Passed | None:
     """The function of the program in which the main thread waited longest; None if not known.
 
     `called` is the function that the line called, not the deepest one, because that says more to the user.
     """
-    rows = _in_python(trace, calling)
+    rows = _in_python(trace, structure)
     rows = rows.take(_stood_still(trace, rows) & trace.recording.main_thread()[rows.thread])
-    rows = rows.take(~_once(trace, calling, rows))
+    rows = rows.take(~_once(trace, structure, rows))
     if len(rows) == 0:
         return None
     time_ns, frame, at = _longest(trace, rows)
     stacks, frames = trace.recording[Stacks], trace.recording[Frames]
-    stack = called_from_user(trace, calling.python, int(at.stack[at.own_ns.argmax()]))
+    stack = called_from_user(trace, structure.python, int(at.stack[at.own_ns.argmax()]))
     called = -1 if stack is None else int(frames.function[stacks.frame[stack]])
     return Passed(time_ns, frame, int(at.own_ns.sum()), called)
 
 
-def _passed(trace: Trace, calling: Calling, rows: SampledStacks) -> Passed | None:
+def _passed(trace: Trace, structure: CallStructure, rows: SampledStacks) -> Passed | None:
     """The function of the program and the line with most time in these samples; None without samples."""
     if len(rows) == 0:
         return None
     time_ns, frame, at = _longest(trace, rows)
-    code, _ = _largest(calling.python.of_stack[at.stack], at.own_ns)
-    return Passed(time_ns, frame, int(at.own_ns.sum()), _library(calling, code))
+    code, _ = _largest(structure.python.of_stack[at.stack], at.own_ns)
+    return Passed(time_ns, frame, int(at.own_ns.sum()), _library(structure, code))
 
 
 def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks]:
@@ -88,16 +88,16 @@ def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks
     return time_ns, line, rows.take(frame == line)
 
 
-def _in_python(trace: Trace, calling: Calling) -> SampledStacks:
+def _in_python(trace: Trace, structure: CallStructure) -> SampledStacks:
     """Samples of the program's Python outside of operators."""
-    rows = calling.sampled
+    rows = structure.sampled
     rows = rows.take((rows.look == Look.READ) & (rows.stack >= 0) & (rows.name < 0))
-    return rows.take((calling.python.of_stack[rows.stack] >= 0) & (trace.sites.frame[rows.stack] >= 0))
+    return rows.take((structure.python.of_stack[rows.stack] >= 0) & (trace.sites.frame[rows.stack] >= 0))
 
 
-def _once(trace: Trace, calling: Calling, rows: SampledStacks) -> Mask:
+def _once(trace: Trace, structure: CallStructure, rows: SampledStacks) -> Mask:
     """Returns which samples are in imports or torch.compile. A longer run would not have more of these."""
-    return (calling.python.imports.importer[rows.stack] >= 0) | trace.sites.is_compile[rows.stack]
+    return (structure.python.imports.importer[rows.stack] >= 0) | trace.sites.is_compile[rows.stack]
 
 
 def _stood_still(trace: Trace, rows: SampledStacks) -> Mask:
@@ -111,8 +111,8 @@ def _largest(keys: Int32 | Rows, time_ns: Int64) -> tuple[int, int]:
     return int(found[sums.argmax()]), int(sums.max())
 
 
-def _library(calling: Calling, code: int) -> int:
+def _library(structure: CallStructure, code: int) -> int:
     """The name of a function that is not the program's, else -1."""
-    if code < 0 or calling.python.code.origin[code] == Origin.USER:
+    if code < 0 or structure.python.code.origin[code] == Origin.USER:
         return -1
-    return int(calling.python.code.function[code])
+    return int(structure.python.code.function[code])

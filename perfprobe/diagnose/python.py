@@ -7,7 +7,7 @@ from perfprobe.diagnose.own_time import own_wall_ns
 from perfprobe.models.seen import has_few_samples
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, Outside
 from perfprobe.tables.findings import Findings, Hotspots
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.trace import Phase
 
 _MINOR = 0.5  # if operators take a larger share of the wall time, Python is not mentioned
@@ -21,20 +21,20 @@ def outside(findings: Findings) -> Outside | None:
     them. Nothing if the time is small, or if operators take most of the run. Waiting counts only if it took
     longer than operators, or if these are negligible.
     """
-    calling, hotspots, wall_ns = findings.get(Calling), findings.get(Hotspots), own_wall_ns(findings)
-    if calling is None or not wall_ns or has_few_samples(calling) or findings.focus is not None:
+    structure, hotspots, wall_ns = findings.get(CallStructure), findings.get(Hotspots), own_wall_ns(findings)
+    if structure is None or not wall_ns or has_few_samples(structure) or findings.focus is not None:
         return None
     operators_ns = 0.0 if hotspots is None else _computing_ns(findings, hotspots)
     if operators_ns > _MINOR * wall_ns:
         return None
-    trace, imports_ns = findings.trace, int(calling.imports.own_ns.sum())
-    waiting = _diagnosis(Cause.WAITING, longest_wait(trace, calling), wall_ns)
-    longest = _busiest(calling, busiest(trace, calling), wall_ns)
+    trace, imports_ns = findings.trace, int(structure.imports.own_ns.sum())
+    waiting = _diagnosis(Cause.WAITING, longest_wait(trace, structure), wall_ns)
+    longest = _busiest(structure, busiest(trace, structure), wall_ns)
     if operators_ns < max(_NOTEWORTHY * wall_ns, waiting.time_ns) and waiting.time_ns > longest.time_ns:
         longest = waiting
     once = [
         _diagnosis(Cause.IMPORTS, Passed(imports_ns, -1, 0, -1), wall_ns),
-        _diagnosis(Cause.COMPILE, longest_compile(trace, calling), wall_ns),
+        _diagnosis(Cause.COMPILE, longest_compile(trace, structure), wall_ns),
     ]
     once = sorted((each for each in once if each.time_ns > longest.time_ns), key=lambda each: -each.time_ns)
     return Outside(tuple(each for each in (*once, longest) if each.time_ns >= _NOTEWORTHY * wall_ns))
@@ -50,10 +50,10 @@ def _computing_ns(findings: Findings, hotspots: Hotspots) -> float:
     return max(hotspots.totals.busiest_ns - compile_ns, 0) * rate
 
 
-def _busiest(calling: Calling, found: Passed | None, wall_ns: int) -> Diagnosis:
+def _busiest(structure: CallStructure, found: Passed | None, wall_ns: int) -> Diagnosis:
     if found is None or found.time_ns <= wall_ns:
         return _diagnosis(Cause.PYTHON, found, wall_ns)
-    whole_ns = max(calling.threads_ns, found.time_ns)  # on several threads
+    whole_ns = max(structure.threads_ns, found.time_ns)  # on several threads
     return _diagnosis(Cause.PYTHON, found, whole_ns, Base.THREADS)
 
 

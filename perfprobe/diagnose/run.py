@@ -16,7 +16,7 @@ from perfprobe.diagnose.own_time import own_part, own_wall_ns
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, Outside
 from perfprobe.tables.findings import Findings, Hotspots
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.trace import Line, Trace
 from perfprobe.tables.workers import Feeding
 
@@ -88,8 +88,8 @@ def _has_few_operators(findings: Findings) -> bool:
 
 def _imports(findings: Findings) -> Diagnosis | None:
     """All imports of libraries, if they took long."""
-    calling, wall_ns = findings.get(Calling), own_wall_ns(findings)
-    time_ns = 0 if calling is None else int(calling.imports.own_ns.sum())
+    structure, wall_ns = findings.get(CallStructure), own_wall_ns(findings)
+    time_ns = 0 if structure is None else int(structure.imports.own_ns.sum())
     if not wall_ns or time_ns < _NOTEWORTHY * wall_ns:
         return None
     return Diagnosis(cause=Cause.IMPORTS, base=Base.RUN, time_ns=time_ns, share=time_ns / wall_ns, phases={})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from perfprobe.tables.imports import Import
-from perfprobe.tables.python import Calling, Origin, PythonCode
+from perfprobe.tables.python import CallStructure, Origin, PythonCode
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks
 from perfprobe.tables.steps import StartUp
@@ -19,17 +19,17 @@ _INIT = ".__init__"
 _LOCAL = "<locals>"  # in the names of functions made by functions, such as decorators
 
 
-def imports(trace: Trace, calling: Calling) -> list[Import]:
+def imports(trace: Trace, structure: CallStructure) -> list[Import]:
     """The imports that samples show, most time first.
 
     Imports of a module that a function led to are a row for each line that called it. A module that lines of
     the program import themselves is one row, with the line that took longest.
     """
     rows: dict[tuple[str | None, str | None, Line | None], Import] = {}
-    table = calling.imports
+    table = structure.imports
     columns = (table.importer, table.body, table.time_ns, table.cpu_ns, table.own_ns)
     for importer, body, *times_ns in zip(*(each.tolist() for each in columns), strict=True):
-        module, by = imported(trace, calling.python, importer, body)
+        module, by = imported(trace, structure.python, importer, body)
         frame = int(trace.sites.frame[importer])
         row = Import(module, by, trace.line(frame), *times_ns)
         key = (row.module, row.by, None if row.by is None else row.line)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perfprobe.tables.python import Calling, Samples
+from perfprobe.tables.python import CallStructure, Samples
 from perfprobe.tables.recording import Recording
 
 _FEW = 5  # with fewer samples, shares have no meaning
@@ -18,9 +18,9 @@ def has_samples(recording: Recording) -> bool:
     return bool(recording.rows(Samples)) or (recording.number("sampler", "ticks") or 0) > 0
 
 
-def has_few_samples(calling: Calling) -> bool:
+def has_few_samples(structure: CallStructure) -> bool:
     """Whether there are samples, but too few for shares to have a meaning."""
-    return calling.by_samples and int(calling.python.samples.looks.sum()) < _FEW
+    return structure.by_samples and int(structure.python.samples.looks.sum()) < _FEW
 
 
 def has_shapes(recording: Recording) -> bool:

@@ -323,7 +323,7 @@ class ThreadSums(Table):
 
 
 @frozen
-class Calling:
+class CallStructure:
     """Python functions and operators as one call structure.
 
     Operators recorded with stacks are enough. What only cProfile or the sampler knows is then -1.

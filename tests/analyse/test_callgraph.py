@@ -9,7 +9,7 @@ from perfprobe.analyse.callgraph import call_graph
 from perfprobe.merge import link
 from perfprobe.support.errors import InputError
 from perfprobe.tables.callgraph import CallGraph
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.spent import RunSpent
 from perfprobe.tables.strings import Strings
@@ -30,8 +30,8 @@ MAIN, FORWARD = "p.py:12/10 main", "p.py:22/20 Net.forward"
 class Graph:
     """A call graph by names."""
 
-    def __init__(self, trace: Trace, calling: Calling, graph: CallGraph) -> None:
-        strings, code = trace.recording[Strings], calling.python.code
+    def __init__(self, trace: Trace, structure: CallStructure, graph: CallGraph) -> None:
+        strings, code = trace.recording[Strings], structure.python.code
         names = [strings[code.function[row]] for row in graph.functions.code.tolist()]
         columns = (graph.functions.own, graph.functions.total, graph.functions.calls)
         figures = zip(*(column.tolist() for column in columns), strict=True)
@@ -71,8 +71,8 @@ class Importing(Program):
 
 
 def drawn(recording: Recording, by: str | None = None, *, unfolded: bool = False) -> Graph:
-    found = find(link(recording), Calling, RunSpent)
-    return Graph(found.trace, found[Calling], call_graph(found, by, unfolded=unfolded))
+    found = find(link(recording), CallStructure, RunSpent)
+    return Graph(found.trace, found[CallStructure], call_graph(found, by, unfolded=unfolded))
 
 
 def training() -> Program:

@@ -9,7 +9,7 @@ from perfprobe.report.rows.hot_functions import hot_functions
 from perfprobe.report.rows.imports import import_rows
 from perfprobe.report.section.imports import imports_text
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, Look
+from perfprobe.tables.python import CallStructure, Look
 from tests.build import Program
 from tests.found import find
 
@@ -40,11 +40,11 @@ def found(folder: Path, *samples: tuple[int, tuple[str, ...]]) -> Findings:
     for time_ms, frames in samples:
         program.sample(at * MS, (at + time_ms) * MS, *frames, looks=time_ms, cpu_ns=time_ms * MS)
         at += time_ms
-    return find(link(program.recording(folder)), Calling)
+    return find(link(program.recording(folder)), CallStructure)
 
 
 def reported(findings: Findings) -> list[tuple[str | None, str | None, int | None, int]]:
-    rows = import_rows(findings.trace, findings[Calling])
+    rows = import_rows(findings.trace, findings[CallStructure])
     return [(row.module, row.by, row.line and row.line.line, row.time_ns // MS) for row in rows]
 
 
@@ -58,7 +58,7 @@ def test_nested_imports_are_part_of_the_outer_import(tmp_path: Path) -> None:
         (100, (MAIN, BUILD)),
     )
     assert reported(findings) == [("torch", None, 3, 300)]
-    assert imports_text(import_rows(findings.trace, findings[Calling])) == "torch 300 ms"
+    assert imports_text(import_rows(findings.trace, findings[CallStructure])) == "torch 300 ms"
 
 
 def test_callers_of_importing_functions(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_callers_of_importing_functions(tmp_path: Path) -> None:
         (30, (MAIN, BUILD, ADAM)),
     )
     assert reported(findings) == [("torch._dynamo", "Adam", 36, 95), ("torch", None, 3, 20)]
-    text = imports_text(import_rows(findings.trace, findings[Calling]))
+    text = imports_text(import_rows(findings.trace, findings[CallStructure]))
     assert text == "torch._dynamo 95.0 ms by Adam at train.py:36, torch 20.0 ms"
 
 
@@ -128,7 +128,7 @@ def test_waiting_threads_are_ranked_last(tmp_path: Path) -> None:
     program.sample(0, 1000 * MS, "/lib/python3.11/threading.py:3 wait", thread=1, looks=100, cpu_ns=MS)
     program.sample(0, 100 * MS, MAIN, BUILD, looks=10, cpu_ns=99 * MS)
     program.sample(100 * MS, 900 * MS, MAIN, "/lib/python3.11/queue.py:3 get", looks=80, cpu_ns=MS)
-    shown = hot_functions(find(link(program.recording(tmp_path)), Calling), 0, "self")
+    shown = hot_functions(find(link(program.recording(tmp_path)), CallStructure), 0, "self")
     # Waiting of the main thread counts for the program.
     assert [(row.function.function, row.own_ns, row.shown_own_ns) for row in shown.rows if row.own_ns] == [
         ("get", 800 * MS, 800 * MS),
@@ -143,4 +143,4 @@ def test_failed_looks_are_not_imports(tmp_path: Path) -> None:
     program.thread(1, "main")
     program.sample(0, 10 * MS, stack=-1, look=Look.FAILED)
     program.sample(10 * MS, 20 * MS, MAIN, FIND, TORCH)
-    assert reported(find(link(program.recording(tmp_path)), Calling)) == [("torch", None, 3, 10)]
+    assert reported(find(link(program.recording(tmp_path)), CallStructure)) == [("torch", None, 3, 10)]

@@ -13,7 +13,7 @@ from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import (
-    Calling,
+    CallStructure,
     Code,
     Counted,
     CountedCalls,
@@ -98,7 +98,7 @@ class Made:
             samples=table(Samples, self.samples),
             imports=ImportStacks(*(np.full(len(of_stack), -1, np.int32) for _ in range(2))),
         )
-        calling = Calling(
+        structure = CallStructure(
             python=python,
             functions=table(FunctionRows, self.rows),
             calls=table(FunctionCalls, self.edges),
@@ -108,4 +108,4 @@ class Made:
             by_samples=self.by_samples,
             counts_end_ns=self.counts_end_ns,
         )
-        return diagnosed(found.plus(calling))
+        return diagnosed(found.plus(structure))

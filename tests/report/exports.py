@@ -8,7 +8,7 @@ from typing import Any
 from perfprobe.merge import link
 from perfprobe.report.export.exported import Exported
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.spent import RunSpent
 from tests.build import Program, op
 from tests.found import find
@@ -60,4 +60,4 @@ def content(made: Exported) -> bytes:
 
 
 def findings(program: Program, folder: Path) -> Findings:
-    return find(link(program.recording(folder)), Calling, RunSpent)
+    return find(link(program.recording(folder)), CallStructure, RunSpent)

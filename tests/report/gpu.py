@@ -23,7 +23,7 @@ from perfprobe.tables.gpu_findings import (
     StepCounts,
     WaitRows,
 )
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.trace import Gap, Phase
 from tests.build import Program, op
@@ -106,7 +106,7 @@ class OnGpu:
 
     def findings(self, folder: Path, focus: str | None = None) -> Findings:
         trace = link(self.program.recording(folder))
-        found = find(trace, Hotspots, HotLines, Between, Calling, focus=focus)
+        found = find(trace, Hotspots, HotLines, Between, CallStructure, focus=focus)
         return diagnosed(found.plus(self.gpu()))
 
     def gpu(self) -> GpuFindings:

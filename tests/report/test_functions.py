@@ -17,7 +17,7 @@ from perfprobe.report.section.functions import functions
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, FunctionRows, Origin
+from perfprobe.tables.python import CallStructure, FunctionRows, Origin
 from tests.build import Program, op
 from tests.report.calling import Made
 from tests.report.test_text import META
@@ -188,10 +188,10 @@ def test_times_beyond_the_wall_time(tmp_path: Path, snapshot: Snapshot) -> None:
 
 def test_the_focus_limits_the_rows(tmp_path: Path, snapshot: Snapshot) -> None:
     found = sampled().findings(tmp_path)
-    found = Findings(found.trace, found[Calling], focus="text.py:12 in tok")
+    found = Findings(found.trace, found[CallStructure], focus="text.py:12 in tok")
     assert [row["function"] for row in document(found)["tables"]["functions"]] == ["tokenize"]
     snapshot("\n".join(shown(found)))
-    found = Findings(found.trace, found[Calling], focus="nothing")
+    found = Findings(found.trace, found[CallStructure], focus="nothing")
     assert shown(found) == []  # no table without rows
 
 

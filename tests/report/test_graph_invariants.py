@@ -17,7 +17,7 @@ from perfprobe.support.graph_view import GraphView
 from perfprobe.support.view import View
 from perfprobe.tables.account import LeafKind
 from perfprobe.tables.callgraph import CallGraph
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.spent import ApartKind
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.strings import Strings
@@ -123,7 +123,7 @@ def of_lines(path: str) -> dict[str, Any]:
 def of_functions(path: str) -> dict[str, float]:
     """The share of each function of the program in the picture: in itself, and in its operators."""
     found, graph = Results(path).graph(GraphView())
-    strings, code = found.trace.recording[Strings], found[Calling].python.code
+    strings, code = found.trace.recording[Strings], found[CallStructure].python.code
     names = [strings[code.function[row]] for row in graph.functions.code.tolist()]
     times_ns: Counter[str] = Counter()
     for name, own in zip(names, graph.functions.own.tolist(), strict=True):

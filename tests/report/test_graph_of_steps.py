@@ -12,7 +12,7 @@ import pytest
 from perfprobe.results import Results
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import GraphView
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.ranges import RangeSource
 from perfprobe.tables.scopes import STEP_NAME
 from perfprobe.tables.strings import Strings
@@ -153,7 +153,7 @@ def test_times_equal_clocks_around_the_calls(tmp_path: Path) -> None:
     assert perfprobe(["-q", "-o", "a.perfprobe", "timed.py"], tmp_path).status == 0
     spent = json.loads((tmp_path / "spent.json").read_text())
     found, graph = Results(str(tmp_path / "a.perfprobe")).graph(GraphView(by="run"))
-    strings, code = found.trace.recording[Strings], found[Calling].python.code
+    strings, code = found.trace.recording[Strings], found[CallStructure].python.code
     names = [strings[code.function[row]] for row in graph.functions.code.tolist()]
     drawn: Counter[str] = Counter()
     for caller, total in zip(graph.operators.caller.tolist(), graph.operators.total.tolist(), strict=True):

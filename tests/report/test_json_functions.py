@@ -4,10 +4,10 @@ from pathlib import Path
 
 from perfprobe.report.render.json import document
 from perfprobe.report.rows.functions import CallRow, Function, FunctionRow, call_rows
-from perfprobe.tables.python import Calling, FunctionRows, Origin, ThreadSums
+from perfprobe.tables.python import CallStructure, FunctionRows, Origin, ThreadSums
 from tests.build import Program
-from tests.report.calling import Made
 from tests.report.declared import fields_of, known
+from tests.report.calling import Made
 from tests.report.test_functions import MS, SECOND, counted, sampled
 from tests.report.test_text import META
 
@@ -89,8 +89,8 @@ def test_rows_of_two_recordings_can_be_compared(tmp_path: Path) -> None:
         folder = tmp_path / str(order)
         folder.mkdir()
         findings = made.findings(folder)
-        calling = findings[Calling]
-        found.append(call_rows(findings.trace, calling, calling.calls))
+        structure = findings[CallStructure]
+        found.append(call_rows(findings.trace, structure, structure.calls))
     assert found[0] == found[1]
     assert found[0][0].caller == Function("/p/train.py", "walk", 3, "user")
     assert found[0][0].callee == Function(None, "<built-in method len>", None, "stdlib")

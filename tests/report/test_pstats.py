@@ -17,7 +17,7 @@ from perfprobe.read import pstats as reader
 from perfprobe.report.export import pstats as writer
 from perfprobe.support.errors import InputError, UsageError
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from tests.build import Program, op
 from tests.report.exports import content, counted, findings, sampled
 from tests.snapshots import Snapshot
@@ -87,7 +87,7 @@ def test_times_by_samples_are_exported(tmp_path: Path, snapshot: Snapshot) -> No
 
 def test_with_partial_counts_times_come_from_samples(tmp_path: Path, snapshot: Snapshot) -> None:
     found = findings(counted(sampled()), tmp_path)
-    stopped = found.plus(replace(found[Calling], counts_end_ns=500_000))
+    stopped = found.plus(replace(found[CallStructure], counts_end_ns=500_000))
     path, notes = saved(stopped, tmp_path)
     same(path, SAMPLED)
     path, of_cprofile = saved(stopped, tmp_path, "cprofile")

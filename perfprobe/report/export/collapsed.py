@@ -14,9 +14,9 @@ from perfprobe.report.shorten import file_names
 from perfprobe.support.text import printable
 from perfprobe.support.units import duration
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 
-KINDS = (Calling,)
+KINDS = (CallStructure,)
 
 
 def exported(findings: Findings, chosen: str | None = None) -> Exported:

@@ -19,7 +19,7 @@ from perfprobe.tables.account import LEAF_TEXTS, LeafKind
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import Threads
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, Look
+from perfprobe.tables.python import CallStructure, Look
 from perfprobe.tables.spent import LoopSpent, RunSpent
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
@@ -87,11 +87,11 @@ class Flames:
     """
 
     def __init__(self, findings: Findings) -> None:
-        calling, spent = findings.get(Calling), findings.get(LoopSpent) or findings.get(RunSpent)
-        if calling is None or spent is None or len(spent.rows) == 0:
+        structure, spent = findings.get(CallStructure), findings.get(LoopSpent) or findings.get(RunSpent)
+        if structure is None or spent is None or len(spent.rows) == 0:
             raise _no_stacks(findings.trace)
-        self._trace, self._calling, self._spent = findings.trace, calling, spent
-        self._of_stack = calling.python.of_stack.tolist()
+        self._trace, self._calling, self._spent = findings.trace, structure, spent
+        self._of_stack = structure.python.of_stack.tolist()
         self._parent = self._trace.recording[Stacks].parent.tolist()
         self._frame_ids: dict[Frame, int] = {}
         self._functions: dict[int, tuple[int, ...]] = {}

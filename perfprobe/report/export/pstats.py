@@ -21,12 +21,12 @@ from perfprobe.support.errors import InputError, UsageError
 from perfprobe.support.units import duration
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, PythonCode
+from perfprobe.tables.python import CallStructure, PythonCode
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
-KINDS = (Calling,)
+KINDS = (CallStructure,)
 
 Key: TypeAlias = "tuple[str, int, str]"
 
@@ -46,19 +46,19 @@ def exported(findings: Findings, times: str | None = None) -> Exported:
         InputError: no Python functions were recorded.
         UsageError: those times were not recorded.
     """
-    trace, calling = findings.trace, findings.get(Calling)
-    has_counts = calling is not None and len(calling.python.counted) > 0
-    if calling is None or not (has_counts or calling.by_samples):
+    trace, structure = findings.trace, findings.get(CallStructure)
+    has_counts = structure is not None and len(structure.python.counted) > 0
+    if structure is None or not (has_counts or structure.by_samples):
         remedy = how_to_see_functions(trace.recording)
         raise InputError("it has no times of Python functions", trace.recording.path, remedy)
-    whole = has_counts and calling.counts_end_ns is None
-    chosen = times or ("cprofile" if whole or not calling.by_samples else "samples")
-    if not {"cprofile": has_counts, "samples": calling.by_samples}[chosen]:
+    whole = has_counts and structure.counts_end_ns is None
+    chosen = times or ("cprofile" if whole or not structure.by_samples else "samples")
+    if not {"cprofile": has_counts, "samples": structure.by_samples}[chosen]:
         raise UsageError(f"it has no times by {chosen}", trace.recording.path, "leave --times out")
     profile = _Profile()
-    (_add_counted if chosen == "cprofile" else _add_sampled)(profile, trace, calling)
+    (_add_counted if chosen == "cprofile" else _add_sampled)(profile, trace, structure)
     # In one piece, and now: what marshal marks as shared depends on what else is alive.
-    return Exported(iter((profile.data(),)), list(_notes(trace, calling, chosen)))
+    return Exported(iter((profile.data(),)), list(_notes(trace, structure, chosen)))
 
 
 class _Profile:
@@ -97,36 +97,36 @@ def _add(table: dict[Key, list[int]], key: Key, figures: tuple[int, ...]) -> Non
         sums[place] += max(figure, 0)
 
 
-def _add_counted(profile: _Profile, trace: Trace, calling: Calling) -> None:
+def _add_counted(profile: _Profile, trace: Trace, structure: CallStructure) -> None:
     """Add what cProfile counted, unchanged."""
-    keys = _keys(trace, calling.python)
-    for code, *figures in _columns(calling.python.counted):
+    keys = _keys(trace, structure.python)
+    for code, *figures in _columns(structure.python.counted):
         profile.add(keys[code], *figures)
-    for caller, callee, *figures in _columns(calling.python.counted_calls):
+    for caller, callee, *figures in _columns(structure.python.counted_calls):
         if caller >= 0:
             profile.add_call(keys[caller], keys[callee], *figures)
 
 
-def _add_sampled(profile: _Profile, trace: Trace, calling: Calling) -> None:
+def _add_sampled(profile: _Profile, trace: Trace, structure: CallStructure) -> None:
     """Add sampled times, and below each function the operators that ran in its own time."""
-    python, rows = calling.python, calling.functions
+    python, rows = structure.python, structure.functions
     keys = _keys(trace, python)
     for code, *figures in _columns(rows, "code", "calls", "primitive_calls", "neither_ns", "total_ns"):
         profile.add(keys[code], *figures)
     for caller, callee, calls, primitive, *_ in _columns(python.counted_calls):
         if caller >= 0:
             profile.add_call(keys[caller], keys[callee], calls, primitive, 0, 0)
-    for caller, callee, total_ns in _columns(calling.calls, "caller", "callee", "total_ns"):
+    for caller, callee, total_ns in _columns(structure.calls, "caller", "callee", "total_ns"):
         if caller >= 0 and total_ns >= 0:
             profile.add_call(keys[caller], keys[callee], 0, 0, 0, total_ns)
-    _add_looks(profile, trace, calling, keys)
+    _add_looks(profile, trace, structure, keys)
 
 
-def _add_looks(profile: _Profile, trace: Trace, calling: Calling, keys: list[Key]) -> None:
+def _add_looks(profile: _Profile, trace: Trace, structure: CallStructure, keys: list[Key]) -> None:
     """Add own times by caller, and operators: their times by samples, their calls as recorded."""
-    function, caller = _places(trace, calling.python)
+    function, caller = _places(trace, structure.python)
     text = cache(partial(operator_text, trace))
-    sampled, sites = calling.sampled, calling.sites
+    sampled, sites = structure.sampled, structure.sites
     shown = set()
     for stack, time_ns, name, *operator in _columns(sampled, "stack", "time_ns", *_OPERATOR):
         own = None if function[stack] < 0 else keys[function[stack]]
@@ -169,8 +169,8 @@ def _columns(table: Table, *names: str) -> Iterator[tuple[int, ...]]:
     return zip(*(getattr(table, name).tolist() for name in names or table.dtypes), strict=True)
 
 
-def _notes(trace: Trace, calling: Calling, chosen: str) -> Iterator[str]:
-    counts, start_ns, end_ns = "cProfile's", trace.start_ns, calling.counts_end_ns
+def _notes(trace: Trace, structure: CallStructure, chosen: str) -> Iterator[str]:
+    counts, start_ns, end_ns = "cProfile's", trace.start_ns, structure.counts_end_ns
     if end_ns is not None:
         after = "" if start_ns is None else f" {duration(end_ns - start_ns)} after the start"
         how = f"it was stopped{after}"
@@ -183,7 +183,7 @@ def _notes(trace: Trace, calling: Calling, chosen: str) -> Iterator[str]:
             yield "calls inside imports of libraries were not counted: their time counts for the caller"
         return
     yield "times are sampled, with operators below the functions that called them"
-    if len(calling.python.counted):
+    if len(structure.python.counted):
         yield f"calls are {counts}; C functions have calls only: their time counts for the callers"
     else:
         yield "calls of Python functions were not counted: the format requires a number, so it is 0"

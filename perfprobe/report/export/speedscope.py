@@ -13,9 +13,9 @@ from perfprobe.report.export.exported import Exported, pieces, separated
 from perfprobe.report.export.flames import Flames, Frame, Paths, Steps
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 
-KINDS = (Calling,)
+KINDS = (CallStructure,)
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 

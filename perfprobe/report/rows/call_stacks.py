@@ -14,7 +14,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.columns import Mask, Rows
 from perfprobe.tables.findings import Findings, Totals
-from perfprobe.tables.python import Calling, OperatorSites
+from perfprobe.tables.python import CallStructure, OperatorSites
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Phase, Trace
@@ -59,12 +59,12 @@ def call_stacks(findings: Findings, asked: str, most: int) -> CallStacks:
         InputError: no stacks were recorded.
         UsageError: there is no operator of this name.
     """
-    trace, calling = findings.trace, findings.get(Calling)
-    if calling is None or len(calling.sites) == 0:
+    trace, structure = findings.trace, findings.get(CallStructure)
+    if structure is None or len(structure.sites) == 0:
         left_out = left_out_by(trace.recording, "operators")
         remedy = f"record without {left_out}" if left_out else "record a program that calls operators"
         raise InputError("no call stacks of operators", trace.recording.path, remedy)
-    sites = calling.sites
+    sites = structure.sites
     rows = sites.take(_named(trace, sites, asked))
     order, first = _by_stack(rows)
     self_ns, calls = (np.add.reduceat(column[order], first) for column in (rows.self_ns, rows.calls))

@@ -7,7 +7,7 @@ from typing import TypeVar
 from perfprobe.models.focus import Focus
 from perfprobe.tables.columns import Table
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 
 SomeTable = TypeVar("SomeTable", bound=Table)
 
@@ -16,6 +16,6 @@ def in_focus(findings: Findings, rows: SomeTable) -> SomeTable:
     """The rows that match the focus, or all without one. `models.focus.SOUGHT` has the searched texts."""
     if findings.focus is None:
         return rows
-    calling = findings.get(Calling)
-    focus = Focus(findings.trace, findings.focus, None if calling is None else calling.python.code)
+    structure = findings.get(CallStructure)
+    focus = Focus(findings.trace, findings.focus, None if structure is None else structure.python.code)
     return rows.take(focus.matching(rows))

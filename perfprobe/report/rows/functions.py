@@ -11,7 +11,7 @@ from perfprobe.report.rows import function_times as times
 from perfprobe.report.rows.row import figures_of, inline, measured, spread, unwritten, values
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int64
-from perfprobe.tables.python import Calling, Code, FunctionCalls, FunctionRows, Origin
+from perfprobe.tables.python import CallStructure, Code, FunctionCalls, FunctionRows, Origin
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
@@ -20,7 +20,7 @@ BY_PHASE = tuple(
 )
 _ORIGINS = {origin.value: origin.name.lower() for origin in Origin}
 
-_Order = Callable[[Calling, FunctionRows], Int64]
+_Order = Callable[[CallStructure, FunctionRows], Int64]
 _SORTS: dict[str, tuple[str, _Order]] = {
     "total": ("cumtime", times.total_ns),
     "calls": ("ncalls", lambda _, rows: rows.calls),
@@ -116,28 +116,28 @@ class PythonRow:
         return self.times == "samples"
 
 
-def python_row(calling: Calling) -> PythonRow:
+def python_row(structure: CallStructure) -> PythonRow:
     """The only row."""
-    by_cprofile = "cprofile" if len(calling.python.counted) else None
+    by_cprofile = "cprofile" if len(structure.python.counted) else None
     return PythonRow(
-        times="samples" if calling.by_samples else by_cprofile,
-        sample_ns=times.sample_ns(calling) or None,
-        counts_end_ns=calling.counts_end_ns,
-        idle_ns=int(np.maximum(calling.functions.idle_ns, 0).sum()) if calling.by_samples else None,
-        looks=int(calling.python.samples.looks.sum()),
-        threads_ns=calling.threads_ns,
-        has_calls=bool((calling.functions.calls >= 0).any()),
-        has_operators=times.has_operators(calling),
+        times="samples" if structure.by_samples else by_cprofile,
+        sample_ns=times.sample_ns(structure) or None,
+        counts_end_ns=structure.counts_end_ns,
+        idle_ns=int(np.maximum(structure.functions.idle_ns, 0).sum()) if structure.by_samples else None,
+        looks=int(structure.python.samples.looks.sum()),
+        threads_ns=structure.threads_ns,
+        has_calls=bool((structure.functions.calls >= 0).any()),
+        has_operators=times.has_operators(structure),
     )
 
 
-def function_rows(trace: Trace, calling: Calling, rows: FunctionRows) -> list[FunctionRow]:
+def function_rows(trace: Trace, structure: CallStructure, rows: FunctionRows) -> list[FunctionRow]:
     """A row for each of these functions, in the same order."""
     beside = (
-        functions(trace, calling.python.code.take(rows.code)),
-        times.cpu_ns(calling, rows).tolist(),
-        times.looks(calling, rows).tolist(),
-        times.only_counted(calling, rows).tolist(),
+        functions(trace, structure.python.code.take(rows.code)),
+        times.cpu_ns(structure, rows).tolist(),
+        times.looks(structure, rows).tolist(),
+        times.only_counted(structure, rows).tolist(),
     )
     return [
         FunctionRow(
@@ -152,9 +152,9 @@ def function_rows(trace: Trace, calling: Calling, rows: FunctionRows) -> list[Fu
     ]
 
 
-def call_rows(trace: Trace, calling: Calling, calls: FunctionCalls) -> list[CallRow]:
+def call_rows(trace: Trace, structure: CallStructure, calls: FunctionCalls) -> list[CallRow]:
     """A row for each of these calls, in the same order."""
-    known = [*functions(trace, calling.python.code), None]
+    known = [*functions(trace, structure.python.code), None]
     return [
         CallRow(
             caller=known[value["caller"]],
@@ -180,10 +180,10 @@ def functions(trace: Trace, code: Code) -> list[Function]:
     ]
 
 
-def ranked(calling: Calling, rows: FunctionRows, top: int, sort: str) -> FunctionRows:
+def ranked(structure: CallStructure, rows: FunctionRows, top: int, sort: str) -> FunctionRows:
     """The first `top` rows, the largest first; 0 for all."""
     _, key = _SORTS.get(sort, _SORT)
-    order = np.argsort(-key(calling, rows), kind="stable")
+    order = np.argsort(-key(structure, rows), kind="stable")
     return rows.take(order[: top or len(order)])
 
 

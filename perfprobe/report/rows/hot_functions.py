@@ -29,7 +29,7 @@ from perfprobe.report.rows.named import is_nearly_all
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling, FunctionRows, Origin
+from perfprobe.tables.python import CallStructure, FunctionRows, Origin
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
@@ -59,19 +59,19 @@ class HotFunctions:
 
 def hot_functions(findings: Findings, top: int, sort: str) -> HotFunctions:
     """The first `top` functions, 0 for all, without those that other tables show better."""
-    trace, calling = findings.trace, findings[Calling]
-    few_samples = has_few_samples(calling)
+    trace, structure = findings.trace, findings[CallStructure]
+    few_samples = has_few_samples(structure)
     if few_samples:
-        calling = by_cprofile(calling)
-    rows = _recorded(trace, calling)
+        structure = by_cprofile(structure)
+    rows = _recorded(trace, structure)
     found = in_focus(findings, rows)
-    is_included = _included_in_caller(calling, found)
+    is_included = _included_in_caller(structure, found)
     kept = found.take(~is_included)
-    imports = import_rows(trace, calling) if findings.focus is None else []
-    shown = function_rows(trace, calling, ranked(calling, kept, top, sort))
+    imports = import_rows(trace, structure) if findings.focus is None else []
+    shown = function_rows(trace, structure, ranked(structure, kept, top, sort))
     return HotFunctions(
         rows=_with_imports(shown, imports, sort)[: top or None],
-        python=python_row(calling),
+        python=python_row(structure),
         whole=len(rows),
         found=len(kept),
         included=len(found) - len(kept),
@@ -98,27 +98,27 @@ def _import_row(time_ns: int, cpu_ns: int) -> FunctionRow:
     return FunctionRow(**values)
 
 
-def _recorded(trace: Trace, calling: Calling) -> FunctionRows:
+def _recorded(trace: Trace, structure: CallStructure) -> FunctionRows:
     """The functions with times or calls, without C functions that other tables or rows show better.
 
     With samples, torch's C functions are left out, because tables of operators have them. C functions that
     run Python are left out too: cProfile's times for them include imports of libraries and more.
     """
-    rows, code = calling.functions, calling.python.code
+    rows, code = structure.functions, structure.python.code
     rows = rows.take((rows.own_ns >= 0) | (rows.calls >= 0))
-    is_operator = (code.origin[rows.code] == Origin.TORCH) & has_operators(calling)
+    is_operator = (code.origin[rows.code] == Origin.TORCH) & has_operators(structure)
     names = (trace.recording[Strings][at] for at in code.function[rows.code].tolist())
     is_runner = np.array([name in _RUNNERS for name in names], np.bool_)
-    return rows.take(~(only_counted(calling, rows) & (is_operator | is_runner)))
+    return rows.take(~(only_counted(structure, rows) & (is_operator | is_runner)))
 
 
-def _included_in_caller(calling: Calling, rows: FunctionRows) -> Mask:
+def _included_in_caller(structure: CallStructure, rows: FunctionRows) -> Mask:
     """Returns which C functions of the standard library take nearly all time of a caller with a row."""
-    self_of = dict(zip(rows.code.tolist(), self_ns(calling, rows).tolist(), strict=True))
-    is_stdlib = calling.python.code.origin[rows.code] == Origin.STDLIB
-    candidates = rows.take(only_counted(calling, rows) & is_stdlib)
+    self_of = dict(zip(rows.code.tolist(), self_ns(structure, rows).tolist(), strict=True))
+    is_stdlib = structure.python.code.origin[rows.code] == Origin.STDLIB
+    candidates = rows.take(only_counted(structure, rows) & is_stdlib)
     total_of = dict(zip(candidates.code.tolist(), candidates.counted_total_ns.tolist(), strict=True))
-    calls = calling.calls
+    calls = structure.calls
     calls = calls.take(among(calls.callee, candidates.code) & among(calls.caller, rows.code))
     included = [
         callee

@@ -5,7 +5,7 @@ from __future__ import annotations
 from perfprobe.models.imports import imports
 from perfprobe.report.rows.row import place
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.trace import Line, Trace
 
 
@@ -21,6 +21,6 @@ class ImportRow:
     own_ns: int
 
 
-def import_rows(trace: Trace, calling: Calling) -> list[ImportRow]:
+def import_rows(trace: Trace, structure: CallStructure) -> list[ImportRow]:
     """The imports that samples show, most time first."""
-    return [ImportRow(**each._asdict()) for each in imports(trace, calling)]
+    return [ImportRow(**each._asdict()) for each in imports(trace, structure)]

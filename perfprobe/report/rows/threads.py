@@ -5,7 +5,7 @@ from __future__ import annotations
 from perfprobe.report.rows.row import figures_of, named, unwritten, values
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.events import Threads
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
@@ -30,13 +30,13 @@ class ThreadRow:
     is_main: bool = unwritten()
 
 
-def thread_rows(recording: Recording, calling: Calling) -> list[ThreadRow]:
+def thread_rows(recording: Recording, structure: CallStructure) -> list[ThreadRow]:
     """All of them, in the order of the recording."""
     threads = recording[Threads]
     is_main = recording.main_thread()[:-1]
     of_program = {recording[Strings][at] for at in threads.name[is_main].tolist()}
     found = []
-    for value in values(calling.threads):
+    for value in values(structure.threads):
         thread = value.pop("thread")
         is_known = 0 <= thread < len(threads)
         os_thread = int(threads.os_thread[thread]) if is_known else None

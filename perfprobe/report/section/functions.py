@@ -28,7 +28,7 @@ from perfprobe.report.shorten import cut
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 
 TOP = 15
 _TITLE = "Python functions"
@@ -38,15 +38,15 @@ _LONGEST_NAME = 40
 
 def function_tables(findings: Findings, choice: Choice) -> dict[str, Sequence[Any]]:
     """`functions`, `calls`, `threads`, `imports`, and `python`: one row about the source of the times."""
-    trace, calling = findings.trace, findings[Calling]
+    trace, structure = findings.trace, findings[CallStructure]
     top = choice.top or 0
-    rows, calls = in_focus(findings, calling.functions), in_focus(findings, calling.calls)
+    rows, calls = in_focus(findings, structure.functions), in_focus(findings, structure.calls)
     return {
-        "python": [python_row(calling)],
-        "functions": function_rows(trace, calling, ranked(calling, rows, top, choice.sort)),
-        "calls": call_rows(trace, calling, ranked_calls(calls, top)),
-        "threads": thread_rows(trace.recording, calling),
-        "imports": import_rows(trace, calling),
+        "python": [python_row(structure)],
+        "functions": function_rows(trace, structure, ranked(structure, rows, top, choice.sort)),
+        "calls": call_rows(trace, structure, ranked_calls(calls, top)),
+        "threads": thread_rows(trace.recording, structure),
+        "imports": import_rows(trace, structure),
     }
 
 
@@ -66,7 +66,7 @@ def functions(findings: Findings, choice: Choice) -> Iterator[Block]:
     )
     if found.few_samples:
         return
-    for text in _thread_sums(thread_rows(findings.trace.recording, findings[Calling]), found.python):
+    for text in _thread_sums(thread_rows(findings.trace.recording, findings[CallStructure]), found.python):
         yield Paragraph(text, "dim")
 
 
@@ -116,7 +116,7 @@ def _thread_sum(row: ThreadRow, python: PythonRow) -> str:
 
 FUNCTIONS = Section(
     "functions",
-    (Calling,),
+    (CallStructure,),
     functions,
     function_tables,
     titles=("Python functions",),

@@ -23,7 +23,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, Outside
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.judgements import Starved
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line
 
@@ -113,7 +113,7 @@ def of_run(findings: Findings) -> str:
 
 def imported_text(findings: Findings) -> str:
     """Which imports took how long: their own time where shares are of that."""
-    rows = import_rows(findings.trace, findings[Calling])
+    rows = import_rows(findings.trace, findings[CallStructure])
     return imports_text(rows, own=findings.get(Starved) is not None)
 
 

@@ -20,7 +20,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.trace import Trace
 
 
@@ -60,8 +60,8 @@ def summary(findings: Findings, _: Choice) -> Iterator[Block]:
 
 def _of_pstats(findings: Findings) -> Iterator[Block]:
     """The first line for a profile written by cProfile."""
-    calling = findings.get(Calling)
-    counted = None if calling is None else calling.python.counted
+    structure = findings.get(CallStructure)
+    counted = None if structure is None else structure.python.counted
     name = cut(printable(findings.trace.recording.text("pstats") or "-"), LONGEST_PROGRAM)
     yield Facts(
         [
@@ -121,7 +121,7 @@ SUMMARY = Section(
     (),
     summary,
     totals_table,
-    shows=(Hotspots, Calling, GpuFindings),
+    shows=(Hotspots, CallStructure, GpuFindings),
     titles=(
         "Hottest",
         "Busy machine",

@@ -13,7 +13,7 @@ from perfprobe.support import units
 from perfprobe.support.graph_view import GraphView
 from perfprobe.tables.callgraph import CallGraph
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.trace import Trace
 
 _NOTE_WIDTH = 120
@@ -30,16 +30,16 @@ def drawing(findings: Findings, graph: CallGraph, view: GraphView) -> str:
     Raises:
         UsageError: the view leaves nothing to draw, or too much.
     """
-    trace, calling = findings.trace, findings[Calling]
-    left = pruned(whole_profile(trace, calling, graph), graph.whole, view)
-    add_figures(left.profile, graph.whole, AT_LEAST if calling.counts_end_ns is not None else "")
+    trace, structure = findings.trace, findings[CallStructure]
+    left = pruned(whole_profile(trace, structure, graph), graph.whole, view)
+    add_figures(left.profile, graph.whole, AT_LEAST if structure.counts_end_ns is not None else "")
     if not view.patterns and view.depth is None:
         add_apart(left.profile, graph, left.min_node * graph.whole)
     name = shorten.cut(program(trace), LONGEST_PROGRAM)
     wall = f" · wall {units.duration(findings.wall_ns)}" if findings.wall_ns is not None else ""
     notes = [
         line
-        for note in _notes(graph, left, view, _counted(trace, calling))
+        for note in _notes(graph, left, view, _counted(trace, structure))
         for line in textwrap.wrap(note, _NOTE_WIDTH)
     ]
     return dot(left.profile, f"{name}{wall} · call graph by {_by(graph)}", notes)
@@ -51,11 +51,11 @@ def _by(graph: CallGraph) -> str:
     return {"operator": "operator time", "calls": "operator calls", "gpu": "time on GPUs"}[graph.by]
 
 
-def _counted(trace: Trace, calling: Calling) -> list[str]:
+def _counted(trace: Trace, structure: CallStructure) -> list[str]:
     """Returns when counting of calls ended, if it was before the end of the program."""
-    if calling.counts_end_ns is None:
+    if structure.counts_end_ns is None:
         return []
-    when = units.duration(None if trace.start_ns is None else calling.counts_end_ns - trace.start_ns)
+    when = units.duration(None if trace.start_ns is None else structure.counts_end_ns - trace.start_ns)
     return [f"{AT_LEAST}: calls of functions were counted for the first {when} only"]
 
 

@@ -13,7 +13,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.account import LEAF_TEXTS
 from perfprobe.tables.callgraph import CallGraph
-from perfprobe.tables.python import Calling, Origin
+from perfprobe.tables.python import CallStructure, Origin
 from perfprobe.tables.spent import APART_TEXTS, ApartKind
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace, shown_name
@@ -75,10 +75,10 @@ class Link(Call):
         self.times = times
 
 
-def whole_profile(trace: Trace, calling: Calling, graph: CallGraph) -> Profile:
+def whole_profile(trace: Trace, structure: CallStructure, graph: CallGraph) -> Profile:
     """The graph with every function and operator as a node of its own, heaviest first."""
     profile = Profile()
-    for node in [*_functions(trace, calling, graph), *_operators(trace, graph), *_unplaced(graph)]:
+    for node in [*_functions(trace, structure, graph), *_operators(trace, graph), *_unplaced(graph)]:
         profile.add_function(node)
     calls, operators, first = graph.calls, graph.operators, len(graph.functions)
     for caller, callee, times, total in zip(*(c.tolist() for c in calls.columns().values()), strict=True):
@@ -136,8 +136,8 @@ def _times(sign: str, times: int) -> str:
     return f"  {sign}{units.count(times)}{TIMES}" if times >= 0 else ""
 
 
-def _functions(trace: Trace, calling: Calling, graph: CallGraph) -> list[Node]:
-    strings, code, rows = trace.recording[Strings], calling.python.code, graph.functions
+def _functions(trace: Trace, structure: CallStructure, graph: CallGraph) -> list[Node]:
+    strings, code, rows = trace.recording[Strings], structure.python.code, graph.functions
     files = [printable(strings[file]) for file in code.file[rows.code].tolist()]
     short = _file_names(files)
     nodes = []

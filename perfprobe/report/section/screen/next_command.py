@@ -13,7 +13,7 @@ from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.idle import IdleTimes
 from perfprobe.tables.measurements import Measurements
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.steps import StartUpPart, StepPhase, StepTimes
 
 _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
@@ -40,7 +40,7 @@ def script_command(findings: Findings) -> str:
     of_operators = is_trace or (slow is not None and slow.cause not in _OUTSIDE)
     if hotspots is not None and hotspots.whole_rows > 0 and of_operators:
         return command("operators") if Measurements in findings else _bench(findings)
-    if GpuFindings in findings and Calling not in findings:
+    if GpuFindings in findings and CallStructure not in findings:
         return command("kernels")
     return command("functions" if children is None or not children.recordings else "children")
 

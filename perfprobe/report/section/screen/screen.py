@@ -56,7 +56,7 @@ from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.modes import Modes
 from perfprobe.tables.processors import Processors
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.ranks import Ranks
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
@@ -69,7 +69,7 @@ LINES = 12
 ALL = 24
 ROWS = 10
 _OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
-_OF_STEPS = (StepTimes, Baseline, Hotspots, Calling, Compilations, Modes)
+_OF_STEPS = (StepTimes, Baseline, Hotspots, CallStructure, Compilations, Modes)
 _BESIDE = (Measurements, Children, Feeding, WorkerTeams, Ranks)
 KINDS = (*_OF_STEPS, *_BESIDE, MemoryUse, DeviceMemory, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.

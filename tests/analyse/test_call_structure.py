@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from perfprobe.analyse import sites as module
-from perfprobe.analyse.calling import CallingStructure, leave_out
+from perfprobe.analyse.call_structure import CallStructureWatch, leave_out
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Hotspots
-from perfprobe.tables.python import Calling, Look
+from perfprobe.tables.python import CallStructure, Look
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
@@ -26,31 +26,33 @@ OPERATOR_COLUMNS = [
 ]
 
 
-def run(recording: Recording) -> tuple[Trace, Hotspots, Calling]:
+def run(recording: Recording) -> tuple[Trace, Hotspots, CallStructure]:
     trace = link(recording)
-    found = find(trace, Hotspots, Calling)
-    return trace, found[Hotspots], found[Calling]
+    found = find(trace, Hotspots, CallStructure)
+    return trace, found[Hotspots], found[CallStructure]
 
 
-def name(trace: Trace, calling: Calling, code: int) -> str:
+def name(trace: Trace, structure: CallStructure, code: int) -> str:
     """The function's name, "" for none."""
-    return trace.recording[Strings][calling.python.code.function[code]] if code >= 0 else ""
+    return trace.recording[Strings][structure.python.code.function[code]] if code >= 0 else ""
 
 
-def functions(trace: Trace, calling: Calling, *columns: str) -> dict[str, Any]:
+def functions(trace: Trace, structure: CallStructure, *columns: str) -> dict[str, Any]:
     """The figures in these columns, by function."""
-    values = zip(*(getattr(calling.functions, column).tolist() for column in columns), strict=True)
+    values = zip(*(getattr(structure.functions, column).tolist() for column in columns), strict=True)
     return {
-        name(trace, calling, code): row[0] if len(row) == 1 else row
-        for code, row in zip(calling.functions.code.tolist(), values, strict=True)
+        name(trace, structure, code): row[0] if len(row) == 1 else row
+        for code, row in zip(structure.functions.code.tolist(), values, strict=True)
     }
 
 
-def calls(trace: Trace, calling: Calling) -> dict[tuple[str, str], tuple[int, int, int, int]]:
+def calls(trace: Trace, structure: CallStructure) -> dict[tuple[str, str], tuple[int, int, int, int]]:
     """calls, total_ns, counted_total_ns and operator_total_ns by names of caller and callee."""
     found = {}
-    for caller, callee, *values in zip(*(c.tolist() for c in calling.calls.columns().values()), strict=True):
-        found[name(trace, calling, caller), name(trace, calling, callee)] = tuple(values)
+    for caller, callee, *values in zip(
+        *(c.tolist() for c in structure.calls.columns().values()), strict=True
+    ):
+        found[name(trace, structure, caller), name(trace, structure, callee)] = tuple(values)
     return found
 
 
@@ -106,18 +108,18 @@ def training(*, counted: bool = True, sampled: bool = True, operators: bool = Tr
 
 
 def test_figures_with_all_sources(tmp_path: Path) -> None:
-    trace, found, calling = run(training().recording(tmp_path))
+    trace, found, structure = run(training().recording(tmp_path))
     times = ("calls", "counted_own_ns", "counted_total_ns", "own_ns", "total_ns", "neither_ns")
-    assert calling.by_samples
-    assert calling.counts_end_ns is None
-    assert functions(trace, calling, *times) == {
+    assert structure.by_samples
+    assert structure.counts_end_ns is None
+    assert functions(trace, structure, *times) == {
         "main": (1, 50, 900, 140, 390, 50),
         "forward": (3, 300, 300, 170, 170, 0),
         "_engine_run_backward": (1, 540, 550, 80, 80, 0),
         "hook": (-1, -1, -1, 0, 0, 0),
         "<built-in method builtins.len>": (5, 10, 10, -1, -1, -1),
     }
-    assert calls(trace, calling) == {
+    assert calls(trace, structure) == {
         ("", "main"): (1, 390, 900, 270),
         ("main", "forward"): (2, 170, 300, 240),
         ("forward", "forward"): (1, 70, 100, 140),
@@ -125,12 +127,12 @@ def test_figures_with_all_sources(tmp_path: Path) -> None:
         ("_engine_run_backward", "hook"): (-1, 0, -1, 20),
         ("_engine_run_backward", "<built-in method builtins.len>"): (5, -1, 10, -1),
     }
-    assert int(calling.sites.self_ns.sum()) == found.totals.self_ns == 270
+    assert int(structure.sites.self_ns.sum()) == found.totals.self_ns == 270
 
 
 def test_operators_by_phase(tmp_path: Path) -> None:
-    trace, _, calling = run(training().recording(tmp_path))
-    rows = functions(trace, calling, *OPERATOR_COLUMNS)
+    trace, _, structure = run(training().recording(tmp_path))
+    rows = functions(trace, structure, *OPERATOR_COLUMNS)
     assert rows.pop("<built-in method builtins.len>") == (-1,) * 10
     assert rows == {
         "main": (10, 270, 0, 40, 0, 120, 0, 0, 10, 110),
@@ -138,12 +140,12 @@ def test_operators_by_phase(tmp_path: Path) -> None:
         "_engine_run_backward": (0, 20, 0, 0, 0, 20, 0, 0, 0, 0),
         "hook": (20, 20, 0, 0, 20, 20, 0, 0, 0, 0),
     }
-    assert functions(trace, calling, "operator_calls")["forward"] == 4
+    assert functions(trace, structure, "operator_calls")["forward"] == 4
 
 
 def test_functions_of_several_threads(tmp_path: Path) -> None:
-    _, _, calling = run(training().recording(tmp_path))
-    row = {key: column.tolist() for key, column in calling.threads.columns().items()}
+    _, _, structure = run(training().recording(tmp_path))
+    row = {key: column.tolist() for key, column in structure.threads.columns().items()}
     assert row == {
         "thread": [0],
         "wall_ns": [1000],
@@ -158,68 +160,73 @@ def test_functions_of_several_threads(tmp_path: Path) -> None:
 def test_time_before_and_after_the_program_is_excluded(tmp_path: Path) -> None:
     program = training(counted=False)
     program.meta |= {"start": {"monotonic_ns": 70}, "stop": {"monotonic_ns": 465}}
-    trace, _, calling = run(program.recording(tmp_path))
-    assert functions(trace, calling, "total_ns")["main"] == 390 - 60
-    row = {key: column.tolist() for key, column in calling.threads.columns().items()}
+    trace, _, structure = run(program.recording(tmp_path))
+    assert functions(trace, structure, "total_ns")["main"] == 390 - 60
+    row = {key: column.tolist() for key, column in structure.threads.columns().items()}
     assert (row["wall_ns"], row["own_ns"], row["perfprobe_ns"]) == ([395], [330], [5])
 
 
 def test_figures_with_cprofile_only(tmp_path: Path) -> None:
     program = training(sampled=False, operators=False)
     program.meta["cprofile"] = {"started_ns": 10, "ended_ns": 800}
-    trace, _, calling = run(program.recording(tmp_path))
-    assert not calling.by_samples
-    assert calling.counts_end_ns == 800
-    assert functions(trace, calling, "own_ns", "total_ns", "neither_ns", "operator_own_ns") == {
+    trace, _, structure = run(program.recording(tmp_path))
+    assert not structure.by_samples
+    assert structure.counts_end_ns == 800
+    assert functions(trace, structure, "own_ns", "total_ns", "neither_ns", "operator_own_ns") == {
         "main": (50, 900, -1, -1),
         "forward": (300, 300, -1, -1),
         "_engine_run_backward": (540, 550, -1, -1),
         "<built-in method builtins.len>": (10, 10, -1, -1),
     }
-    assert calls(trace, calling)["main", "forward"] == (2, 300, 300, -1)
-    assert calls(trace, calling)["_engine_run_backward", "<built-in method builtins.len>"] == (5, 10, 10, -1)
-    row = {key: column.tolist() for key, column in calling.threads.columns().items()}
+    assert calls(trace, structure)["main", "forward"] == (2, 300, 300, -1)
+    assert calls(trace, structure)["_engine_run_backward", "<built-in method builtins.len>"] == (
+        5,
+        10,
+        10,
+        -1,
+    )
+    row = {key: column.tolist() for key, column in structure.threads.columns().items()}
     assert (row["wall_ns"], row["own_ns"], row["perfprobe_ns"]) == ([790], [900], [80])
     assert (row["no_python_ns"], row["failed_ns"], row["cpu_ns"]) == ([-1], [-1], [-1])
 
 
 def test_figures_with_samples_only(tmp_path: Path) -> None:
-    trace, _, calling = run(training(counted=False, operators=False).recording(tmp_path))
-    assert calling.by_samples
-    assert functions(trace, calling, "own_ns", "neither_ns", "calls", "operator_calls") == {
+    trace, _, structure = run(training(counted=False, operators=False).recording(tmp_path))
+    assert structure.by_samples
+    assert functions(trace, structure, "own_ns", "neither_ns", "calls", "operator_calls") == {
         "main": (140, 140, -1, -1),
         "forward": (170, 170, -1, -1),
         "_engine_run_backward": (80, 80, -1, -1),
     }
-    assert calls(trace, calling)["forward", "forward"] == (-1, 70, -1, -1)
+    assert calls(trace, structure)["forward", "forward"] == (-1, 70, -1, -1)
 
 
 def test_figures_with_operators_only(tmp_path: Path) -> None:
-    trace, _, calling = run(training(counted=False, sampled=False).recording(tmp_path))
-    assert not calling.by_samples
-    assert functions(trace, calling, "own_ns", "total_ns", "neither_ns", "calls", "operator_total_ns") == {
+    trace, _, structure = run(training(counted=False, sampled=False).recording(tmp_path))
+    assert not structure.by_samples
+    assert functions(trace, structure, "own_ns", "total_ns", "neither_ns", "calls", "operator_total_ns") == {
         "main": (-1, -1, -1, -1, 270),
         "forward": (-1, -1, -1, -1, 240),
         "_engine_run_backward": (-1, -1, -1, -1, 20),
         "hook": (-1, -1, -1, -1, 20),
     }
-    assert calls(trace, calling)["main", "forward"] == (-1, -1, -1, 240)
-    assert len(calling.threads) == 0
+    assert calls(trace, structure)["main", "forward"] == (-1, -1, -1, 240)
+    assert len(structure.threads) == 0
 
 
 def test_nothing_recorded_gives_no_table(tmp_path: Path) -> None:
     trace = link(Program().recording(tmp_path))
-    watcher = CallingStructure(trace)
+    watcher = CallStructureWatch(trace)
     watched(trace, watcher)
     assert watcher.result() is None
 
 
 def test_folded_functions_are_skipped(tmp_path: Path) -> None:
-    trace, _, calling = run(training().recording(tmp_path))
+    trace, _, structure = run(training().recording(tmp_path))
     wrapper = [
-        name(trace, calling, code) == "_engine_run_backward" for code in range(len(calling.python.code))
+        name(trace, structure, code) == "_engine_run_backward" for code in range(len(structure.python.code))
     ]
-    without = leave_out(trace, calling, np.array(wrapper))
+    without = leave_out(trace, structure, np.array(wrapper))
     assert functions(trace, without, "own_ns", "total_ns", "operator_total_ns") == {
         "main": (220, 390, 270),
         "forward": (170, 170, 240),
@@ -248,11 +255,11 @@ def test_recomputation_and_unlinked_rows_are_under_their_own_stack(tmp_path: Pat
         op("unknown", 40, 43, stack=engine, node_sequence=7, node_thread=1),
         op("nowhere", 43, 47, stack=-1, node_sequence=7, node_thread=1),
     )
-    trace, found, calling = run(program.recording(tmp_path))
+    trace, found, structure = run(program.recording(tmp_path))
     sites = {
         trace.recording[Strings][key]: (stack, Phase(phase).name)
         for key, stack, phase in zip(
-            calling.sites.name, calling.sites.stack, calling.sites.phase, strict=True
+            structure.sites.name, structure.sites.stack, structure.sites.phase, strict=True
         )
     }
     assert sites == {
@@ -262,7 +269,7 @@ def test_recomputation_and_unlinked_rows_are_under_their_own_stack(tmp_path: Pat
         "unknown": (engine, "BACKWARD"),
         "nowhere": (-1, "BACKWARD"),
     }
-    assert int(calling.sites.self_ns.sum()) == found.totals.self_ns
+    assert int(structure.sites.self_ns.sum()) == found.totals.self_ns
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -280,11 +287,11 @@ def test_against_a_slow_twin(tmp_path: Path, seed: int, monkeypatch: pytest.Monk
         else:
             program.run(op(f"x{at % 3}", at * 100, at * 100 + length, stack=stack))
             operators.append((paths[stack], length))
-    trace, _, calling = run(program.recording(tmp_path, 8))
+    trace, _, structure = run(program.recording(tmp_path, 8))
     hidden = {f"f{rng.randrange(6)}" for _ in range(2)}
     for fold in (set[str](), hidden):
-        mask = np.array([name(trace, calling, code) in fold for code in range(len(calling.python.code))])
-        found = leave_out(trace, calling, mask)
+        mask = np.array([name(trace, structure, code) in fold for code in range(len(structure.python.code))])
+        found = leave_out(trace, structure, mask)
         left = [("sampled", shown(looks, fold)), ("operators", shown(operators, fold))]
         (_, sampled), (_, ran) = left
         assert functions(trace, found, "own_ns") == by(sampled, innermost, functions(trace, found, "own_ns"))
@@ -347,10 +354,10 @@ def test_a_stack_of_two_thousand_frames_is_complete(tmp_path: Path) -> None:
     frames = [f"a.py:5/4 f{at % 2}" for at in range(2000)]
     program.sample(0, 10, *frames)
     program.run(op("mm", 0, 7, stack=program.stack(*frames)))
-    trace, _, calling = run(program.recording(tmp_path))
+    trace, _, structure = run(program.recording(tmp_path))
     columns = ("own_ns", "total_ns", "operator_own_ns", "operator_total_ns")
-    assert functions(trace, calling, *columns) == {"f0": (0, 10, 0, 7), "f1": (10, 10, 7, 7)}
-    assert calls(trace, calling) == {
+    assert functions(trace, structure, *columns) == {"f0": (0, 10, 0, 7), "f1": (10, 10, 7, 7)}
+    assert calls(trace, structure) == {
         ("", "f0"): (-1, 10, -1, 7),
         ("f0", "f1"): (-1, 10, -1, 7),
         ("f1", "f0"): (-1, 10, -1, 7),

@@ -11,11 +11,11 @@ from perfprobe.analyse.sites import SitesOfOperators
 from perfprobe.analyse.thread_sums import counts_end_ns, thread_sums
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.python import Calling
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.trace import Trace
 
 
-class CallingStructure:
+class CallStructureWatch:
     """Takes the operators of a trace batch by batch."""
 
     def __init__(self, trace: Trace) -> None:
@@ -29,15 +29,15 @@ class CallingStructure:
             self._sampled.add(batch)
             self._sites.add(batch)
 
-    def result(self) -> Calling | None:
-        """The calling structure; None if no Python functions were recorded."""
+    def result(self) -> CallStructure | None:
+        """The call structure; None if no Python functions were recorded."""
         trace = self._trace
         if trace.python is None:
             return None
         python = replace(trace.python, samples=self._sampled.samples)
         sampled, sites = self._sampled.result(), self._sites.result()
         times = FunctionTimes(trace, python, sampled, sites)
-        return Calling(
+        return CallStructure(
             python=python,
             functions=times.functions(),
             calls=times.calls(),
@@ -50,7 +50,7 @@ class CallingStructure:
         )
 
 
-def leave_out(trace: Trace, calling: Calling, functions: Mask) -> Calling:
+def leave_out(trace: Trace, structure: CallStructure, functions: Mask) -> CallStructure:
     """Returns the calls without some functions.
 
     What they called then counts as called by their callers, if stacks show it. Their own time counts as
@@ -59,5 +59,5 @@ def leave_out(trace: Trace, calling: Calling, functions: Mask) -> Calling:
     Args:
         functions: a mask over the rows of `Code`: the functions to leave out.
     """
-    times = FunctionTimes(trace, calling.python, calling.sampled, calling.sites, functions)
-    return replace(calling, functions=times.functions(), calls=times.calls())
+    times = FunctionTimes(trace, structure.python, structure.sampled, structure.sites, functions)
+    return replace(structure, functions=times.functions(), calls=times.calls())

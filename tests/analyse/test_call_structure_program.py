@@ -4,11 +4,11 @@ import sys
 
 import pytest
 
-from perfprobe.analyse.calling import leave_out
+from perfprobe.analyse.call_structure import leave_out
 from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.findings import Totals
-from perfprobe.tables.python import Calling, Origin
+from perfprobe.tables.python import CallStructure, Origin
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.collect.runs import perfprobe
@@ -119,31 +119,31 @@ main()
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, Calling]:
+def program(tmp_path_factory: pytest.TempPathFactory) -> tuple[Trace, CallStructure]:
     folder = tmp_path_factory.mktemp("kinds")
     (folder / "kinds.py").write_text(PROGRAM)
     outcome = perfprobe(["-q", "--python", "off", "-o", "made.perfprobe", "kinds.py"], folder)
     assert outcome.status == 0, outcome.err.decode()
     trace = link(storage.read(folder / "made.perfprobe"))
-    found = find(trace, Calling)
-    assert int(found[Calling].sites.self_ns.sum()) == found[Totals].self_ns
-    return trace, found[Calling]
+    found = find(trace, CallStructure)
+    assert int(found[CallStructure].sites.self_ns.sum()) == found[Totals].self_ns
+    return trace, found[CallStructure]
 
 
-def function(trace: Trace, calling: Calling, code: int) -> str:
+def function(trace: Trace, structure: CallStructure, code: int) -> str:
     """The last part of a function's name, because Python 3.10 has no qualified names here."""
-    name = trace.recording[Strings][calling.python.code.function[code]] if code >= 0 else ""
+    name = trace.recording[Strings][structure.python.code.function[code]] if code >= 0 else ""
     return name.rsplit(".", 1)[-1]
 
 
-def test_each_operator_is_under_the_function_that_called_it(program: tuple[Trace, Calling]) -> None:
-    trace, calling = program
-    sites = calling.sites
+def test_each_operator_is_under_the_function_that_called_it(program: tuple[Trace, CallStructure]) -> None:
+    trace, structure = program
+    sites = structure.sites
     found: dict[str, tuple[str, int]] = {}
     for stack, name, calls in zip(
         sites.stack.tolist(), sites.name.tolist(), sites.calls.tolist(), strict=True
     ):
-        where = function(trace, calling, int(calling.python.of_stack[stack]))
+        where = function(trace, structure, int(structure.python.of_stack[stack]))
         operator = trace.recording[Strings][name].removeprefix("aten::")
         before = found.setdefault(operator, (where, 0))
         found[operator] = (where if where == before[0] else "several", before[1] + calls)
@@ -174,10 +174,12 @@ def test_each_operator_is_under_the_function_that_called_it(program: tuple[Trace
     assert {name: found.get(name) for name in expected} == expected
 
 
-def test_who_called_whom(program: tuple[Trace, Calling]) -> None:
-    trace, calling = program
-    pairs = zip(calling.calls.caller.tolist(), calling.calls.callee.tolist(), strict=True)
-    edges = {(function(trace, calling, caller), function(trace, calling, callee)) for caller, callee in pairs}
+def test_who_called_whom(program: tuple[Trace, CallStructure]) -> None:
+    trace, structure = program
+    pairs = zip(structure.calls.caller.tolist(), structure.calls.callee.tolist(), strict=True)
+    edges = {
+        (function(trace, structure, caller), function(trace, structure, callee)) for caller, callee in pairs
+    }
     assert edges >= {
         ("", "<module>"),
         ("<module>", "main"),
@@ -201,16 +203,16 @@ def test_who_called_whom(program: tuple[Trace, Calling]) -> None:
     assert ("main", "plain") not in edges
 
 
-def test_recursive_calls_count_once_in_totals(program: tuple[Trace, Calling]) -> None:
-    trace, calling = program
-    rows = calling.functions
-    of = {function(trace, calling, code): at for at, code in enumerate(rows.code.tolist())}
+def test_recursive_calls_count_once_in_totals(program: tuple[Trace, CallStructure]) -> None:
+    trace, structure = program
+    rows = structure.functions
+    of = {function(trace, structure, code): at for at, code in enumerate(rows.code.tolist())}
     own, total = rows.operator_own_ns.tolist(), rows.operator_total_ns.tolist()
     assert own[of["recursive"]] == total[of["recursive"]] > 0
     assert total[of["ping"]] == own[of["ping"]] + own[of["pong"]]
     assert total[of["ping"]] > total[of["pong"]] > own[of["pong"]]
     assert total[of["wrapper"]] == own[of["wrapper"]] + own[of["plain"]]
-    assert total[of["main"]] <= int(calling.sites.self_ns.sum())
+    assert total[of["main"]] <= int(structure.sites.self_ns.sum())
     assert rows.backward_own_ns[of["plain"]] > 0
     assert rows.forward_own_ns[of["plain"]] > 0
     for name in ("own", "total"):
@@ -220,13 +222,15 @@ def test_recursive_calls_count_once_in_totals(program: tuple[Trace, Calling]) ->
 
 
 def test_folding_all_others_leaves_the_programs_functions(
-    program: tuple[Trace, Calling],
+    program: tuple[Trace, CallStructure],
 ) -> None:
-    trace, calling = program
-    found = leave_out(trace, calling, calling.python.code.origin != Origin.USER)
-    names = {function(trace, calling, code) for code in found.functions.code.tolist()}
+    trace, structure = program
+    found = leave_out(trace, structure, structure.python.code.origin != Origin.USER)
+    names = {function(trace, structure, code) for code in found.functions.code.tolist()}
     assert {"main", "outer", "inner", "work"} <= names
     assert not names & {"run", "_bootstrap", "run_forever", "made"}
     pairs = zip(found.calls.caller.tolist(), found.calls.callee.tolist(), strict=True)
-    edges = {(function(trace, calling, caller), function(trace, calling, callee)) for caller, callee in pairs}
+    edges = {
+        (function(trace, structure, caller), function(trace, structure, callee)) for caller, callee in pairs
+    }
     assert {("main", "outer"), ("outer", "inner"), ("", "work")} <= edges
