@@ -23,13 +23,13 @@ from perfprobe.tables.kept import KeptRun
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.ranks import Ranks
 from perfprobe.tables.teams import WorkerTeams
-from perfprobe.tables.workers import Feeding
+from perfprobe.tables.workers import WorkerFindings
 from tests.build import Program, op
 from tests.found import find
 from tests.mutations import files
 
 PROCESS, WORKER = 4711, 102  # of the four rows in the sheet, this one is a DataLoader's worker
-BESIDE = (Measurements, Children, Feeding, WorkerTeams, Ranks, KeptRun)
+BESIDE = (Measurements, Children, WorkerFindings, WorkerTeams, Ranks, KeptRun)
 
 
 def family(folder: Path) -> Path:
@@ -61,7 +61,7 @@ def test_a_child_is_opened_once_whoever_needs_it(tmp_path: Path, monkeypatch: py
         found = run.find(BESIDE)
         assert [kind in found for kind in BESIDE] == [False, True, True, True, False, False]
     assert opened == {path.name: 1, child_of(path).name: 1}
-    assert len(found[Feeding].workers) == 4
+    assert len(found[WorkerFindings].workers) == 4
 
 
 @pytest.mark.parametrize("damaged", ["child", "sheet"])
@@ -70,7 +70,7 @@ def test_what_cannot_be_read_is_a_loss(damaged: str, tmp_path: Path) -> None:
     place = child_of(path) if damaged == "child" else child_of(path).with_name(child_sums.FILE)
     place.write_bytes(b"something else")
     found = Run(str(path)).find(BESIDE)
-    assert [kind in found for kind in (Children, Feeding, WorkerTeams)] == [True, False, False]
+    assert [kind in found for kind in (Children, WorkerFindings, WorkerTeams)] == [True, False, False]
     assert sum(str(place) in reason for reason in found[Losses].reason) == 1
 
 

@@ -25,7 +25,7 @@ from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.idle.blame import BlamedIdle
 from perfprobe.analyse.idle.summed import idle_times
-from perfprobe.analyse.joins import InWorkers, fed, in_workers, kept_run, ranks
+from perfprobe.analyse.joins import InWorkers, in_workers, kept_run, of_workers, ranks
 from perfprobe.analyse.kept.part import KeptWatch
 from perfprobe.analyse.launched import launch_times
 from perfprobe.analyse.library_lines import LinesOfLibraries
@@ -85,7 +85,7 @@ from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams, WorkerTeams
 from perfprobe.tables.trends import Trends
 from perfprobe.tables.unused_forward import UnusedForward
-from perfprobe.tables.workers import Feeding, LoaderWaits
+from perfprobe.tables.workers import LoaderWaits, WorkerFindings
 from perfprobe.tables.wrappers import WrapperSpans
 
 
@@ -234,8 +234,8 @@ PASSES: dict[type, Pass] = {
     Baseline: Pass(lambda trace, asked: baseline(trace)),
     KeptPart: Pass(lambda trace, asked, times: KeptWatch(trace, times), needs=(StepTimes,), watches=True),
     InWorkers: Pass(lambda trace, asked, workers: in_workers(workers), needs=(WorkerRecordings,)),
-    Feeding: Pass(
-        lambda trace, asked, *needs: fed(trace, *needs),
+    WorkerFindings: Pass(
+        lambda trace, asked, *needs: of_workers(trace, *needs),
         needs=(WorkerRecordings, InWorkers, LoaderWaits),
     ),
     WorkerTeams: Pass(

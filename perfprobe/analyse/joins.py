@@ -13,7 +13,7 @@ from perfprobe.tables.ranks import RankParts, Ranks
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import WorkerTeams
 from perfprobe.tables.trace import Line, Trace
-from perfprobe.tables.workers import Feeding, LoaderWaits
+from perfprobe.tables.workers import LoaderWaits, WorkerFindings
 
 if TYPE_CHECKING:
     from perfprobe.analyse.worker_samples import Parts
@@ -47,13 +47,13 @@ def in_workers(workers: WorkerRecordings) -> InWorkers | Partly:
         return Partly(None, [Losses.unread("processes", error)])
 
 
-def fed(
+def of_workers(
     trace: Trace, workers: WorkerRecordings, inside: InWorkers | None, waits: LoaderWaits | None
-) -> Feeding | None:
+) -> WorkerFindings | None:
     """All children, and a row for each DataLoader; None if a recording of a worker cannot be read."""
-    from perfprobe.analyse.feeding import feeding
+    from perfprobe.analyse.worker_findings import worker_findings
 
-    return None if inside is None else feeding(trace, workers.sheet, waits, inside.parts)
+    return None if inside is None else worker_findings(trace, workers.sheet, waits, inside.parts)
 
 
 def ranks(together: Together) -> Ranks:

@@ -6,7 +6,7 @@ from typing import Any
 
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import LoaderRemedy, LoaderVerdict, LoaderVerdicts
-from perfprobe.tables.workers import Feeding
+from perfprobe.tables.workers import WorkerFindings
 
 _LITTLE = 0.02  # waiting for less than this share of the workers' lifetime needs no change
 _IN_USE = 0.9  # if this share of the processors is used, none is left for one more worker
@@ -18,7 +18,7 @@ _COLUMNS = (
 
 def loader_verdicts(findings: Findings) -> LoaderVerdicts | None:
     """The verdict on each DataLoader."""
-    found = findings.get(Feeding)
+    found = findings.get(WorkerFindings)
     if found is None:
         return None
     columns = [getattr(found.loaders, name).tolist() for name in _COLUMNS]
@@ -26,7 +26,7 @@ def loader_verdicts(findings: Findings) -> LoaderVerdicts | None:
     return LoaderVerdicts(tuple(_verdict(found, row) for row in rows))
 
 
-def _verdict(found: Feeding, row: dict[str, Any]) -> LoaderVerdict:
+def _verdict(found: WorkerFindings, row: dict[str, Any]) -> LoaderVerdict:
     mostly_starts = _mostly_starts(row)
     return LoaderVerdict(mostly_starts, _remedy(found, row, mostly_starts))
 
@@ -39,7 +39,7 @@ def _mostly_starts(row: dict[str, Any]) -> bool:
     return bool(row["processes"] // max(of_start, 1) > 1 and (is_idle or waits))
 
 
-def _remedy(found: Feeding, row: dict[str, Any], mostly_starts: bool) -> LoaderRemedy:
+def _remedy(found: WorkerFindings, row: dict[str, Any], mostly_starts: bool) -> LoaderRemedy:
     if row["waited_ns"] < 0 or row["span_ns"] <= 0:
         return LoaderRemedy.UNKNOWN
     if row["waited_ns"] < _LITTLE * row["span_ns"]:

@@ -18,7 +18,7 @@ from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, 
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import CallStructure
 from perfprobe.tables.trace import Line, Trace
-from perfprobe.tables.workers import Feeding
+from perfprobe.tables.workers import WorkerFindings
 
 _NEGLIGIBLE = 0.05  # with a smaller share of the wall time, operators are not what is slow
 _NOTEWORTHY = 0.1  # of the wall time: waiting for data, operators beside something else, imports
@@ -42,7 +42,7 @@ def of_run(findings: Findings, gpu: DeviceAccount | None) -> Iterator[Diagnosis]
 
 def _data(findings: Findings) -> Iterator[Diagnosis]:
     """Waiting for DataLoader's workers, if it took longer than operators."""
-    found, hotspots, wall_ns = findings.get(Feeding), findings.get(Hotspots), findings.wall_ns
+    found, hotspots, wall_ns = findings.get(WorkerFindings), findings.get(Hotspots), findings.wall_ns
     loaders = None if found is None else found.loaders
     if loaders is None or not wall_ns:
         return

@@ -128,7 +128,7 @@ class Loaders(Table):
 
 
 @frozen
-class Feeding:
+class WorkerFindings:
     """All children, and DataLoader's workers in total.
 
     Attributes:

@@ -15,7 +15,7 @@ from perfprobe.report.section.screen.loader import worker_lines
 from perfprobe.report.section.screen.trends import workers_growth_line
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import LoaderRemedy
-from perfprobe.tables.workers import Feeding, Loaders, Workers
+from perfprobe.tables.workers import Loaders, WorkerFindings, Workers
 from tests.build import Program
 
 
@@ -23,8 +23,8 @@ def row(folder: Path, used: float | None = None, **given: int) -> LoaderRow:
     known: dict[str, Any] = {"workers": 2, "processes": 2, "batches": 10, "span_ns": 100, "most_gain_ns": 5}
     known |= given
     columns = {name: np.array([known.get(name, 0)], dtype) for name, dtype in Loaders.dtypes.items()}
-    feeding = Feeding(Workers.empty(), Loaders(**columns), used, 4)
-    (found,) = loader_rows(diagnosed(Findings(link(Program().recording(folder)), feeding)))
+    children = WorkerFindings(Workers.empty(), Loaders(**columns), used, 4)
+    (found,) = loader_rows(diagnosed(Findings(link(Program().recording(folder)), children)))
     return found
 
 
@@ -68,8 +68,8 @@ def test_one_more_worker_helps_while_there_is_waiting_and_a_processor(
 def test_workers_whose_own_memory_grows(tmp_path: Path, grown_mib: int, is_said: bool) -> None:
     known = {"workers": 2, "processes": 2, "grown_bytes": grown_mib << 20 if grown_mib > 0 else -1}
     columns = {name: np.array([known.get(name, 0)], dtype) for name, dtype in Loaders.dtypes.items()}
-    feeding = Feeding(Workers.empty(), Loaders(**columns), None, 4)
-    findings = diagnosed(Findings(link(Program().recording(tmp_path)), feeding))
+    children = WorkerFindings(Workers.empty(), Loaders(**columns), None, 4)
+    findings = diagnosed(Findings(link(Program().recording(tmp_path)), children))
     lines = list(workers_growth_line(findings))
     assert (len(lines) == 1) is is_said
     if lines:

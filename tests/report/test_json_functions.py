@@ -6,8 +6,8 @@ from perfprobe.report.render.json import document
 from perfprobe.report.rows.functions import CallRow, Function, FunctionRow, call_rows
 from perfprobe.tables.python import CallStructure, FunctionRows, Origin, ThreadSums
 from tests.build import Program
-from tests.report.declared import fields_of, known
 from tests.report.calling import Made
+from tests.report.declared import fields_of, known
 from tests.report.test_functions import MS, SECOND, counted, sampled
 from tests.report.test_text import META
 

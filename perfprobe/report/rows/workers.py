@@ -9,7 +9,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import LoaderVerdict, LoaderVerdicts
 from perfprobe.tables.trace import Line
-from perfprobe.tables.workers import ChildKind, Feeding, StartMethod
+from perfprobe.tables.workers import ChildKind, StartMethod, WorkerFindings
 
 _FIGURES = ("collate_ns", "put_ns", "send_ns", "private_first_bytes", "private_bytes")
 
@@ -91,7 +91,7 @@ class LoaderRow:
 
 def worker_rows(findings: Findings) -> list[WorkerRow]:
     """A row for each child process, in the order in which they were started."""
-    found = findings.get(Feeding)
+    found = findings.get(WorkerFindings)
     return [] if found is None else [_worker(value) for value in values(found.workers)]
 
 
@@ -113,7 +113,7 @@ def _worker(value: dict[str, Any]) -> WorkerRow:
 
 def loader_rows(findings: Findings) -> list[LoaderRow]:
     """A row for each DataLoader, most time of its workers first."""
-    found = findings.get(Feeding)
+    found = findings.get(WorkerFindings)
     if found is None:
         return []
     verdicts = findings[LoaderVerdicts].found

@@ -21,7 +21,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.teams import Teams
-from perfprobe.tables.workers import Feeding
+from perfprobe.tables.workers import WorkerFindings
 
 _MOST = 6  # operators that are shown
 _VARIABLES = ("OMP_", "MKL_", "KMP_", "GOMP_", "OPENBLAS_", "NUMEXPR_")
@@ -91,8 +91,8 @@ def _settings(findings: Findings) -> Iterator[str]:
     for name, value in (known if isinstance(known, dict) else {}).items():
         if name.startswith(_VARIABLES):
             yield printable(f"{name}={value}")
-    feeding = findings.get(Feeding)
-    for number in [] if feeding is None else feeding.loaders.workers.tolist():
+    children = findings.get(WorkerFindings)
+    for number in [] if children is None else children.loaders.workers.tolist():
         yield f"DataLoader workers {number}"
 
 

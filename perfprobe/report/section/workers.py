@@ -16,7 +16,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import LoaderRemedy
 from perfprobe.tables.teams import WorkerTeams
-from perfprobe.tables.workers import Feeding
+from perfprobe.tables.workers import WorkerFindings
 
 _HELPS = {
     LoaderRemedy.UNKNOWN: "",
@@ -34,7 +34,7 @@ def worker_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
 
 def workers(findings: Findings, _: Choice) -> Iterator[Block]:
     """The table, the waiting, and other children; nothing without children."""
-    found = findings[Feeding]
+    found = findings[WorkerFindings]
     loaders, others = loader_rows(findings), [row for row in worker_rows(findings) if row.kind != "loader"]
     if not loaders and not others:
         return
@@ -83,7 +83,7 @@ def _notes(rows: Sequence[LoaderRow]) -> Iterator[str]:
         yield "reading and transform (with decoding) are shares of the dataset's time, by samples"
 
 
-def _waited(row: LoaderRow, found: Feeding) -> str:
+def _waited(row: LoaderRow, found: WorkerFindings) -> str:
     """Returns how long the main process waited for them, and whether more workers could help."""
     if row.waited_ns is None or row.span_ns <= 0:
         return ""
@@ -99,7 +99,7 @@ def _waited(row: LoaderRow, found: Feeding) -> str:
     return f"{waited} {_more(row, found)}".rstrip()
 
 
-def _more(row: LoaderRow, found: Feeding) -> str:
+def _more(row: LoaderRow, found: WorkerFindings) -> str:
     remedy, used, cores = row.verdict.remedy, found.cores_used, found.cores
     in_use = ""
     if used is not None and cores:
@@ -207,7 +207,7 @@ _COLUMNS: tuple[Head[Sequence[LoaderRow]], ...] = (
 
 WORKERS = Section(
     "workers",
-    (Feeding,),
+    (WorkerFindings,),
     workers,
     worker_tables,
     shows=(WorkerTeams,),

@@ -63,14 +63,14 @@ from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams, WorkerTeams
 from perfprobe.tables.trends import Trends
 from perfprobe.tables.unused_forward import UnusedForward
-from perfprobe.tables.workers import Feeding
+from perfprobe.tables.workers import WorkerFindings
 
 LINES = 12
 ALL = 24
 ROWS = 10
 _OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
 _OF_STEPS = (StepTimes, Baseline, Hotspots, CallStructure, Compilations, Modes)
-_BESIDE = (Measurements, Children, Feeding, WorkerTeams, Ranks)
+_BESIDE = (Measurements, Children, WorkerFindings, WorkerTeams, Ranks)
 KINDS = (*_OF_STEPS, *_BESIDE, MemoryUse, DeviceMemory, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.
 STEP_KINDS = (StepHotspots, Account, Trends, UnusedForward, Diagnoses)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe.analyse.feeding import feeding
+from perfprobe.analyse.worker_findings import worker_findings
 from perfprobe.analyse.worker_samples import Parts, parts_of
 from perfprobe.merge import link
 from perfprobe.tables.columns import TEXT
 from perfprobe.tables.trace import Line, Trace
-from perfprobe.tables.workers import ChildKind, Feeding, LoaderWaits, StartMethod, Workers
+from perfprobe.tables.workers import ChildKind, LoaderWaits, StartMethod, WorkerFindings, Workers
 from tests.build import Program, op
 from tests.found import find
 
@@ -51,8 +51,10 @@ def trace(folder: Path, program: Program | None = None) -> Trace:
     return link(made.recording(folder))
 
 
-def found(folder: Path, workers: Workers, waited: LoaderWaits | None, **parts: Parts) -> Feeding:
-    result = feeding(trace(folder), workers, waited, {int(name[1:]): part for name, part in parts.items()})
+def found(folder: Path, workers: Workers, waited: LoaderWaits | None, **parts: Parts) -> WorkerFindings:
+    result = worker_findings(
+        trace(folder), workers, waited, {int(name[1:]): part for name, part in parts.items()}
+    )
     assert result is not None
     return result
 
@@ -105,7 +107,7 @@ def test_loaders_are_separate_and_other_children_are_excluded(tmp_path: Path) ->
     apart = table(worker(1, 50), worker(50, 90, name="Sounds"), worker(60, 80, name="Sounds"))
     assert found(tmp_path, apart, None).loaders.shares_waits.tolist() == [0, 0]
     assert len(result.workers) == 4
-    assert feeding(trace(tmp_path), Workers.empty(), None, {}) is None
+    assert worker_findings(trace(tmp_path), Workers.empty(), None, {}) is None
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -156,7 +158,7 @@ def test_pinning_time_comes_from_samples_of_its_thread(tmp_path: Path) -> None:
     program.sample(0, 100, loop, "queues.py:1 Queue.get")
     program.sample(100, 130, loop, f"{PIN}:60 pin_memory")
     program.sample(130, 190, loop, f"{PIN}:60 pin_memory")
-    result = feeding(trace(tmp_path, program), table(worker(50, 150)), None, {})
+    result = worker_findings(trace(tmp_path, program), table(worker(50, 150)), None, {})
     assert result is not None
     assert one(result.loaders.pinning_ns) == 30 + 20
 

@@ -20,14 +20,14 @@ from perfprobe.analyse.worker_samples import FEWEST_LOOKS, Parts, pinned_ns
 from perfprobe.tables.columns import TEXT, Int64, Rows
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Line, Trace
-from perfprobe.tables.workers import ChildKind, Feeding, Loaders, LoaderWaits, Workers
+from perfprobe.tables.workers import ChildKind, Loaders, LoaderWaits, WorkerFindings, Workers
 
 _SUMS = ("batches", "dataset_ns", "collate_ns", "put_ns", "send_ns", "waiting_ns", "cpu_ns")
 
 
-def feeding(
+def worker_findings(
     trace: Trace, workers: Workers, waits: LoaderWaits | None, parts: Mapping[int, Parts]
-) -> Feeding | None:
+) -> WorkerFindings | None:
     """All children, and a row for each DataLoader; None if there are no children.
 
     Args:
@@ -45,7 +45,7 @@ def feeding(
         row["shares_waits"] = any(own.meets(other) for other in of_groups if other is not own)
     found.sort(key=lambda row: -row["busy_ns"])
     loaders = Loaders(**{name: _column(name, [row[name] for row in found]) for name in Loaders.dtypes})
-    return Feeding(
+    return WorkerFindings(
         workers, loaders, _cores_used(trace, workers.take(is_loader), spans), _cores(trace.recording)
     )
 
