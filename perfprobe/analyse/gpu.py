@@ -17,10 +17,10 @@ from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, WaitRows
 from perfprobe.tables.steps import Steps
-from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.trace import NoLine, Trace
 from perfprobe.tables.wrappers import WrapperSpans
 
-_ORIGIN = ("operator", "frame", "forward_frame", "phase", "gap", "linked")
+_ORIGIN = ("operator", "frame", "forward_frame", "phase", "no_line", "linked")
 _KERNEL_KEYS = ("name", "overload", "signature", "is_graph", "wrapper", *_ORIGIN)
 _COPY_KEYS = ("kind", "source", "destination", "is_async", *_ORIGIN)
 _WAIT_KEYS = ("kind", "call", *_ORIGIN)
@@ -89,16 +89,16 @@ def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = 
     }
     if is_graph is not None:
         columns = {name: np.where(is_graph, np.int32(-1), column) for name, column in columns.items()}
-    gap = at_call(sites.gap, Gap.CALL_NOT_RECORDED)
+    no_line = at_call(sites.no_line, NoLine.CALL_NOT_RECORDED)
     if is_graph is not None:
-        gap = np.where(is_graph & (call < 0), gap.dtype.type(Gap.GRAPH_LAUNCH_UNKNOWN), gap)
+        no_line = np.where(is_graph & (call < 0), no_line.dtype.type(NoLine.GRAPH_LAUNCH_UNKNOWN), no_line)
     return {
         **columns,
         "frame": at_call(sites.frame, -1),
         "forward_frame": at_call(sites.forward_frame, -1),
         "module": at_call(sites.module, -1),
         "phase": at_call(sites.phase, 0),
-        "gap": gap,
+        "no_line": no_line,
         "linked": (call >= 0).astype(np.int8),
     }
 

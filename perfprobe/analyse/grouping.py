@@ -15,7 +15,7 @@ from perfprobe.tables.columns import Combine, Int32, Int64, Rows, compact
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
 from perfprobe.tables.scopes import USER_SCOPE
-from perfprobe.tables.trace import Gap
+from perfprobe.tables.trace import NoLine
 
 KEYS = Sums.combined(Combine.NONE)
 # By the name of a grouping: the keys that the calls in one row have in common. Ranges keep all keys.
@@ -23,14 +23,14 @@ GROUPS = {
     "row": KEYS,
     "op": ("name", "overload"),
     "signature": ("name", "overload", "signature"),
-    "line": ("frame", "gap"),
+    "line": ("frame", "no_line"),
     "module": ("module",),
 }
 
 _ADDED = Sums.combined(Combine.SUM, Combine.OUTERMOST, optional=False)
 _MEASURED = Sums.combined(Combine.SUM, Combine.OUTERMOST, optional=True)
 
-_NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "gap": np.int8(Gap.NONE)}
+_NONE = {**{name: Sums.dtypes[name].type(-1) for name in KEYS}, "no_line": np.int8(NoLine.NONE)}
 _LARGEST_CODE = 2**62
 _MOST_PLACES = 1 << 22  # twice the rows of any table that ids refer to, a byte each
 # Multiplicative hashing: the upper 16 bits of the product with a large odd number (Knuth, volume 3, 6.4).

@@ -31,7 +31,7 @@ from perfprobe.tables.trace import Trace
 
 PARTS = 100  # into how many intervals a stream's time is divided to show its queue
 MOST_STREAMS = 64  # at most this many streams have their queue shown over time
-_KEYS = ("operator", "frame", "forward_frame", "phase", "gap")
+_KEYS = ("operator", "frame", "forward_frame", "phase", "no_line")
 
 
 class _Launches:

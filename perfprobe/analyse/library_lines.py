@@ -17,7 +17,7 @@ from perfprobe.tables.python import Origin, PythonCode
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Stacks, nearest
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import NoLine, Phase, Trace
 
 MOST_ROWS = 262_144  # rows that are kept before equal ones are merged
 
@@ -68,8 +68,8 @@ class LinesOfLibraries:
         found = HotLines.empty()
         if self._parts:
             rows = Sums.concat(self._parts)
-            gap = np.full(len(rows), Gap.NONE, np.int8)
-            rows = Sums.part({**rows.columns(), "gap": gap})
+            no_line = np.full(len(rows), NoLine.NONE, np.int8)
+            rows = Sums.part({**rows.columns(), "no_line": no_line})
             # Self time stands for typical time, because the durations of single calls are not kept here.
             found = lines(self._trace, rows, rows.self_ns)
         return LibraryLines(found, self._packages, self._is_given)

@@ -8,7 +8,7 @@ from perfprobe.analyse.grouping import measured_sums, sort_by_keys
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import HotLines, Sums
 from perfprobe.tables.stacks import Frames
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import NoLine, Phase, Trace
 
 PHASES = {
     "forward_ns": (Phase.FORWARD,),
@@ -30,8 +30,8 @@ def lines(trace: Trace, rows: Sums, typical_ns: Int64) -> HotLines:
     line = np.append(frames.line, np.int32(-1))[rows.frame]
     # Within each line the row with most typical time comes first: it is the hottest operator of the line.
     by_time = np.argsort(-typical_ns, kind="stable")
-    gap = np.where(rows.frame >= 0, np.int8(Gap.NONE), rows.gap)
-    order, first = sort_by_keys([file[by_time], line[by_time], gap[by_time]])
+    no_line = np.where(rows.frame >= 0, np.int8(NoLine.NONE), rows.no_line)
+    order, first = sort_by_keys([file[by_time], line[by_time], no_line[by_time]])
     order = by_time[order]
     hottest = rows.take(order[first])
 
@@ -43,7 +43,7 @@ def lines(trace: Trace, rows: Sums, typical_ns: Int64) -> HotLines:
 
     found = HotLines(
         frame=hottest.frame,
-        gap=gap[order[first]],
+        no_line=no_line[order[first]],
         calls=sums(rows.calls),
         self_ns=sums(rows.self_ns),
         typical_ns=sums(typical_ns),

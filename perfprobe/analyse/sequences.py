@@ -17,7 +17,7 @@ from perfprobe.tables.launch_times import LONG_CALL_NS
 from perfprobe.tables.sequences import FEWEST, MOST, SequenceKernels, SequenceRows, Sequences
 from perfprobe.tables.trace import Trace
 
-_KEYS = ("module", "frame", "forward_frame", "phase", "gap")
+_KEYS = ("module", "frame", "forward_frame", "phase", "no_line")
 # Large and odd, for multiplicative hashing (Knuth, volume 3, 6.4).
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 

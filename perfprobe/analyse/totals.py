@@ -8,7 +8,7 @@ from perfprobe.analyse.grouping import first_of_each
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Totals
 from perfprobe.tables.scopes import USER_SCOPE
-from perfprobe.tables.trace import Gap, Phase
+from perfprobe.tables.trace import NoLine, Phase
 
 
 class SumsOfAll:
@@ -35,7 +35,7 @@ class SumsOfAll:
             self._of_thread[thread] = self._of_thread.get(thread, 0) + time_ns
         backward = batch.phase == Phase.BACKWARD
         self._backward_ns += int(self_ns[backward].sum())
-        self._linked_ns += int(self_ns[backward & (batch.gap == Gap.NONE)].sum())
+        self._linked_ns += int(self_ns[backward & (batch.no_line == NoLine.NONE)].sum())
         self._last_end_ns = max(int(batch.end_ns.max()), self._last_end_ns or 0)
         self._add_cpu(batch)
 

@@ -12,7 +12,7 @@ from perfprobe.tables.gpu import ApiCalls, Kernels
 from perfprobe.tables.intervals import around
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.trace import NoLine, Trace
 from perfprobe.tables.wrappers import Wrapper, WrapperSpans
 
 # Ranges that FSDP 2 and FSDP 1 set around their own work. That of forward contains the model: it is not used.
@@ -34,7 +34,7 @@ class WrapperWatch:
         """The next batch, as `Trace.operators` yields it."""
         is_range = batch.scope == USER_SCOPE
         fsdp, forward = is_range & self._fsdp[batch.name], is_range & self._forward[batch.name]
-        found = fsdp | forward | (batch.gap == Gap.GRADIENT_REDUCTION)
+        found = fsdp | forward | (batch.no_line == NoLine.GRADIENT_REDUCTION)
         rows = np.flatnonzero(found & is_possible(batch.start_ns, batch.end_ns))
         if len(rows) == 0:
             return

@@ -31,7 +31,7 @@ from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
-from perfprobe.tables.trace import Gap, Sites
+from perfprobe.tables.trace import NoLine, Sites
 
 COLUMNS = (
     "start_ns",
@@ -217,13 +217,13 @@ class Found(NamedTuple):
 
     Attributes:
         frame, module: its line and module; -1 if none.
-        gap: why there is no line.
+        no_line: why there is no line.
         stack: of the call that has this line, else of the first call; -1 if not known.
     """
 
     frame: Int32
     module: Int32
-    gap: Int8
+    no_line: Int8
     stack: Int32
 
 
@@ -273,23 +273,23 @@ class ForwardCalls:
         """Returns what is known of each node's forward call."""
         frame = np.full(len(node_thread), -1, np.int32)
         module = np.full(len(node_thread), -1, np.int32)
-        gap = np.full(len(node_thread), Gap.FORWARD_NOT_RECORDED, np.int8)
+        no_line = np.full(len(node_thread), NoLine.FORWARD_NOT_RECORDED, np.int8)
         stacks = np.full(len(node_thread), -1, np.int32)
         rows = np.arange(len(node_thread))
         thread, sequence = node_thread, node_sequence
         for depth in range(DEEPEST_NODES):
             stack, found, thread, sequence = self._look_up(thread, sequence)
-            is_call, in_backward = found == Gap.FORWARD_WITHOUT_LINE, thread >= 0
+            is_call, in_backward = found == NoLine.FORWARD_WITHOUT_LINE, thread >= 0
             line = self.places.frame(stack, in_backward)
             stacks[rows] = np.where((depth == 0) | ((frame[rows] < 0) & (line >= 0)), stack, stacks[rows])
             frame[rows] = first_known(frame[rows], line)
             module[rows] = first_known(module[rows], self.places.module(stack, in_backward))
-            gap[rows] = np.where(is_call & in_backward, Gap.FORWARD_NOT_RECORDED, found)
+            no_line[rows] = np.where(is_call & in_backward, NoLine.FORWARD_NOT_RECORDED, found)
             going_on = is_call & in_backward & ((frame[rows] < 0) | (module[rows] < 0))
             if not bool(going_on.any()):
                 break
             rows, thread, sequence = rows[going_on], thread[going_on], sequence[going_on]
-        return Found(frame, module, gap, stacks)
+        return Found(frame, module, no_line, stacks)
 
     def is_forward(self, rows: Operators) -> Mask:
         """A mask of the rows of a batch that run in a call similar to one that a node refers to.
@@ -351,10 +351,10 @@ class ForwardCalls:
             if calls.node_thread is not None and calls.node_sequence is not None:
                 own_thread[known] = calls.node_thread[places] - _NODE
                 own_sequence[known] = calls.node_sequence[places]
-        found = np.where(stack == _NO_CALL, Gap.FORWARD_NOT_RECORDED, Gap.FORWARD_WITHOUT_LINE).astype(
+        found = np.where(stack == _NO_CALL, NoLine.FORWARD_NOT_RECORDED, NoLine.FORWARD_WITHOUT_LINE).astype(
             np.int8
         )
-        found[stack == _OF_MANY] = Gap.NODE_WITHOUT_OPERATOR
+        found[stack == _OF_MANY] = NoLine.NODE_WITHOUT_OPERATOR
         return np.maximum(stack - _STACK, -1), found, own_thread, own_sequence
 
 

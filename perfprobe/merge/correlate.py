@@ -24,7 +24,7 @@ from perfprobe.tables.events import Losses, Operators
 from perfprobe.tables.gpu import ApiCalls, CallSites, Copies, ExternalIds, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
-from perfprobe.tables.trace import Gap
+from perfprobe.tables.trace import NoLine
 
 _OWN_RANGES = "cuda::"  # prefix of the range that the collector sets around a wait, at its line
 _KEPT = ("start_ns", "name", "overload", "signature", "stack", "scope", "node_sequence", "node_thread")
@@ -98,7 +98,7 @@ class CallsWithin:
         origin = origins.columns(rows, is_forward)
         forward.by_time.label(self._thread, self._time_ns, rows.stack, origin["phase"])
         unseen = outside & (origin["frame"] < 0)
-        origin["gap"] = np.where(unseen, np.int8(Gap.OUTSIDE_OPERATORS), origin["gap"])
+        origin["no_line"] = np.where(unseen, np.int8(NoLine.OUTSIDE_OPERATORS), origin["no_line"])
         same = {name: getattr(rows, name) for name in ("start_ns", "name", "overload", "scope", "stack")}
         return CallSites(**same, **origin)
 

@@ -11,7 +11,7 @@ from perfprobe.merge.backward import ForwardCalls, first_known
 from perfprobe.models.nodes import FIRST_MODULE
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask
 from perfprobe.tables.events import Operators
-from perfprobe.tables.trace import Gap, Phase, Sites
+from perfprobe.tables.trace import NoLine, Phase, Sites
 
 
 class Origins:
@@ -24,7 +24,7 @@ class Origins:
         self.compiling = np.append(sites.is_compile, False)
 
     def columns(self, rows: Operators, is_forward: Mask) -> dict[str, npt.NDArray[Any]]:
-        """Returns signature, frame, forward_frame, forward_stack, module, phase and gap of `LinkedOperators`.
+        """Returns signature, frames, forward_stack, module, phase and no_line of `LinkedOperators`.
 
         Args:
             is_forward: a mask of rows in a forward call, from `ForwardCalls`.
@@ -39,7 +39,7 @@ class Origins:
         phase = np.where(is_optimizer, Phase.OPTIMIZER, Phase.OTHER)
         phase[(module >= 0) | is_forward] = Phase.FORWARD
         phase[self._calls.places.is_data(rows.stack)] = Phase.DATA
-        gap = np.where(rows.stack < 0, Gap.NO_PYTHON, Gap.OTHER_STACKS)
+        no_line = np.where(rows.stack < 0, NoLine.NO_PYTHON, NoLine.OTHER_STACKS)
         if len(backward):
             node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]
             forward = self._calls.lines_of(node_thread, node_sequence)
@@ -49,7 +49,7 @@ class Origins:
             module[backward] = first_known(module[backward], self._holder(node_sequence))
             recompute = self._calls.places.is_recompute(rows.stack[backward])
             phase[backward] = np.where(recompute, Phase.RECOMPUTE, Phase.BACKWARD)
-            gap[backward] = _backward_gaps(node_thread, node_sequence, forward.gap)
+            no_line[backward] = _backward_no_lines(node_thread, node_sequence, forward.no_line)
         compiling = self.compiling[rows.stack]
         phase[compiling] = Phase.COMPILE
         return {
@@ -60,7 +60,7 @@ class Origins:
             "forward_stack": forward_stack,
             "module": module,
             "phase": phase.astype(np.int8),
-            "gap": np.where(frame >= 0, Gap.NONE, gap).astype(np.int8),
+            "no_line": np.where(frame >= 0, NoLine.NONE, no_line).astype(np.int8),
         }
 
     def _holder(self, node_sequence: Int64) -> Int32:
@@ -70,8 +70,8 @@ class Origins:
         return self._same_module[np.where(is_known, module, none)]
 
 
-def _backward_gaps(node_thread: Int32, node_sequence: Int64, forward_gap: Int8) -> Int8:
-    gap = forward_gap.copy()
-    gap[node_sequence < 0] = Gap.NODE_WITHOUT_FORWARD
-    gap[node_thread == 0] = Gap.NODE_UNKNOWN
-    return gap
+def _backward_no_lines(node_thread: Int32, node_sequence: Int64, forward_no_line: Int8) -> Int8:
+    no_line = forward_no_line.copy()
+    no_line[node_sequence < 0] = NoLine.NODE_WITHOUT_FORWARD
+    no_line[node_thread == 0] = NoLine.NODE_UNKNOWN
+    return no_line

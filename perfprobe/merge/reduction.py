@@ -23,7 +23,7 @@ from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.threads import each_thread
-from perfprobe.tables.trace import Gap, Phase, Sites
+from perfprobe.tables.trace import NoLine, Phase, Sites
 
 # Names of ranges: the reducer's own, and the one around DDP's forward.
 _REDUCER = ("torch::distributed::reducer::", "torch.distributed.ddp.reducer::")
@@ -83,7 +83,7 @@ class GradientReduction:
         called = places.frame(rows.stack[own], np.zeros(len(own), np.bool_))
         columns["frame"][own] = called if self.frame < 0 else self.frame
         columns["phase"][own] = Phase.BACKWARD
-        columns["gap"][own] = Gap.GRADIENT_REDUCTION
+        columns["no_line"][own] = NoLine.GRADIENT_REDUCTION
 
     def _is_of_parameter(self, rows: Operators) -> Mask:
         """A mask of the rows in ranges that copy one gradient. The reducer's other rows are of a bucket."""

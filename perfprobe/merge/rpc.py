@@ -15,7 +15,7 @@ from perfprobe.tables.events import Operators
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase
+from perfprobe.tables.trace import NoLine, Phase
 
 _BACKWARD = "torch::distributed::autograd::backward"
 _NODES = ("torch::distributed::autograd::RecvRpcBackward", "torch::distributed::autograd::SendRpcBackward")
@@ -34,5 +34,5 @@ class RpcBackward:
         is_call = self._call[rows.name]
         columns["scope"] = np.where(is_call, np.int8(USER_SCOPE), rows.scope)
         columns["phase"][is_call] = Phase.BACKWARD
-        without = self._nodes[rows.name] & (columns["gap"] == Gap.FORWARD_NOT_RECORDED)
-        columns["gap"][without] = Gap.RPC
+        without = self._nodes[rows.name] & (columns["no_line"] == NoLine.FORWARD_NOT_RECORDED)
+        columns["no_line"][without] = NoLine.RPC

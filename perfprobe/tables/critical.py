@@ -39,7 +39,7 @@ class CriticalRows(Table):
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`: why there is no line")
+    no_line: Int8 = column("a `NoLine`: why there is no line")
     linked: Int8 = column("always 1")
     stretches: Int64 = column("number of stretches", combine=Combine.SUM)
     total_ns: Int64 = column("time on the path: the most that removing it could save", combine=Combine.SUM)

@@ -215,7 +215,7 @@ class LinkedOperators(RecordedCall):
     forward_stack: Int32 = column("in backward, the stack of the forward call", Stacks)
     module: Int32 = column("the nn.Module, the first one with this path", Modules)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`: why its own call has no frame")
+    no_line: Int8 = column("a `NoLine`: why its own call has no frame")
     autograd_ns: Int64 = column(
         "the same call's duration by the autograd profiler, if it recorded too",
         combine=Combine.SUM,

@@ -30,7 +30,7 @@ class Sums(Table):
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     module: Int32 = column("the nn.Module, the first one with this path", Modules)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`: why its own call has no frame")
+    no_line: Int8 = column("a `NoLine`: why its own call has no frame")
     scope: Int8 = column("torch's RecordScope")
     calls: Int64 = column("number of calls", combine=Combine.SUM)
     self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
@@ -192,7 +192,7 @@ class HotLines(Table):
     """Operator time of each line of the program. Operators without a line have one row for each reason."""
 
     frame: Int32 = column("a frame on the line", Frames)
-    gap: Int8 = column("a `Gap`")
+    no_line: Int8 = column("a `NoLine`")
     calls: Int64 = column("number of calls", combine=Combine.SUM)
     self_ns: Int64 = column("time in the calls themselves", combine=Combine.SUM)
     typical_ns: Int64 = column("as in `HotspotRows.typical_ns`", combine=Combine.SUM)

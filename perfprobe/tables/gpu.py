@@ -210,7 +210,7 @@ class CallSites(Table):
     forward_stack: Int32 = column("in backward, the stack of the forward call", Stacks)
     module: Int32 = column("the nn.Module", Modules)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`")
+    no_line: Int8 = column("a `NoLine`")
 
 
 @frozen

@@ -49,7 +49,7 @@ class IdleRows(Table):
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`: why there is no line")
+    no_line: Int8 = column("a `NoLine`: why there is no line")
     linked: Int8 = column("1 if the call that ended the gap was recorded")
     gaps: Int64 = column("number of gaps that contain some of it", combine=Combine.SUM)
     total_ns: Int64 = column("idle time", combine=Combine.SUM)

@@ -26,7 +26,7 @@ class LaunchedRows(Table):
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`")
+    no_line: Int8 = column("a `NoLine`")
     linked: Int8 = column("always 1")
     launches: Int64 = column("number of launches", combine=Combine.SUM)
     short: Int64 = column(

@@ -29,7 +29,7 @@ class SequenceRows(Table):
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`")
+    no_line: Int8 = column("a `NoLine`")
     linked: Int8 = column("always 1")
     first: Int64 = column("the first kernel: a row of `SequenceKernels`")
     kernels: Int64 = column("number of kernels")

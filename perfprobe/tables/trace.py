@@ -50,7 +50,7 @@ def shown_name(name: str, *, narrow: bool) -> str:
     return name.removeprefix("aten::").removeprefix("inductor::cpp_") if narrow else name
 
 
-class Gap(IntEnum):
+class NoLine(IntEnum):
     """Why a row has no line of its own call.
 
     With GRADIENT_REDUCTION it may have another line: where the DDP was made, or the call of backward.
@@ -71,20 +71,20 @@ class Gap(IntEnum):
     RPC = 12
 
 
-GAP_TEXTS = {
-    Gap.NONE: "",
-    Gap.NO_PYTHON: "no Python on this thread",
-    Gap.OTHER_STACKS: "beyond the limit of stacks kept",
-    Gap.NODE_UNKNOWN: "in backward, before its node was known",
-    Gap.NODE_WITHOUT_FORWARD: "AccumulateGrad: no forward line",
-    Gap.FORWARD_NOT_RECORDED: "its forward call was not recorded",
-    Gap.FORWARD_WITHOUT_LINE: "its forward call has no Python line",
-    Gap.NODE_WITHOUT_OPERATOR: "TorchScript: a node for several operators",
-    Gap.OUTSIDE_OPERATORS: "called outside of operators, where no Python was seen",
-    Gap.CALL_NOT_RECORDED: "the call that started it was not recorded",
-    Gap.GRAPH_LAUNCH_UNKNOWN: "of a CUDA graph whose launch is not known",
-    Gap.GRADIENT_REDUCTION: "DDP gradient reduction",
-    Gap.RPC: "RPC: gradients of another process",
+NO_LINE_TEXTS = {
+    NoLine.NONE: "",
+    NoLine.NO_PYTHON: "no Python on this thread",
+    NoLine.OTHER_STACKS: "beyond the limit of stacks kept",
+    NoLine.NODE_UNKNOWN: "in backward, before its node was known",
+    NoLine.NODE_WITHOUT_FORWARD: "AccumulateGrad: no forward line",
+    NoLine.FORWARD_NOT_RECORDED: "its forward call was not recorded",
+    NoLine.FORWARD_WITHOUT_LINE: "its forward call has no Python line",
+    NoLine.NODE_WITHOUT_OPERATOR: "TorchScript: a node for several operators",
+    NoLine.OUTSIDE_OPERATORS: "called outside of operators, where no Python was seen",
+    NoLine.CALL_NOT_RECORDED: "the call that started it was not recorded",
+    NoLine.GRAPH_LAUNCH_UNKNOWN: "of a CUDA graph whose launch is not known",
+    NoLine.GRADIENT_REDUCTION: "DDP gradient reduction",
+    NoLine.RPC: "RPC: gradients of another process",
 }
 
 

@@ -23,7 +23,7 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.trace import NoLine, Trace
 from perfprobe.tables.wrappers import WrapperSpans
 from tests.build import Op, Program, op
 from tests.found import hotspots, watched
@@ -77,10 +77,10 @@ def test_a_step_by_hand(tmp_path: Path) -> None:
     ]
     copied = ("kind", "source", "destination", "operator", "frame", "linked", "size_bytes", "total_ns")
     assert row_values(trace, found.copies, 0, *copied) == [1, 1, 3, None, 6, 1, 1024, 5]
-    waited = ("kind", "call", "operator", "frame", "gap", "waits", "total_ns", "longest_ns")
-    gap = Gap.OUTSIDE_OPERATORS
+    waited = ("kind", "call", "operator", "frame", "no_line", "waits", "total_ns", "longest_ns")
+    no_line = NoLine.OUTSIDE_OPERATORS
     assert row_values(trace, found.waits, 0, *waited) == [
-        3, "cudaStreamSynchronize", None, None, gap, 1, 90, 90,
+        3, "cudaStreamSynchronize", None, None, no_line, 1, 90, 90,
     ]  # fmt: skip
     calls = [row_values(trace, found.calls, at, "name", "calls", "failed", "total_ns") for at in range(3)]
     assert calls == [
@@ -173,10 +173,10 @@ def test_work_without_a_known_origin_is_shown(tmp_path: Path) -> None:
     program.kernel("before", -1, -1, 78)
     program.copy(CopyKind.FILL, -1, -1, 79, size_bytes=-1)
     trace, found = analysed(program.recording(tmp_path))
-    brief = ("name", "operator", "frame", "gap", "is_graph", "linked", "kernels", "untimed", "total_ns")
+    brief = ("name", "operator", "frame", "no_line", "is_graph", "linked", "kernels", "untimed", "total_ns")
     assert [row_values(trace, found.kernels, at, *brief) for at in range(2)] == [
-        ["node", None, 7, Gap.NONE, 1, 1, 1, 0, 10],
-        ["before", None, None, Gap.CALL_NOT_RECORDED, 0, 0, 2, 1, 4],
+        ["node", None, 7, NoLine.NONE, 1, 1, 1, 0, 10],
+        ["before", None, None, NoLine.CALL_NOT_RECORDED, 0, 0, 2, 1, 4],
     ]
     assert row_values(trace, found.copies, 0, "linked", "size_bytes", "untimed", "total_ns") == [0, 0, 1, -1]
     assert (found.graph_launches, found.unlinked, found.untimed, found.outside) == (1, 3, 2, 0)

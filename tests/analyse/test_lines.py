@@ -9,7 +9,7 @@ from perfprobe.merge import link
 from perfprobe.tables.findings import HotLines
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import NoLine, Phase, Trace
 from tests.build import Program, op
 from tests.found import find
 
@@ -51,14 +51,14 @@ def test_by_hand(tmp_path: Path) -> None:
     trace, found = run(program.recording(tmp_path))
     strings = trace.recording[Strings]
     brief = [
-        (row["place"], row["gap"], row["calls"], row["self_ns"], *(row[name] for name in PHASES))
+        (row["place"], row["no_line"], row["calls"], row["self_ns"], *(row[name] for name in PHASES))
         for row in rows(trace, found)
     ]
     assert brief == [
-        ("a.py:5", Gap.NONE, 4, 180, 0, 130, 50, 0),
-        ("a.py:9", Gap.NONE, 1, 60, 60, 0, 0, 0),
-        (None, Gap.NODE_WITHOUT_FORWARD, 1, 7, 0, 0, 7, 0),
-        (None, Gap.NO_PYTHON, 1, 1, 1, 0, 0, 0),
+        ("a.py:5", NoLine.NONE, 4, 180, 0, 130, 50, 0),
+        ("a.py:9", NoLine.NONE, 1, 60, 60, 0, 0, 0),
+        (None, NoLine.NODE_WITHOUT_FORWARD, 1, 7, 0, 0, 7, 0),
+        (None, NoLine.NO_PYTHON, 1, 1, 1, 0, 0, 0),
     ]
     hottest = [(strings[row["name"]], trace.signature(row["signature"])) for row in rows(trace, found)]
     assert hottest == [("mm", "f32[9]"), ("load", None), ("add_", None), ("pool", None)]
@@ -89,12 +89,12 @@ def test_sums_equal_those_over_single_operators(tmp_path: Path, seed: int) -> No
     for batch in trace.operators():
         for at in range(len(batch)):
             line = trace.line(int(batch.frame[at]))
-            sums = expected[f"{line.file}:{line.line}" if line else None, int(batch.gap[at])]
+            sums = expected[f"{line.file}:{line.line}" if line else None, int(batch.no_line[at])]
             sums[0] += 1
             sums[1] += int(batch.self_ns[at])
             sums[2 + Phase(batch.phase[at])] += int(batch.self_ns[at])
     made = {
-        (row["place"], row["gap"]): [row["calls"], row["self_ns"], *(row[name] for name in PHASES)]
+        (row["place"], row["no_line"]): [row["calls"], row["self_ns"], *(row[name] for name in PHASES)]
         for row in rows(trace, found)
     }
     assert made == expected

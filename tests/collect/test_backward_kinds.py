@@ -15,7 +15,7 @@ from torch.utils.checkpoint import checkpoint
 
 from perfprobe.merge import link
 from perfprobe.tables import storage
-from perfprobe.tables.trace import Gap, Phase
+from perfprobe.tables.trace import NoLine, Phase
 from tests.collect.attribution import Marks
 from tests.collect.recorded import one_thread, record
 from tests.found import hotspots
@@ -87,7 +87,7 @@ def double() -> None:
         ((slope.norm(dim=1) - 1) ** 2).mean().backward()
 
 
-NAMED = (Gap.NONE, Gap.NODE_WITHOUT_FORWARD, Gap.GRADIENT_REDUCTION)
+NAMED = (NoLine.NONE, NoLine.NODE_WITHOUT_FORWARD, NoLine.GRADIENT_REDUCTION)
 
 
 @pytest.mark.parametrize("run", [ode, gan, recurrent, checkpointed, double])
@@ -99,7 +99,7 @@ def test_nearly_all_backward_operators_have_a_line_or_a_reason(
     record(path, run)
     found = hotspots(link(storage.read(path))).rows
     backward = found.phase == Phase.BACKWARD
-    named = backward & [gap in NAMED for gap in found.gap.tolist()]
+    named = backward & [no_line in NAMED for no_line in found.no_line.tolist()]
     # Calls count with their usual duration: one that waits for a processor is longer than all others.
     self_ns = np.minimum(found.self_ns, found.usual_ns * found.calls)
     assert int(self_ns[named].sum()) >= 0.99 * int(self_ns[backward].sum()) > 0

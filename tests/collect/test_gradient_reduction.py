@@ -14,7 +14,7 @@ from perfprobe.merge import link
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables import storage
-from perfprobe.tables.trace import Gap
+from perfprobe.tables.trace import NoLine
 from tests.collect.attribution import Marks
 from tests.collect.recorded import one_thread, record
 from tests.found import hotspots
@@ -106,9 +106,15 @@ def test_operators_of_the_reducer_are_recognized(tmp_path: Path, kind: str, keep
     copied = [row for row in backward if row.name.startswith("torch::distributed::reducer::")]
     assert {row.line for row in copied} <= {made}
     spots = hotspots(link(storage.read(path)))
-    of_gap = {gap: int(spots.rows.self_ns[spots.rows.gap == gap].sum()) for gap in Gap if gap is not Gap.NONE}
-    assert of_gap[Gap.GRADIENT_REDUCTION] > 0
-    named = spots.totals.linked_ns + of_gap[Gap.GRADIENT_REDUCTION] + of_gap[Gap.NODE_WITHOUT_FORWARD]
+    of_reason = {
+        no_line: int(spots.rows.self_ns[spots.rows.no_line == no_line].sum())
+        for no_line in NoLine
+        if no_line is not NoLine.NONE
+    }
+    assert of_reason[NoLine.GRADIENT_REDUCTION] > 0
+    named = (
+        spots.totals.linked_ns + of_reason[NoLine.GRADIENT_REDUCTION] + of_reason[NoLine.NODE_WITHOUT_FORWARD]
+    )
     assert named >= 0.99 * spots.totals.backward_ns
 
 

@@ -8,7 +8,7 @@ from perfprobe.merge import backward, link
 from perfprobe.tables import storage
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import NoLine, Phase, Trace
 from tests.build import Op, Program, op
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
@@ -37,7 +37,7 @@ def lines(trace: Trace) -> dict[str, tuple[int | None, int | None, str, str]]:
             own and own.line,
             forward and forward.line,
             Phase(rows.phase[at]).name,
-            Gap(rows.gap[at]).name,
+            NoLine(rows.no_line[at]).name,
         )
     return found
 
@@ -254,8 +254,8 @@ def test_later_nodes_of_a_call_belong_to_it(tmp_path: Path) -> None:
     for name, (sequence, _, _) in nodes.items():
         program.backward(name, sequence, scope=1)
     found = lines(link(program.recording(tmp_path)))
-    for name, (_, line, gap) in nodes.items():
-        assert (found[name][0], found[name][3]) == (line, gap)
+    for name, (_, line, no_line) in nodes.items():
+        assert (found[name][0], found[name][3]) == (line, no_line)
 
 
 @pytest.mark.parametrize("far", [2**62, 2**63 - 1, 2**31])

@@ -16,7 +16,7 @@ from perfprobe.tables.events import LinkedOperators, Losses
 from perfprobe.tables.gpu import CopyKind, GpuLinks, WaitKind
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import NoLine, Phase, Trace
 from tests.build import Op, Program, op
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
@@ -88,7 +88,7 @@ def test_a_step_by_hand(tmp_path: Path) -> None:
     assert lines(trace) == [6, 9, 9, 9, 9, None]
     assert links.sites.phase.tolist() == [*[Phase.OTHER], *[Phase.FORWARD] * 2, *[Phase.BACKWARD] * 2, 0]
     assert links.sites.forward_frame.tolist()[3] == links.sites.frame.tolist()[1]
-    assert links.sites.gap.tolist() == [*[Gap.NONE] * 5, Gap.OUTSIDE_OPERATORS]
+    assert links.sites.no_line.tolist() == [*[NoLine.NONE] * 5, NoLine.OUTSIDE_OPERATORS]
     assert links.sites.start_ns.tolist() == [-1, 110, 100, 310, 310, -1]
     assert not links.graph_launch.any()
     assert gpu_times(trace) == {
@@ -266,7 +266,7 @@ def test_calls_outside_operators_have_the_line_of_samples(tmp_path: Path) -> Non
     trace = link(program.recording(tmp_path))
     assert launchers(trace) == ["", "", "", "mm", ""]
     assert lines(trace) == [3, None, 9, None, None]
-    assert links_of(trace).sites.gap.tolist() == [0, 8, 0, Gap.NO_PYTHON, 8]
+    assert links_of(trace).sites.no_line.tolist() == [0, 8, 0, NoLine.NO_PYTHON, 8]
 
 
 def test_several_rows_of_one_thread_are_merged(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from perfprobe.merge import link
 from perfprobe.tables import storage
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.trace import NoLine, Trace
 from tests.build import Op, Program, op
 from tests.found import hotspots
 
@@ -69,9 +69,9 @@ def places(trace: Trace) -> dict[str, list[tuple[int | None, str, str | None]]]:
     found: dict[str, list[tuple[int | None, str, str | None]]] = {}
     for at in range(len(rows)):
         line = trace.line(int(rows.frame[at]))
-        gap, module = Gap(rows.gap[at]).name, trace.module(int(rows.module[at]))
+        no_line, module = NoLine(rows.no_line[at]).name, trace.module(int(rows.module[at]))
         name = trace.recording[Strings][int(rows.name[at])]
-        found.setdefault(name, []).append((None if line is None else line.line, gap, module))
+        found.setdefault(name, []).append((None if line is None else line.line, no_line, module))
     return found
 
 
@@ -127,5 +127,5 @@ def test_the_share_of_reduction_in_backward_is_named(tmp_path: Path) -> None:
     spots = hotspots(link(program.recording(tmp_path)))
     assert spots.totals.linked_ns == 0
     assert spots.totals.backward_ns == 90 + 11
-    reduced = spots.rows.self_ns[spots.rows.gap == Gap.GRADIENT_REDUCTION]
+    reduced = spots.rows.self_ns[spots.rows.no_line == NoLine.GRADIENT_REDUCTION]
     assert int(reduced.sum()) == 90 + 11 - 10

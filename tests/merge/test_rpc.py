@@ -8,7 +8,7 @@ from perfprobe.merge import link
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Hotspots
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase
+from perfprobe.tables.trace import NoLine, Phase
 from tests.build import Program, op
 from tests.found import find
 
@@ -26,9 +26,9 @@ def test_rpc_calls_are_not_operators_and_gradient_transfer_is_named(tmp_path: Pa
     trace = link(program.recording(tmp_path))
     rows = LinkedOperators.concat(list(trace.operators()))
     names = [trace.recording[Strings][name].rpartition("::")[2] for name in rows.name.tolist()]
-    gaps = dict(zip(names, map(Gap, rows.gap.tolist()), strict=True))
-    assert gaps["RecvRpcBackward"] is Gap.RPC
-    assert gaps["copy_"] is Gap.FORWARD_NOT_RECORDED
+    gaps = dict(zip(names, map(NoLine, rows.no_line.tolist()), strict=True))
+    assert gaps["RecvRpcBackward"] is NoLine.RPC
+    assert gaps["copy_"] is NoLine.FORWARD_NOT_RECORDED
     assert Phase(rows.phase[names.index("backward")]) is Phase.BACKWARD
     spots = find(trace, Hotspots)[Hotspots]
     shown = [trace.recording[Strings][name] for name in spots.rows.name.tolist()]

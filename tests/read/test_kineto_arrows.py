@@ -16,7 +16,7 @@ from perfprobe.read import kineto
 from perfprobe.tables.events import Losses
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase
+from perfprobe.tables.trace import NoLine, Phase
 
 _ENGINE = "autograd::engine::evaluate_function: "
 
@@ -91,7 +91,7 @@ def test_gradients_that_are_added_up_have_no_forward_call(tmp_path: Path) -> Non
     recording = read(tmp_path, [*PROGRAM, *arrow(1, 12, 122), *added])
     rows = next(iter(link(recording).operators()))
     chosen = [recording[Strings][name] in (node, "aten::add_") for name in rows.name.tolist()]
-    assert set(rows.gap[chosen].tolist()) == {Gap.NODE_WITHOUT_FORWARD}
+    assert set(rows.no_line[chosen].tolist()) == {NoLine.NODE_WITHOUT_FORWARD}
     assert not any(reason.startswith("forward lines of backward") for reason in recording[Losses].reason)
 
 

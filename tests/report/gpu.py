@@ -25,7 +25,7 @@ from perfprobe.tables.gpu_findings import (
 )
 from perfprobe.tables.python import CallStructure
 from perfprobe.tables.steps import Steps
-from perfprobe.tables.trace import Gap, Phase
+from perfprobe.tables.trace import NoLine, Phase
 from tests.build import Program, op
 from tests.found import find
 from tests.report.calling import table
@@ -75,7 +75,7 @@ class OnGpu:
             "forward_frame": -1,
             "phase": phase,
             "linked": 1,
-            "gap": int(Gap.NONE if place else Gap.NO_PYTHON),
+            "no_line": int(NoLine.NONE if place else NoLine.NO_PYTHON),
             **more,
         }
 
@@ -135,7 +135,7 @@ def transformer() -> OnGpu:
     on.kernel(GEMM, 20 * MS, {**product, "phase": BACKWARD, "forward_frame": product["frame"]})
     on.kernel(ADD, 6 * MS, on.site("aten::add", "/p/model.py:90 Attention.forward", signature=add))
     on.kernel("triton_poi_fused_add_3", 3 * MS, on.site(None, "/p/train.py:31 step"), is_graph=1)
-    on.kernel("lost_kernel", MS, on.site(None, None, OTHER, linked=0, gap=int(Gap.CALL_NOT_RECORDED)))
+    on.kernel("lost_kernel", MS, on.site(None, None, OTHER, linked=0, no_line=int(NoLine.CALL_NOT_RECORDED)))
     host, device = int(MemoryKind.PAGEABLE), int(MemoryKind.DEVICE)
     load = on.site("aten::copy_", "/p/train.py:18 main", OTHER)
     on.copy(CopyKind.HOST_TO_DEVICE, host, device, load, is_async=0)

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
 from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
-from perfprobe.tables.trace import Gap
+from perfprobe.tables.trace import NoLine
 from tests.report.gpu import ADD, GEMM, MS, OTHER, OnGpu, transformer, with_gpu_times
 from tests.report.test_ranges import section
 from tests.report.test_text import report, training
@@ -282,7 +282,11 @@ def test_control_characters_in_names_are_escaped(tmp_path: Path) -> None:
 def test_json_has_all_gpu_tables(tmp_path: Path) -> None:
     on = transformer()
     on.kernel(
-        ADD, -1, on.site("aten::add", None, OTHER, gap=int(Gap.NODE_WITHOUT_FORWARD)), untimed=10, least_ns=-1
+        ADD,
+        -1,
+        on.site("aten::add", None, OTHER, no_line=int(NoLine.NODE_WITHOUT_FORWARD)),
+        untimed=10,
+        least_ns=-1,
     )
     on.step_counts.append({"step": -1, "kernels": 3})
     tables = document(on.findings(tmp_path))["tables"]

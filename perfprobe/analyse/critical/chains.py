@@ -29,7 +29,7 @@ class Events(Table):
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`")
+    no_line: Int8 = column("a `NoLine`")
     is_blocking: Int8 = column("1: a call that may wait for a GPU, so its own time counts as waiting")
 
 

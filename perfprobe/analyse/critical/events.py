@@ -16,7 +16,7 @@ from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, Kernels
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import NoLine, Phase, Trace
 
 # As in HolisticTraceAnalysis (`BLOCKING_SYNC_CALLS`), without the prefix: AMD's API has the same names.
 _BLOCKING = (
@@ -63,7 +63,8 @@ def all_events(trace: Trace, operators: list[LinkedOperators], first_ns: int, la
 def of_operators(rows: LinkedOperators, thread: Int64) -> Events:
     """Operators as events. thread: the system's number of each row's thread."""
     same = {
-        name: getattr(rows, name) for name in ("start_ns", "end_ns", "frame", "forward_frame", "phase", "gap")
+        name: getattr(rows, name)
+        for name in ("start_ns", "end_ns", "frame", "forward_frame", "phase", "no_line")
     }
     bound = np.where(rows.phase == Phase.DATA, np.int8(Bound.DATA), np.int8(Bound.CPU))
     none = np.full(len(rows), -1, np.int32)
@@ -81,7 +82,7 @@ def _of_calls(recording: Recording, links: GpuLinks, os_threads: Int64) -> Event
         bound=np.full(len(calls), Bound.CPU, np.int8),
         name=calls.name,
         operator=sites.name,
-        **{name: getattr(sites, name) for name in ("frame", "forward_frame", "phase", "gap")},
+        **{name: getattr(sites, name) for name in ("frame", "forward_frame", "phase", "no_line")},
         is_blocking=is_blocking.astype(np.int8),
     )
 
@@ -94,8 +95,8 @@ def _of_work(recording: Recording, links: GpuLinks, pieces: Work) -> Events:
         bound[pieces.kind == kind] = own
     absent: dict[str, Any] = {"operator": -1, "frame": -1, "forward_frame": -1, "phase": 0}
     places: dict[str, Any] = {
-        name: np.append(column, column.dtype.type(absent.get(name, Gap.CALL_NOT_RECORDED)))[pieces.call]
-        for name in ("operator", "frame", "forward_frame", "phase", "gap")
+        name: np.append(column, column.dtype.type(absent.get(name, NoLine.CALL_NOT_RECORDED)))[pieces.call]
+        for name in ("operator", "frame", "forward_frame", "phase", "no_line")
         for column in (getattr(sites, "name" if name == "operator" else name),)
     }
     return Events(

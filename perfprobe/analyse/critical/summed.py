@@ -20,11 +20,11 @@ from perfprobe.tables.columns import Int8, Int64, Rows, Table, column
 from perfprobe.tables.critical import Bound, CriticalRows
 from perfprobe.tables.idle import IdleCause
 from perfprobe.tables.intervals import around
-from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.trace import NoLine, Trace
 
-_KEYS = ("bound", "name", "operator", "frame", "forward_frame", "phase", "gap")
-_PLACE = ("frame", "forward_frame", "phase", "gap")
-_NO_PLACE = {"frame": -1, "forward_frame": -1, "phase": 0, "gap": int(Gap.NO_PYTHON)}
+_KEYS = ("bound", "name", "operator", "frame", "forward_frame", "phase", "no_line")
+_PLACE = ("frame", "forward_frame", "phase", "no_line")
+_NO_PLACE = {"frame": -1, "forward_frame": -1, "phase": 0, "no_line": int(NoLine.NO_PYTHON)}
 
 _Columns = dict[str, npt.NDArray[Any]]
 
@@ -125,8 +125,8 @@ def _of_python(
     frame = np.append(trace.sites.frame, np.int32(-1))[np.append(data.stack, np.int32(-1))[at]]
     places: _Columns = {name: getattr(events, name)[following] for name in _PLACE}
     places["frame"] = np.where(in_data, frame, places["frame"])
-    unseen = np.where(places["frame"] < 0, np.int8(Gap.NO_PYTHON), np.int8(Gap.NONE))
-    places["gap"] = np.where(in_data, unseen, places["gap"])
+    unseen = np.where(places["frame"] < 0, np.int8(NoLine.NO_PYTHON), np.int8(NoLine.NONE))
+    places["no_line"] = np.where(in_data, unseen, places["no_line"])
     return [sampled, _python_columns(np.where(in_data, Bound.DATA, Bound.PYTHON), places, left_ns)]
 
 

@@ -22,7 +22,7 @@ from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.steps import StepMark, Steps, StepTimes
 from perfprobe.tables.trace import Trace
 
-_COLUMNS = ("start_ns", "end_ns", "thread", "name", "frame", "forward_frame", "phase", "gap")
+_COLUMNS = ("start_ns", "end_ns", "thread", "name", "frame", "forward_frame", "phase", "no_line")
 
 
 MOST_OPERATORS = 500_000  # of the path: it takes 400 bytes for each

@@ -41,11 +41,11 @@ from perfprobe.tables.idle import IdleCause, IdleKind
 from perfprobe.tables.intervals import around
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.steps import StepTimes
-from perfprobe.tables.trace import Gap, Trace
+from perfprobe.tables.trace import NoLine, Trace
 
 _WEAK = (IdleCause.UNKNOWN, IdleCause.OPERATORS, IdleCause.PYTHON, IdleCause.LAUNCH)
-_COLUMNS = ("start_ns", "end_ns", "frame", "forward_frame", "phase", "gap", "name", "scope")
-_PLACE = ("call", "operator", "frame", "forward_frame", "phase", "gap")
+_COLUMNS = ("start_ns", "end_ns", "frame", "forward_frame", "phase", "no_line", "name", "scope")
+_PLACE = ("call", "operator", "frame", "forward_frame", "phase", "no_line")
 
 
 class Blamed(HostSpans):
@@ -262,7 +262,7 @@ def _at_moments(layers: list[HostSpans], start_ns: Int64, end_ns: Int64) -> Host
     }
     columns |= {"cause": np.full(len(start_ns), IdleCause.UNKNOWN, np.int8)}
     columns |= {"phase": np.zeros(len(start_ns), np.int8)}
-    columns |= {"gap": np.full(len(start_ns), Gap.NONE, np.int8)}
+    columns |= {"no_line": np.full(len(start_ns), NoLine.NONE, np.int8)}
     open_ = np.ones(len(start_ns), np.bool_)
     for rows in layers:
         if len(rows) == 0:
@@ -290,7 +290,7 @@ def _placed(rows: HostSpans, host: _Host, thread: int, call: Int32) -> HostSpans
     at = np.searchsorted(operators.start_ns, rows.end_ns[blank])
     is_next = np.append(operators.start_ns, np.int64(-1))[at] <= launched_ns
     is_next &= at < len(operators)
-    for name in ("frame", "forward_frame", "phase", "gap"):
+    for name in ("frame", "forward_frame", "phase", "no_line"):
         value = np.append(getattr(operators, name), getattr(operators, name).dtype.type(-1))[at]
         columns[name][blank] = np.where(is_next, value, places[name])
     columns["cause"][blank] = IdleCause.PYTHON
@@ -299,12 +299,12 @@ def _placed(rows: HostSpans, host: _Host, thread: int, call: Int32) -> HostSpans
 
 def _places(host: _Host, call: Int32) -> dict[str, npt.NDArray[Any]]:
     """Returns where calls were made; -1 for unknown calls."""
-    sites, unknown = host.links.sites, np.int8(Gap.CALL_NOT_RECORDED)
+    sites, unknown = host.links.sites, np.int8(NoLine.CALL_NOT_RECORDED)
     return {
         "call": np.append(host.calls.name, np.int32(-1))[call],
         "operator": np.append(sites.name, np.int32(-1))[call],
         "frame": np.append(sites.frame, np.int32(-1))[call],
         "forward_frame": np.append(sites.forward_frame, np.int32(-1))[call],
         "phase": np.append(sites.phase, np.int8(0))[call],
-        "gap": np.append(sites.gap, unknown)[call],
+        "no_line": np.append(sites.no_line, unknown)[call],
     }

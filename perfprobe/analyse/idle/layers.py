@@ -22,7 +22,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Gap, Phase, Trace
+from perfprobe.tables.trace import NoLine, Phase, Trace
 
 _ALLOCATORS = ("Malloc", "MemAlloc", "HostAlloc", "HostRegister", "Free", "MemCreate", "MemMap")
 _WAITING = ("Synchronize",)
@@ -41,7 +41,7 @@ class HostSpans(Table):
     frame: Int32 = column("the user's line", Frames)
     forward_frame: Int32 = column("in backward, the line of the forward call", Frames)
     phase: Int8 = column("a `Phase`")
-    gap: Int8 = column("a `Gap`")
+    no_line: Int8 = column("a `NoLine`")
 
 
 @frozen
@@ -61,7 +61,7 @@ def host_spans(cause: Int8 | IdleCause, start_ns: Int64, **known: npt.NDArray[An
     }
     causes = np.array(np.broadcast_to(np.asarray(cause, np.int8), rows))
     columns |= {"start_ns": start_ns, "cause": causes, "phase": np.zeros(rows, np.int8)}
-    return _disjoint(HostSpans(**columns | {"gap": np.full(rows, Gap.NO_PYTHON, np.int8)} | known))
+    return _disjoint(HostSpans(**columns | {"no_line": np.full(rows, NoLine.NO_PYTHON, np.int8)} | known))
 
 
 def of_calls(trace: Trace, links: GpuLinks, rows: Rows, causes: Int8) -> HostSpans:
@@ -76,7 +76,7 @@ def of_calls(trace: Trace, links: GpuLinks, rows: Rows, causes: Int8) -> HostSpa
         frame=sites.frame[rows],
         forward_frame=sites.forward_frame[rows],
         phase=sites.phase[rows],
-        gap=sites.gap[rows],
+        no_line=sites.no_line[rows],
     )
 
 
@@ -103,7 +103,7 @@ def call_causes(recording: Recording, links: GpuLinks) -> tuple[Int8, Int64]:
 def of_operators(rows: LinkedOperators) -> HostSpans:
     """Returns the outermost operators of one thread."""
     causes = _mapped(rows.phase, _BY_PHASE, IdleCause.OPERATORS)
-    columns = {name: getattr(rows, name) for name in ("end_ns", "frame", "forward_frame", "phase", "gap")}
+    columns = {name: getattr(rows, name) for name in ("end_ns", "frame", "forward_frame", "phase", "no_line")}
     return host_spans(causes, rows.start_ns, **columns, operator=rows.name)
 
 
@@ -128,7 +128,7 @@ def _of_spans(trace: Trace, rows: Spans, cause: IdleCause) -> HostSpans:
 
 def _at_stacks(trace: Trace, stack: Int32) -> dict[str, npt.NDArray[Any]]:
     frame = np.append(trace.sites.frame, np.int32(-1))[stack]
-    return {"frame": frame, "gap": np.where(frame >= 0, Gap.NONE, Gap.NO_PYTHON).astype(np.int8)}
+    return {"frame": frame, "no_line": np.where(frame >= 0, NoLine.NONE, NoLine.NO_PYTHON).astype(np.int8)}
 
 
 def _mapped(phase: Int8, causes: dict[Any, IdleCause], other: IdleCause) -> Int8:

@@ -15,7 +15,7 @@ from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.idle import IdleKind, IdleRows, IdleTimes
 from perfprobe.tables.steps import StepMark, StepTimes
 
-_KEYS = ("device", "cause", "call", "operator", "frame", "forward_frame", "phase", "gap", "linked")
+_KEYS = ("device", "cause", "call", "operator", "frame", "forward_frame", "phase", "no_line", "linked")
 _BY_KIND = {
     "host_wait_ns": IdleKind.HOST_WAIT,
     "kernel_wait_ns": IdleKind.KERNEL_WAIT,
@@ -43,11 +43,11 @@ def _rows(pieces: Blamed, in_steps: Covered) -> IdleRows:
     keys = [getattr(pieces, name) for name in _KEYS]
     order, first = sort_by_keys([*keys, pieces.gap_number])
     took_ns = pieces.end_ns - pieces.start_ns
-    of_gap = _sums(took_ns[order], first)
+    of_reason = _sums(took_ns[order], first)
     leaders = order[first]  # one for each row and gap
     steps_ns = _sums(in_steps.within(pieces.start_ns, pieces.end_ns)[order], first)
     again, begin = sort_by_keys([key[leaders] for key in keys])
-    chosen, gap_ns = leaders[again], of_gap[again]
+    chosen, gap_ns = leaders[again], of_reason[again]
     by_kind: dict[str, Any] = {
         name: _sums(np.where(pieces.kind[chosen] == kind, gap_ns, 0), begin)
         for name, kind in _BY_KIND.items()

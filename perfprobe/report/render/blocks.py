@@ -117,7 +117,7 @@ def _parts(table: Table, placed: Sequence[columns.Placed]) -> Iterator[Renderabl
 
 def _with_below(below: Below, placed: Sequence[columns.Placed], width: int) -> Iterator[RenderableType]:
     first, *_, last = placed
-    indent = first.width + columns.GAP if first.column.title == below.behind else INDENT
+    indent = first.width + columns.BETWEEN if first.column.title == below.behind else INDENT
     for at, cell in enumerate(last.column.cells):
         yield _rows(placed, at, 1)
         for text in below.lines(at, cell_len(cell) > last.width):

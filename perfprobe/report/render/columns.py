@@ -13,7 +13,7 @@ from rich.style import Style
 
 from perfprobe.report.section.block import Column
 
-GAP = 2  # between two columns
+BETWEEN = 2  # between two columns
 OPTIONAL = 4  # columns of this rank or more are dropped before others become too narrow to read
 
 
@@ -93,7 +93,7 @@ class Lines:
         for at, (cell, (column, width)) in enumerate(zip(cells, self._placed, strict=True)):
             blank = " " * (width - cell_len(cell))
             text = f"{blank}{cell}" if column.align == "right" else f"{cell}{blank}"
-            yield text if at == last else text + " " * GAP
+            yield text if at == last else text + " " * BETWEEN
 
 
 def _segments(styles: Sequence[Style], texts: Iterator[str], console: Console) -> Iterator[Segment]:
@@ -120,4 +120,4 @@ def total_width(placed: Sequence[Placed]) -> int:
 
 
 def _sum(widths: Sequence[int]) -> int:
-    return sum(widths) + GAP * (len(widths) - 1)
+    return sum(widths) + BETWEEN * (len(widths) - 1)

@@ -11,7 +11,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
+from perfprobe.tables.trace import NO_LINE_TEXTS, Line, NoLine
 
 PHASES = ("forward_ns", "backward_ns", "recompute_ns", "other_ns")
 
@@ -64,7 +64,7 @@ def line_rows(findings: Findings, sources: SourceText, lines: HotLines) -> list[
                 operator=named(strings[value["name"]]),
                 overload=named(strings[value["overload"]]),
                 signature=trace.signature(value["signature"]),
-                reason=named(GAP_TEXTS[Gap(value["gap"])]),
+                reason=named(NO_LINE_TEXTS[NoLine(value["no_line"])]),
                 source=text,
             )
         )

@@ -13,7 +13,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.measurements import Measurement
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
+from perfprobe.tables.trace import NO_LINE_TEXTS, Line, NoLine, Phase, Trace
 
 RECORDED = tuple(name for name, column in HotspotRows.described.items() if column.optional)
 _OF_CALLS = ("median_ns", "usual_ns", "p95_ns", "long_calls")
@@ -178,5 +178,5 @@ def _ran(trace: Trace, hotspots: Hotspots, rows: HotspotRows) -> Iterator[Calls]
             **{each: value[each] if comparable else None for each in _OF_CALLS},
             quantile_error=value["quantile_error_ppm"] / 1e6 if comparable else None,
             recorded={each: measured(value[each]) for each in RECORDED},
-            reason=named(GAP_TEXTS[Gap(value["gap"])]),
+            reason=named(NO_LINE_TEXTS[NoLine(value["no_line"])]),
         )

@@ -18,7 +18,7 @@ from perfprobe.support import units
 from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
+from perfprobe.tables.trace import NO_LINE_TEXTS, Line, NoLine
 
 TOP = 12
 LEAST = 4
@@ -81,8 +81,8 @@ def usual(lines: HotLines, whole_ns: int) -> int:
 
 def _without(lines: HotLines, whole_ns: int) -> str:
     return ", ".join(
-        f"{units.percent(self_ns / whole_ns)} ({GAP_TEXTS[Gap(gap)]})"
-        for self_ns, gap in zip(lines.self_ns.tolist(), lines.gap.tolist(), strict=True)
+        f"{units.percent(self_ns / whole_ns)} ({NO_LINE_TEXTS[NoLine(no_line)]})"
+        for self_ns, no_line in zip(lines.self_ns.tolist(), lines.no_line.tolist(), strict=True)
     )
 
 

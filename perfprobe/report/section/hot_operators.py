@@ -30,7 +30,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.events import Losses
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
+from perfprobe.tables.trace import NO_LINE_TEXTS, Line, NoLine, Phase, Trace
 
 TOP = 20
 _TITLES = {"line": "Operators by line", "module": "Operators by module"}
@@ -176,11 +176,14 @@ def _compile_note(hotspots: Hotspots) -> Iterator[str]:
 
 def _backward_note(hotspots: Hotspots) -> str:
     rows, backward_ns = hotspots.rows, hotspots.totals.backward_ns
-    of_gap = {gap: int(rows.self_ns[(rows.phase == Phase.BACKWARD) & (rows.gap == gap)].sum()) for gap in Gap}
+    of_reason = {
+        no_line: int(rows.self_ns[(rows.phase == Phase.BACKWARD) & (rows.no_line == no_line)].sum())
+        for no_line in NoLine
+    }
     without = [
-        f"{units.percent(of_gap[gap] / backward_ns)} ({GAP_TEXTS[gap]})"
-        for gap in sorted(of_gap, key=lambda gap: -of_gap[gap])
-        if gap != Gap.NONE and of_gap[gap] > 0
+        f"{units.percent(of_reason[no_line] / backward_ns)} ({NO_LINE_TEXTS[no_line]})"
+        for no_line in sorted(of_reason, key=lambda no_line: -of_reason[no_line])
+        if no_line != NoLine.NONE and of_reason[no_line] > 0
     ]
     share = units.percent(hotspots.totals.linked_ns / backward_ns)
     text = f"Backward: {share} of its operator time has a line: its forward call's, unless both are given"

@@ -7,7 +7,7 @@ from typing import Any
 
 from perfprobe.report.rows.row import named, place
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Line, Phase, Trace
+from perfprobe.tables.trace import NO_LINE_TEXTS, Line, NoLine, Phase, Trace
 
 
 @frozen(kw_only=True)
@@ -26,11 +26,11 @@ class Site:
 
 
 def site(trace: Trace, value: Mapping[str, Any]) -> Site:
-    """The place for a row of a table with `frame`, `forward_frame`, `phase`, `gap` and `linked`."""
+    """The place for a row of a table with `frame`, `forward_frame`, `phase`, `no_line` and `linked`."""
     return Site(
         line=trace.line(value["frame"]),
         forward=trace.line(value["forward_frame"]),
         phase=Phase(value["phase"]).name.lower(),
-        reason=named(GAP_TEXTS[Gap(value["gap"])]),
+        reason=named(NO_LINE_TEXTS[NoLine(value["no_line"])]),
         linked=value["linked"] == 1,
     )

@@ -28,9 +28,9 @@ from perfprobe.tables.diagnoses import HottestOperator
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
-from perfprobe.tables.trace import GAP_TEXTS, Gap, Line
+from perfprobe.tables.trace import NO_LINE_TEXTS, Line, NoLine
 
-_NO_PYTHON = f"({GAP_TEXTS[Gap.NO_PYTHON]})"
+_NO_PYTHON = f"({NO_LINE_TEXTS[NoLine.NO_PYTHON]})"
 
 
 def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
