@@ -179,7 +179,7 @@ def kept_machine(task: Task) -> Machine | None:
     from perfprobe.bench import ceilings
 
     on_gpu = any("@cuda" in wanted.signature for wanted, _ in task.calls)
-    return ceilings.load("cuda:0" if on_gpu else "cpu")
+    return ceilings.cached("cuda:0" if on_gpu else "cpu")
 
 
 def with_threads(task: Task, sweep: str) -> Task:
@@ -317,7 +317,7 @@ def machine(
 
     wanted = tuple(threads) or ceilings.default_threads()
     needed = wanted if device == "cpu" else ()
-    kept = None if again else ceilings.load(device, needed, lambda said: tell(f"{said}: measured again"))
+    kept = None if again else ceilings.cached(device, needed, lambda said: tell(f"{said}: measured again"))
     return kept or ceilings.measured(progress, device, wanted, tell)
 
 

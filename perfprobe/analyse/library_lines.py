@@ -39,16 +39,16 @@ class LinesOfLibraries:
         names = model_packages(trace) if package is None else package.split(",")
         self._packages = tuple(name for name in names if name)
         self._focus = None if focus is None else Focus(trace, focus)
-        self._places = _places(trace, self._packages)
+        self._innermost_frames = _innermost_frames(trace, self._packages)
         self._parts: list[Sums] = []
         self._gathered = 0
 
     def add(self, batch: LinkedOperators) -> None:
         """The next batch, as `Trace.operators` yields it; equal signature texts have one id."""
-        if self._places is None:
+        if self._innermost_frames is None:
             return
         in_backward = np.isin(batch.phase, _IN_BACKWARD)
-        frame = self._places.frame(batch.stack, batch.forward_stack, in_backward)
+        frame = self._innermost_frames.frame(batch.stack, batch.forward_stack, in_backward)
         chosen = (frame >= 0) & (batch.scope != USER_SCOPE)
         if self._focus is not None:
             chosen &= self._focus.matching(batch)
@@ -75,7 +75,7 @@ class LinesOfLibraries:
         return LibraryLines(found, self._packages, self._is_given)
 
 
-class _Places:
+class _InnermostFrames:
     """The innermost frame of each stack in marked functions; and the same only inside backward's call."""
 
     def __init__(self, trace: Trace, marked: Mask) -> None:
@@ -96,13 +96,13 @@ class _Places:
         return np.where((own < 0) & in_backward, self._frame[forward_stack], own)
 
 
-def _places(trace: Trace, packages: tuple[str, ...]) -> _Places | None:
+def _innermost_frames(trace: Trace, packages: tuple[str, ...]) -> _InnermostFrames | None:
     """The frames in these packages; None if no code of them is on any stack."""
     python = trace.python
     if python is None or not set(packages) & set(python.packages):
         return None
     of_code = np.isin(np.array(python.packages), packages)
-    return _Places(trace, np.append(of_code, False)[python.of_stack[:-1]])
+    return _InnermostFrames(trace, np.append(of_code, False)[python.of_stack[:-1]])
 
 
 def model_packages(trace: Trace) -> list[str]:

@@ -83,7 +83,7 @@ def ceilings() -> Part:
     from perfprobe.bench import ceilings
 
     said: list[str] = []
-    kept = ceilings.load(tell=said.append)
+    kept = ceilings.cached(tell=said.append)
     if kept is None:
         why = said[0] if said else "perfprobe bench then names no level of memory, and draws no roofline"
         return Part("ceilings", NOTE, "not measured", why, "measure them with `perfprobe machine`")

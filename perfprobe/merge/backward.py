@@ -87,38 +87,38 @@ class Calls:
     node_thread: Int32 | None = None  # None until a forward call ran in backward
     node_sequence: Int64 | None = None
 
-    def places(self, sequence: Int64) -> Rows:
+    def slots(self, sequence: Int64) -> Rows:
         """Returns the index of each number; -1 if it is out of range."""
         limit = len(self.stack) + self.room.numbers
-        places = np.where((sequence < self.base) | (sequence - self.base >= limit), -1, sequence - self.base)
-        self._reserve(int(places.max()) + 1 if len(places) else 0)
-        return places
+        slots = np.where((sequence < self.base) | (sequence - self.base >= limit), -1, sequence - self.base)
+        self._reserve(int(slots.max()) + 1 if len(slots) else 0)
+        return slots
 
     def add(self, rows: Operators, calls: Rows, outermost: Int32) -> None:
         """Adds the operators at these rows, which have a number. outermost: numbers of keys, for all rows."""
-        places = self.places(rows.sequence[calls])
-        places, calls = places[places >= 0], calls[places >= 0]
-        later = (self.stack[places] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[places])
+        slots = self.slots(rows.sequence[calls])
+        slots, calls = slots[slots >= 0], calls[slots >= 0]
+        later = (self.stack[slots] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[slots])
         # Of equal indices the last one written stays: the last to start, and of these the inner one, which
         # ends first.
         chosen = np.flatnonzero(later)[::-1]
         chosen = chosen[np.argsort(rows.start_ns[calls[chosen]], kind="stable")]
-        places, calls = places[chosen], calls[chosen]
-        self.start_ns[places] = rows.start_ns[calls]
-        self.stack[places] = rows.stack[calls] + _STACK
-        self.outermost[places] = outermost[calls]
+        slots, calls = slots[chosen], calls[chosen]
+        self.start_ns[slots] = rows.start_ns[calls]
+        self.stack[slots] = rows.stack[calls] + _STACK
+        self.outermost[slots] = outermost[calls]
         node_thread = rows.node_thread[calls]
         if self.node_thread is None and bool(np.any(node_thread >= 0)):
             self.node_thread = np.zeros(len(self.stack), np.int32)
             self.node_sequence = np.zeros(len(self.stack), np.int64)
         if self.node_thread is not None and self.node_sequence is not None:
-            self.node_thread[places] = node_thread + _NODE
-            self.node_sequence[places] = rows.node_sequence[calls]
+            self.node_thread[slots] = node_thread + _NODE
+            self.node_sequence[slots] = rows.node_sequence[calls]
 
     def refer(self, sequence: Int64, kind: Int8) -> None:
         """Notes that backward nodes of these kinds have these numbers."""
-        places = self.places(sequence)
-        self.node[places[places >= 0]] = kind[places >= 0]
+        slots = self.slots(sequence)
+        self.node[slots[slots >= 0]] = kind[slots >= 0]
 
     def settle(self) -> None:
         """Call this after all rows: assigns the later nodes of a call to that call."""
@@ -177,7 +177,7 @@ class Keys:
         return np.sort(np.array(list(self._numbers), np.int64)[marks])
 
 
-class Places:
+class SitesOfRows:
     """The line and module of stacks, by whether the row with the stack ran in backward."""
 
     def __init__(self, sites: Sites) -> None:
@@ -246,7 +246,7 @@ class ForwardCalls:
         self._calls: dict[int, Calls] = {}
         self._keys = Keys()
         self._room = Room(recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS)
-        self.places = Places(sites)
+        self.sites = SitesOfRows(sites)
         self._node_kinds = np.array([*map(node_kind, recording[Strings].text), NodeKind.ONLY_ONE], np.int8)
         forward_id = np.append(recording[Threads].forward_id, np.int32(-1))
         entries = Entries(recording[Stacks].parent)
@@ -262,7 +262,7 @@ class ForwardCalls:
                 watcher.add(rows)
         for calls in self._calls.values():
             calls.settle()
-        marks, stacks = np.zeros(len(self._keys), np.bool_), np.zeros(self.places.stacks + 1, np.bool_)
+        marks, stacks = np.zeros(len(self._keys), np.bool_), np.zeros(self.sites.stacks + 1, np.bool_)
         for calls in self._calls.values():
             calls.mark_referred(marks, stacks)
         self._is_forward_stack = np.append(entries.spread(stacks[:-1]), False)
@@ -280,10 +280,10 @@ class ForwardCalls:
         for depth in range(DEEPEST_NODES):
             stack, found, thread, sequence = self._look_up(thread, sequence)
             is_call, in_backward = found == NoLine.FORWARD_WITHOUT_LINE, thread >= 0
-            line = self.places.frame(stack, in_backward)
+            line = self.sites.frame(stack, in_backward)
             stacks[rows] = np.where((depth == 0) | ((frame[rows] < 0) & (line >= 0)), stack, stacks[rows])
             frame[rows] = first_known(frame[rows], line)
-            module[rows] = first_known(module[rows], self.places.module(stack, in_backward))
+            module[rows] = first_known(module[rows], self.sites.module(stack, in_backward))
             no_line[rows] = np.where(is_call & in_backward, NoLine.FORWARD_NOT_RECORDED, found)
             going_on = is_call & in_backward & ((frame[rows] < 0) | (module[rows] < 0))
             if not bool(going_on.any()):
@@ -307,8 +307,8 @@ class ForwardCalls:
         """A mask of the keys that are of a call that a backward node refers to."""
         if len(self._forward_outermost) == 0:
             return np.zeros(len(key), np.bool_)
-        place = np.minimum(np.searchsorted(self._forward_outermost, key), len(self._forward_outermost) - 1)
-        return np.asarray(self._forward_outermost[place] == key)
+        slot = np.minimum(np.searchsorted(self._forward_outermost, key), len(self._forward_outermost) - 1)
+        return np.asarray(self._forward_outermost[slot] == key)
 
     def is_forward_stack(self, stack: Int32) -> Mask:
         """A mask of the stacks that are of operators in a forward call."""
@@ -344,13 +344,13 @@ class ForwardCalls:
             calls = self._calls.get(key)
             if calls is None:
                 continue
-            places = sequence[rows] - calls.base
-            inside = (places >= 0) & (places < len(calls.stack)) & (sequence[rows] >= 0)
-            known, places = rows[inside], places[inside]
-            stack[known] = calls.stack[places]
+            slots = sequence[rows] - calls.base
+            inside = (slots >= 0) & (slots < len(calls.stack)) & (sequence[rows] >= 0)
+            known, slots = rows[inside], slots[inside]
+            stack[known] = calls.stack[slots]
             if calls.node_thread is not None and calls.node_sequence is not None:
-                own_thread[known] = calls.node_thread[places] - _NODE
-                own_sequence[known] = calls.node_sequence[places]
+                own_thread[known] = calls.node_thread[slots] - _NODE
+                own_sequence[known] = calls.node_sequence[slots]
         found = np.where(stack == _NO_CALL, NoLine.FORWARD_NOT_RECORDED, NoLine.FORWARD_WITHOUT_LINE).astype(
             np.int8
         )

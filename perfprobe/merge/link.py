@@ -124,7 +124,7 @@ class Linker:
             cpu_self_ns = _cpu_self_times(cpu_nesting, rows) if all_timed else _not_recorded(len(rows))
             columns = self._origins.columns(rows, self._calls.is_forward(rows))
             self._calls.by_time.label_operators(rows, columns["phase"])
-            reduction.label(rows, columns, self._calls.places)
+            reduction.label(rows, columns, self._calls.sites)
             rpc.label(rows, columns)
             columns["phase"][functions.compile_themselves(rows)] = Phase.COMPILE
             known: dict[str, Any] = dict.fromkeys(_BY_OTHERS, _not_recorded(len(rows)))

@@ -31,14 +31,14 @@ class Origins:
         """
         in_backward = rows.node_thread >= 0
         backward = np.flatnonzero(in_backward)
-        frame = self._calls.places.frame(rows.stack, in_backward)
-        module = self._calls.places.module(rows.stack, in_backward)
+        frame = self._calls.sites.frame(rows.stack, in_backward)
+        module = self._calls.sites.module(rows.stack, in_backward)
         forward_frame = np.full(len(rows), -1, np.int32)
         forward_stack = np.full(len(rows), -1, np.int32)
-        is_optimizer = self._calls.places.is_optimizer(rows.stack)
+        is_optimizer = self._calls.sites.is_optimizer(rows.stack)
         phase = np.where(is_optimizer, Phase.OPTIMIZER, Phase.OTHER)
         phase[(module >= 0) | is_forward] = Phase.FORWARD
-        phase[self._calls.places.is_data(rows.stack)] = Phase.DATA
+        phase[self._calls.sites.is_data(rows.stack)] = Phase.DATA
         no_line = np.where(rows.stack < 0, NoLine.NO_PYTHON, NoLine.OTHER_STACKS)
         if len(backward):
             node_thread, node_sequence = rows.node_thread[backward], rows.node_sequence[backward]
@@ -47,7 +47,7 @@ class Origins:
             frame[backward] = first_known(frame[backward], forward.frame)
             module[backward] = first_known(module[backward], forward.module)
             module[backward] = first_known(module[backward], self._holder(node_sequence))
-            recompute = self._calls.places.is_recompute(rows.stack[backward])
+            recompute = self._calls.sites.is_recompute(rows.stack[backward])
             phase[backward] = np.where(recompute, Phase.RECOMPUTE, Phase.BACKWARD)
             no_line[backward] = _backward_no_lines(node_thread, node_sequence, forward.no_line)
         compiling = self.compiling[rows.stack]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.merge.backward import Places
+from perfprobe.merge.backward import SitesOfRows
 from perfprobe.merge.user_lines import ENGINE_FILE, ENGINE_FUNCTION, frames_in
 from perfprobe.models.nodes import ACCUMULATE, ENGINE
 from perfprobe.tables.columns import Mask, Rows, distinct
@@ -69,7 +69,7 @@ class GradientReduction:
             found[own] |= self._after_nodes(rows, own, self._threads.setdefault(thread, _Thread()))
         return np.asarray(found & (rows.scope != USER_SCOPE))
 
-    def label(self, rows: Operators, columns: dict[str, npt.NDArray[Any]], places: Places) -> None:
+    def label(self, rows: Operators, columns: dict[str, npt.NDArray[Any]], sites: SitesOfRows) -> None:
         """Corrects the columns for the origin of rows, unless the user's own Python ran there.
 
         The line is the one that made the DDP. If it is not known, it is that of the call of backward.
@@ -78,9 +78,9 @@ class GradientReduction:
             return
         found = self.find(rows)
         bucket = np.flatnonzero(found & ~self._engine[rows.name] & ~self._is_of_parameter(rows))
-        columns["module"][bucket] = places.module(rows.stack[bucket], rows.node_thread[bucket] >= 0)
+        columns["module"][bucket] = sites.module(rows.stack[bucket], rows.node_thread[bucket] >= 0)
         own = np.flatnonzero(found & ((columns["frame"] < 0) | (rows.node_thread < 0)))
-        called = places.frame(rows.stack[own], np.zeros(len(own), np.bool_))
+        called = sites.frame(rows.stack[own], np.zeros(len(own), np.bool_))
         columns["frame"][own] = called if self.frame < 0 else self.frame
         columns["phase"][own] = Phase.BACKWARD
         columns["no_line"][own] = NoLine.GRADIENT_REDUCTION

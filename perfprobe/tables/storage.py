@@ -62,7 +62,7 @@ _REQUIRED = ("start_ns", "end_ns", "thread", "depth", "name")
 _OPERATORS = (Operators.table_name, AutogradOperators.table_name)
 
 
-class _Place(NamedTuple):
+class _Payload(NamedTuple):
     """The position of an operators block's payload in the file."""
 
     offset: int
@@ -152,15 +152,15 @@ def _check_head(file: BinaryIO, name: str) -> None:
 
 def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
     definitions = Definitions()
-    places: dict[str, list[_Place]] = {table: [] for table in _OPERATORS}
-    memory = _MemoryPlaces(file)
+    payloads: dict[str, list[_Payload]] = {table: [] for table in _OPERATORS}
+    memory = _MemoryPayloads(file)
     stopped_at = None
     offset = stream.tell()
     try:
         for payload in _payloads(stream):
             block = Block(payload)
-            if block.table in places:
-                places[block.table].append(_place(block, offset + _BLOCK_HEAD.size))
+            if block.table in payloads:
+                payloads[block.table].append(_payload(block, offset + _BLOCK_HEAD.size))
             elif block.table == MemoryRows.table_name:
                 memory.add(block, offset + _BLOCK_HEAD.size)
             else:
@@ -168,8 +168,8 @@ def _scan(stream: BinaryIO, file: OpenedFile) -> Recording:
             offset += _BLOCK_HEAD.size + len(payload)
     except DamagedError as error:
         stopped_at = f"{error} (at byte {offset:,} of {os.fstat(stream.fileno()).st_size:,})"
-    rows = sum(place.rows for place in places[Operators.table_name])
-    sources = {table: partial(_batches, file, found) for table, found in places.items()}
+    rows = sum(payload.rows for payload in payloads[Operators.table_name])
+    sources = {table: partial(_batches, file, found) for table, found in payloads.items()}
     return definitions.recording(file.name, stopped_at, rows, sources, memory.blocks())
 
 
@@ -192,21 +192,21 @@ def _payloads(file: BinaryIO) -> Iterator[bytes]:
         yield payload
 
 
-def _place(block: Block, offset: int) -> _Place:
+def _payload(block: Block, offset: int) -> _Payload:
     if block.rows > MOST_BLOCK_ROWS:
         raise DamagedError("a block has more operators than any writer makes")
     for name in _REQUIRED:
         if name not in block:
             raise DamagedError(f"a block of operators has no column {name}")
-    return _Place(offset, len(block.payload), block.rows)
+    return _Payload(offset, len(block.payload), block.rows)
 
 
-class _MemoryPlaces:
-    """The blocks of the table `memory`, found by the place of their payloads in the file."""
+class _MemoryPayloads:
+    """The blocks of the table `memory`, found by where their payloads are in the file."""
 
     def __init__(self, file: OpenedFile) -> None:
         self._file = file
-        self._places: list[_Place] = []
+        self._payloads: list[_Payload] = []
         self._spans: list[tuple[int, int]] = []
         self._rows = 0
 
@@ -218,55 +218,55 @@ class _MemoryPlaces:
         if block.rows:
             times_ns = np.empty(block.rows, np.int64)
             block.read_into("time_ns", times_ns)
-            self._places.append(_Place(offset, len(block.payload), block.rows))
+            self._payloads.append(_Payload(offset, len(block.payload), block.rows))
             self._spans.append((int(times_ns.min()), int(times_ns.max())))
 
     def blocks(self) -> MemoryBlocks | None:
         """Returns all blocks; None if there are none."""
-        if not self._places:
+        if not self._payloads:
             return None
         first_ns, last_ns = np.array(self._spans, np.int64).T
         return MemoryBlocks(first_ns, last_ns, self._read)
 
     def _read(self, number: int) -> MemoryRows:
-        place = self._places[number]
+        payload = self._payloads[number]
         try:
-            return decoded(MemoryRows, Block(self._file.at(place.offset, place.size_bytes)))
+            return decoded(MemoryRows, Block(self._file.at(payload.offset, payload.size_bytes)))
         except (OSError, DamagedError) as error:
             what = f"the rows of memory cannot be read: {error}"
             raise InputError(what, self._file.name, "record again") from error
 
 
 def _batches(
-    file: OpenedFile, places: Sequence[_Place], wanted: Sequence[str]
+    file: OpenedFile, payloads: Sequence[_Payload], wanted: Sequence[str]
 ) -> Iterator[dict[str, npt.NDArray[Any]]]:
     try:
-        for group in _groups(places):
+        for group in _groups(payloads):
             yield _batch(file, group, wanted)
     except (OSError, DamagedError) as error:
         raise InputError(f"the operators cannot be read: {error}", file.name, "record again") from error
 
 
-def _groups(places: Sequence[_Place]) -> Iterator[list[_Place]]:
-    group: list[_Place] = []
+def _groups(payloads: Sequence[_Payload]) -> Iterator[list[_Payload]]:
+    group: list[_Payload] = []
     rows = 0
-    for place in places:
-        if group and rows + place.rows > BATCH_ROWS:
+    for payload in payloads:
+        if group and rows + payload.rows > BATCH_ROWS:
             yield group
             group, rows = [], 0
-        group.append(place)
-        rows += place.rows
+        group.append(payload)
+        rows += payload.rows
     if group:
         yield group
 
 
-def _batch(file: OpenedFile, group: Sequence[_Place], wanted: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-    rows = sum(place.rows for place in group)
+def _batch(file: OpenedFile, group: Sequence[_Payload], wanted: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    rows = sum(payload.rows for payload in group)
     batch: dict[str, npt.NDArray[Any]] = {name: np.empty(rows, Operators.dtypes[name]) for name in wanted}
     at = 0
-    for place in group:
-        block = Block(file.at(place.offset, place.size_bytes))
-        if block.rows != place.rows:
+    for payload in group:
+        block = Block(file.at(payload.offset, payload.size_bytes))
+        if block.rows != payload.rows:
             raise DamagedError("the file changed while it was read")
         for name, column in batch.items():
             block.read_into(name, column[at : at + block.rows])

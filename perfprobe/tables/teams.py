@@ -160,7 +160,7 @@ class OperatorTeams(Table):
     error_ppm: Int64 = column("two standard errors of the sum of both", unit="millionths")
 
 
-class Place(NamedTuple):
+class BusiestLine(NamedTuple):
     """Time in outermost operators on a thread, and the user's line with most of it, -1 none."""
 
     thread: int
@@ -174,7 +174,7 @@ class Teams:
 
     Attributes:
         threads: number of threads in torch's team, None if not known.
-        places: where operators ran, one for each thread.
+        busiest_lines: where operators ran, one for each thread.
         activity: between each two ticks of the sampler; none if it did not run.
         helpers_spun_ns: for each of these intervals the least CPU time that helpers spun.
         is_late: for each, whether no operator ran for longer than helpers spin by default.
@@ -186,7 +186,7 @@ class Teams:
     active: ActiveThreads
     times: UtilisationTimes
     operators: OperatorTeams
-    places: tuple[Place, ...]
+    busiest_lines: tuple[BusiestLine, ...]
     threads: int | None
     allowed_cores: float | None
     activity: ThreadActivity

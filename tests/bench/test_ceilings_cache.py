@@ -84,7 +84,7 @@ def test_a_damaged_file_is_reported_and_not_used(
         cache.read(str(path), "key")
     said: list[str] = []
     monkeypatch.setattr(cache, "key", lambda _: "key")
-    assert ceilings.load(tell=said.append) is None
+    assert ceilings.cached(tell=said.append) is None
     (line,) = said
     assert "damaged" in line
 
@@ -123,8 +123,8 @@ def test_a_folder_that_cannot_be_created(path: Path, tmp_path: Path) -> None:
 def test_threads_that_were_not_measured(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "key", lambda _: "key")
     cache.write(machine(), str(path))
-    assert ceilings.load(threads=(1, 2)) == machine()
-    assert ceilings.load(threads=(1, 64)) is None
+    assert ceilings.cached(threads=(1, 2)) == machine()
+    assert ceilings.cached(threads=(1, 64)) is None
 
 
 def test_ceilings_of_other_thread_counts_are_kept(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,7 +132,7 @@ def test_ceilings_of_other_thread_counts_are_kept(path: Path, monkeypatch: pytes
     monkeypatch.setattr(ceilings, "rows", lambda _: [{"cases": 1, "name": "", "torch": "2"}, of_one_thread()])
     cache.write(machine(), str(path))
     assert {one.threads for one in ceilings.measured(threads=(1,)).ceilings} == {1}
-    kept = ceilings.load(threads=(1, 2))
+    kept = ceilings.cached(threads=(1, 2))
     assert kept is not None
     assert [one.rate.value for one in kept.ceilings if one.threads == 1] == [7.0]
     assert [one for one in kept.ceilings if one.threads == 2] == [

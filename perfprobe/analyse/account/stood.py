@@ -26,7 +26,7 @@ _LEAST_NS = 200_000  # of a wait, and of an operator that may have one
 _SHORTEST = 0.1  # this part of equal calls is taken as undisturbed
 _ALIKE = ("is_range", "phase", "frame", "module", "name", "signature")
 _NO_FRAME, _FRAME_BITS = -2, 32  # -1 is the frame of an operator without a line
-_MOST_PLACES = 1_048_576  # with more, only longer operators are kept
+_MOST_SUSPECTS = 1_048_576  # with more, only longer operators are kept
 
 
 class Stretches(NamedTuple):
@@ -41,8 +41,8 @@ class Stretches(NamedTuple):
     kind: Int64
 
 
-class Places(Table):
-    """Operators and ranges that may have waited in a stretch."""
+class Suspects(Table):
+    """Suspects: operators and ranges that may have waited in a stretch."""
 
     stretch: Int64 = column("its number")
     phase: Int8 = column("a `StepPhase`")
@@ -84,7 +84,7 @@ class StoodStill:
         count = len(self._stretches.end_ns)
         self._covered_ns = np.zeros(count, np.int64)
         self._before, self._behind = np.full((2, count + 1), _NO_FRAME)  # lines of operators at the ends
-        self._parts: list[Places] = []
+        self._parts: list[Suspects] = []
         self._held, self._least_ns = 0, _LEAST_NS
         self._short = np.zeros(len(recording[Strings]), np.int64)  # calls below least_ns, by name
 
@@ -102,7 +102,7 @@ class StoodStill:
         np.add.at(self._short, rows.name[at[~large]], 1)
         at = at[large]
         self._parts.append(
-            Places(
+            Suspects(
                 stretch=stretch[large],
                 phase=phase[at],
                 frame=frame[at],
@@ -113,7 +113,7 @@ class StoodStill:
             )
         )
         self._held += len(at)
-        if self._held > _MOST_PLACES:
+        if self._held > _MOST_SUSPECTS:
             self._thin()
 
     def _note_ends(self, start_ns: Int64, frame: Int32) -> None:
@@ -131,52 +131,52 @@ class StoodStill:
         return (before[:-1] << _FRAME_BITS) + behind[1:]
 
     def _thin(self) -> None:
-        places = Places.concat(self._parts)
-        while len(places) > _MOST_PLACES // 2:
+        suspects = Suspects.concat(self._parts)
+        while len(suspects) > _MOST_SUSPECTS // 2:
             self._least_ns *= 2
-            large = places.time_ns >= self._least_ns
-            np.add.at(self._short, places.name[~large], 1)
-            places = places.take(large)
-        self._parts, self._held = [places], len(places)
+            large = suspects.time_ns >= self._least_ns
+            np.add.at(self._short, suspects.name[~large], 1)
+            suspects = suspects.take(large)
+        self._parts, self._held = [suspects], len(suspects)
 
     def result(self) -> Stood:
         """The waits."""
-        places, found = Places.concat(self._parts), self._stretches
+        suspects, found = Suspects.concat(self._parts), self._stretches
         count = len(found.wait_ns)
         between_ns = np.maximum(found.end_ns - found.start_ns - self._covered_ns, 0)
-        most_ns = np.minimum(np.maximum(places.call_ns - self._shortest(places), 0), places.time_ns)
-        late_ns = most_ns * (places.time_ns / np.maximum(places.call_ns, 1))
-        sums_ns = np.bincount(places.stretch, late_ns, count)
-        late_ns *= np.minimum(found.wait_ns / np.maximum(sums_ns, 1), 1)[places.stretch]
+        most_ns = np.minimum(np.maximum(suspects.call_ns - self._shortest(suspects), 0), suspects.time_ns)
+        late_ns = most_ns * (suspects.time_ns / np.maximum(suspects.call_ns, 1))
+        sums_ns = np.bincount(suspects.stretch, late_ns, count)
+        late_ns *= np.minimum(found.wait_ns / np.maximum(sums_ns, 1), 1)[suspects.stretch]
         left_ns = np.maximum(found.wait_ns - sums_ns, 0)
         room_ns = most_ns - late_ns
-        rooms_ns = np.bincount(places.stretch, room_ns, count) + between_ns
+        rooms_ns = np.bincount(suspects.stretch, room_ns, count) + between_ns
         part = np.minimum(left_ns / np.maximum(rooms_ns, 1), 1)
-        late_ns += room_ns * part[places.stretch]
+        late_ns += room_ns * part[suspects.stretch]
         of_between_ns = between_ns * part
         left_ns = np.maximum(left_ns - rooms_ns, 0)
-        room_ns = places.time_ns - late_ns
-        rooms_ns = np.maximum(np.bincount(places.stretch, room_ns, count), 1)
-        late_ns += room_ns * np.minimum(left_ns / rooms_ns, 1)[places.stretch]
+        room_ns = suspects.time_ns - late_ns
+        rooms_ns = np.maximum(np.bincount(suspects.stretch, room_ns, count), 1)
+        late_ns += room_ns * np.minimum(left_ns / rooms_ns, 1)[suspects.stretch]
         between = found._replace(wait_ns=of_between_ns.astype(np.int64), kind=self._kinds())
-        return Stood(_summed(places, late_ns.astype(np.int64)), between, count > 0)
+        return Stood(_summed(suspects, late_ns.astype(np.int64)), between, count > 0)
 
-    def _shortest(self, places: Places) -> Int64:
+    def _shortest(self, suspects: Suspects) -> Int64:
         """For each call how long the shortest calls with the same operator, inputs and line take.
 
         0 if many calls of the operator are too short to be kept.
         """
-        if len(places) == 0:
-            return places.call_ns
-        keys = [getattr(places, name) for name in _ALIKE]
-        by_length = np.argsort(places.call_ns, kind="stable")
+        if len(suspects) == 0:
+            return suspects.call_ns
+        keys = [getattr(suspects, name) for name in _ALIKE]
+        by_length = np.argsort(suspects.call_ns, kind="stable")
         order, first = sort_by_keys([key[by_length] for key in keys])
         order = by_length[order]
         count = np.diff(np.append(first, len(order)))
-        found = np.empty_like(places.call_ns)
-        found[order] = np.repeat(places.call_ns[order][first + (count * _SHORTEST).astype(np.int64)], count)
-        long = np.bincount(places.name, minlength=len(self._short))
-        return np.where(self._short > _SHORTEST * (self._short + long), 0, 1)[places.name] * found
+        found = np.empty_like(suspects.call_ns)
+        found[order] = np.repeat(suspects.call_ns[order][first + (count * _SHORTEST).astype(np.int64)], count)
+        long = np.bincount(suspects.name, minlength=len(self._short))
+        return np.where(self._short > _SHORTEST * (self._short + long), 0, 1)[suspects.name] * found
 
 
 def _readings(recording: Recording, thread: int) -> Stretches | None:
@@ -202,11 +202,11 @@ def filled(frames: Int64) -> Int64:
     return np.asarray(frames[known])
 
 
-def _summed(places: Places, waited_ns: Int64) -> Waits:
-    """The waits of places, added up by phase, line and module."""
-    if len(places) == 0:
+def _summed(suspects: Suspects, waited_ns: Int64) -> Waits:
+    """The waits of suspects, added up by phase, line and module."""
+    if len(suspects) == 0:
         return Waits.empty()
     names = ("phase", "frame", "module", "is_range")
-    order, first = sort_by_keys([getattr(places, name) for name in names])
-    keys = {name: getattr(places, name)[order[first]] for name in names}
+    order, first = sort_by_keys([getattr(suspects, name) for name in names])
+    keys = {name: getattr(suspects, name)[order[first]] for name in names}
     return Waits(**keys, time_ns=np.add.reduceat(waited_ns[order], first))

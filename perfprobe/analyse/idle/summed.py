@@ -43,11 +43,11 @@ def _rows(pieces: Blamed, in_steps: Covered) -> IdleRows:
     keys = [getattr(pieces, name) for name in _KEYS]
     order, first = sort_by_keys([*keys, pieces.gap_number])
     took_ns = pieces.end_ns - pieces.start_ns
-    of_reason = _sums(took_ns[order], first)
+    of_gap = _sums(took_ns[order], first)
     leaders = order[first]  # one for each row and gap
     steps_ns = _sums(in_steps.within(pieces.start_ns, pieces.end_ns)[order], first)
     again, begin = sort_by_keys([key[leaders] for key in keys])
-    chosen, gap_ns = leaders[again], of_reason[again]
+    chosen, gap_ns = leaders[again], of_gap[again]
     by_kind: dict[str, Any] = {
         name: _sums(np.where(pieces.kind[chosen] == kind, gap_ns, 0), begin)
         for name, kind in _BY_KIND.items()

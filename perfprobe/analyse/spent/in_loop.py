@@ -29,8 +29,8 @@ from perfprobe.tables.steps import StepPhase, StepTimes
 from perfprobe.tables.trace import Phase, Trace
 
 
-class _Places(Table):
-    """Where time between operators may have passed. weight: compared with other places of the line."""
+class _Candidates(Table):
+    """Where time between operators may have passed. weight: compared with other candidates of the line."""
 
     line: Int32
     stack: Int32
@@ -51,11 +51,11 @@ def loop_spent(
     within = _within(sites, time_ns, threads, int(times.loops.thread[0]))
     in_lines_ns = np.bincount(line[sites.frame[within]] + 1, time_ns[within], len(line)).astype(np.int64)
     rest_ns, unplaced_ns = _rest(account, in_lines_ns)
-    places = _places(trace, looks, sites.take(within), line)
+    candidates = _candidates(trace, looks, sites.take(within), line)
     rows = SpentTime.concat(
         [
             of_operators(sites, time_ns, threads),
-            *_between(rest_ns, unplaced_ns, places, threads[times.loops.thread[0]]),
+            *_between(rest_ns, unplaced_ns, candidates, threads[times.loops.thread[0]]),
         ]
     )
     beside_ns = int(time_ns[~within].sum())
@@ -98,22 +98,22 @@ def _rest(account: Account, operators_ns: Int64) -> tuple[Int64, dict[int, int]]
     return rest_ns, unplaced_ns
 
 
-def _places(trace: Trace, looks: Looks, sites: OperatorSites, line: Int32) -> list[_Places]:
-    """Where time between operators may have passed. Lines without any of the first places have the next."""
+def _candidates(trace: Trace, looks: Looks, sites: OperatorSites, line: Int32) -> list[_Candidates]:
+    """Where time between operators may have passed. Lines without any of the first have the next ones."""
     looks = looks.take(~looks.in_operator)
     placed, others = looks.take(looks.frame >= 0), looks.take(looks.frame < 0)
     called = _of_operators(sites, line)
-    first = _Places.concat([_of_looks(placed), replace(called, weight=_around(others, sites))])
+    first = _Candidates.concat([_of_looks(placed), replace(called, weight=_around(others, sites))])
     return [first, called, _of_looks(others), _of_lines(trace, line)]
 
 
-def _of_looks(looks: Looks) -> _Places:
-    return _Places(looks.frame, looks.stack, looks.stack, looks.look, looks.time_ns)
+def _of_looks(looks: Looks) -> _Candidates:
+    return _Candidates(looks.frame, looks.stack, looks.stack, looks.look, looks.time_ns)
 
 
-def _of_operators(sites: OperatorSites, line: Int32) -> _Places:
+def _of_operators(sites: OperatorSites, line: Int32) -> _Candidates:
     read = np.full(len(sites), Look.READ, np.int8)
-    return _Places(line[sites.frame], sites.own_stack, sites.stack, read, np.maximum(sites.self_ns, 0))
+    return _Candidates(line[sites.frame], sites.own_stack, sites.stack, read, np.maximum(sites.self_ns, 0))
 
 
 def _around(looks: Looks, sites: OperatorSites) -> Int64:
@@ -129,20 +129,20 @@ def _around(looks: Looks, sites: OperatorSites) -> Int64:
     return found
 
 
-def _of_lines(trace: Trace, line: Int32) -> _Places:
+def _of_lines(trace: Trace, line: Int32) -> _Candidates:
     """The first stack of each line: where neither samples nor operators are, such as in a range."""
     frames, stack = np.unique(line[trace.sites.frame], return_index=True)
     first = stack.astype(np.int32)[frames >= 0]
     read = np.full(len(first), Look.READ, np.int8)
-    return _Places(frames[frames >= 0], first, first, read, np.ones(len(first), np.int64))
+    return _Candidates(frames[frames >= 0], first, first, read, np.ones(len(first), np.int64))
 
 
 def _between(
-    rest_ns: Int64, unplaced_ns: dict[int, int], places: list[_Places], thread: int
+    rest_ns: Int64, unplaced_ns: dict[int, int], candidates: list[_Candidates], thread: int
 ) -> Iterator[SpentTime]:
     """The rows of time between operators. thread: the loop's."""
     left_ns = rest_ns.copy()
-    for each in places:
+    for each in candidates:
         group = each.line.astype(np.intp) + 1
         served = (np.bincount(group, each.weight, len(left_ns)) > 0) & (left_ns > 0)
         time_ns = divided(np.where(served, left_ns, 0), group, each.weight)

@@ -22,7 +22,7 @@ from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.intervals import overlaps
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.stacks import Frames
-from perfprobe.tables.teams import OperatorTeams, Place
+from perfprobe.tables.teams import BusiestLine, OperatorTeams
 from perfprobe.tables.trace import Trace
 
 _SHORTEST_NS = 50_000  # shorter calls never fill an interval, and a team gains nothing in them
@@ -36,13 +36,13 @@ _MILLION = 1_000_000
 class OperatorActivity:
     """How many threads ran in operators, and where operators ran.
 
-    open_ns: between each two ticks, the time in outermost operators, summed over threads. places: one for
-    each thread.
+    open_ns: between each two ticks, the time in outermost operators, summed over threads.
+    busiest_lines: one for each thread.
     """
 
     operators: OperatorTeams
     open_ns: Int64
-    places: tuple[Place, ...]
+    busiest_lines: tuple[BusiestLine, ...]
 
 
 class TeamWatch:
@@ -115,7 +115,9 @@ class TeamWatch:
         return OperatorActivity(
             operators=self._operators(),
             open_ns=np.rint(self._open_ns).astype(np.int64),
-            places=tuple(_place(thread, by_frame) for thread, by_frame in self._by_frame.items()),
+            busiest_lines=tuple(
+                _busiest_line(thread, by_frame) for thread, by_frame in self._by_frame.items()
+            ),
         )
 
     def _operators(self) -> OperatorTeams:
@@ -183,6 +185,6 @@ def _added(codes: Int64, values: Int64) -> tuple[Int64, Int64]:
     return ordered[first], np.add.reduceat(values[order], first)
 
 
-def _place(thread: int, by_frame: Int64) -> Place:
+def _busiest_line(thread: int, by_frame: Int64) -> BusiestLine:
     largest = int(by_frame[:-1].argmax()) if len(by_frame) > 1 else -1
-    return Place(thread, int(by_frame.sum()), largest if largest >= 0 and by_frame[largest] > 0 else -1)
+    return BusiestLine(thread, int(by_frame.sum()), largest if largest >= 0 and by_frame[largest] > 0 else -1)

@@ -32,7 +32,7 @@ def teams(trace: Trace, found: Processors | None, operators: OperatorActivity) -
         active=active,
         times=utilisation_times(active),
         operators=operators.operators,
-        places=operators.places,
+        busiest_lines=operators.busiest_lines,
         threads=None if threads is None else int(threads),
         allowed_cores=found.allowed_cores,
         activity=rows,

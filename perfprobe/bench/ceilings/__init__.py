@@ -24,7 +24,7 @@ def _silent(*_: object) -> None:
     """Does nothing."""
 
 
-def load(device: str = "cpu", threads: Sequence[int] = (), tell: Tell = _silent) -> Machine | None:
+def cached(device: str = "cpu", threads: Sequence[int] = (), tell: Tell = _silent) -> Machine | None:
     """Returns the cached ceilings; None if there are none for this machine and this torch.
 
     Args:

@@ -104,7 +104,7 @@ def _packed(old: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class _Places:
+class _Positions:
     """The positions of a convolution's arguments."""
 
     input: int
@@ -122,33 +122,33 @@ class _Places:
 
 
 _CONVOLUTIONS = {
-    **dict.fromkeys(("aten::convolution", "aten::_convolution"), _Places(0, 1, 2, 3, 4, 5, 8)),
-    **dict.fromkeys(("aten::conv1d", "aten::conv2d", "aten::conv3d"), _Places(0, 1, 2, 3, 4, 5, 6)),
-    "aten::mkldnn_convolution": _Places(0, 1, 2, 4, 3, 5, 6),
-    "aten::convolution_backward": _Places(1, 2, 3, 4, 5, 6, 9, 0),
+    **dict.fromkeys(("aten::convolution", "aten::_convolution"), _Positions(0, 1, 2, 3, 4, 5, 8)),
+    **dict.fromkeys(("aten::conv1d", "aten::conv2d", "aten::conv3d"), _Positions(0, 1, 2, 3, 4, 5, 6)),
+    "aten::mkldnn_convolution": _Positions(0, 1, 2, 4, 3, 5, 6),
+    "aten::convolution_backward": _Positions(1, 2, 3, 4, 5, 6, 9, 0),
 }
 
 
 def _convolution(recipe: CallRecipe, extent: int) -> CallRecipe | None:
     """Returns the convolution with about one output pixel and `extent` channels; None for other operators."""
-    places = _CONVOLUTIONS.get(recipe.operator)
+    positions = _CONVOLUTIONS.get(recipe.operator)
     arguments = list(recipe.arguments)
-    if places is None or arguments[places.dilation + 1] is True:  # transposed
+    if positions is None or arguments[positions.dilation + 1] is True:  # transposed
         return None
-    weight = arguments[places.weight]
+    weight = arguments[positions.weight]
     kernel = weight.sizes[2:] if isinstance(weight, TensorRecipe) else ()
-    space, out = _space(kernel, *(_integers(arguments[at]) for at in places.numbers))
-    sizes = {places.weight: (extent, extent, *kernel), places.input: (extent, extent, *space)}
-    sizes[places.bias] = (extent,)
-    if places.gradient is not None:
-        sizes[places.gradient] = (extent, extent, *out)
+    space, out = _space(kernel, *(_integers(arguments[at]) for at in positions.numbers))
+    sizes = {positions.weight: (extent, extent, *kernel), positions.input: (extent, extent, *space)}
+    sizes[positions.bias] = (extent,)
+    if positions.gradient is not None:
+        sizes[positions.gradient] = (extent, extent, *out)
     for at, wanted in sizes.items():
         tensor = arguments[at]
         if isinstance(tensor, TensorRecipe) and len(tensor.sizes) == len(wanted):
             arguments[at] = _resized(tensor, wanted, extent)
-        elif at == places.bias and isinstance(tensor, tuple):  # only its sizes
+        elif at == positions.bias and isinstance(tensor, tuple):  # only its sizes
             arguments[at] = (extent,)
-    arguments[places.groups] = 1
+    arguments[positions.groups] = 1
     return replace(recipe, arguments=tuple(arguments))
 
 

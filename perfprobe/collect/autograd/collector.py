@@ -122,7 +122,7 @@ class AutogradProfiler:
         self._events += len(rows)
         self._without_stacks += not self._beside and not raw.with_stacks
         self._other_threads |= len(sys._current_frames()) > 1
-        return self._reader.load, self._reader.left_open
+        return self._reader.events_read, self._reader.left_open
 
     def _write_losses(self) -> None:
         lose, reader = self._facts.loss, self._reader

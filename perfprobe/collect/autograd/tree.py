@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 _SCOPES = (FUNCTION, BACKWARD_FUNCTION, USER_SCOPE)  # the scopes that the observer records
 
 
-class _Place(NamedTuple):
-    """A place in the tree: the Python function around it, and what is known of the line in it.
+class _Around(NamedTuple):
+    """What is around an event: the Python function, and what is known of the line in it.
 
     Attributes:
         stack: of the operator around it; None if Python runs inside that operator.
@@ -47,7 +47,7 @@ class TreeReader:
         self._call_kind, self._c_call_kind = int(kinds.PyCall), int(kinds.PyCCall)
         self._names, self._texts = names, texts
         self._signatures: dict[tuple[str, str | None, int, int], int] = {}
-        self.load = 0  # events of the last session, including Python's calls
+        self.events_read = 0  # events of the last session, including Python's calls
         self.cut_off = 0  # operators that had not ended when their session ended
         self.left_open = False  # whether the last session had such an operator on the main thread
         self.function_only = 0  # operators of the user's code whose line in the function is not known
@@ -62,7 +62,7 @@ class TreeReader:
         self._with_stacks = raw.with_stacks
         self._latest_ns = raw.unix_stop_ns - EDGE_NS
         events = raw.results.events()
-        self.load = len(events)
+        self.events_read = len(events)
         of_host = events if of_host is None else of_host
         self._events = {event.correlation_id(): event for event in of_host if not _is_python(event)}
         self._threads: dict[int, Thread] = {}
@@ -73,32 +73,32 @@ class TreeReader:
     def _read_trees(self, roots: Sequence[Any]) -> None:
         # Without recursion, because a tree may be as deep as Python's stack. Importing a package makes
         # millions of Python calls, so events that no operator needs are not examined.
-        nowhere = _Place(None, None)
+        nowhere = _Around(None, None)
         waiting = list(self._below(roots, nowhere))
         while waiting:
-            event, kind, place = waiting.pop()
+            event, kind, around = waiting.pop()
             if kind == self._operator_kind:
-                place = _Place(place.call, self._operator(event, place))
+                around = _Around(around.call, self._operator(event, around))
             elif kind == self._allocation_kind:
                 self._allocation(event)
                 continue
             elif not self._with_stacks:
-                place = nowhere  # only a part of Python's calls was seen, so none can be trusted
+                around = nowhere  # only a part of Python's calls was seen, so none can be trusted
             elif kind == self._call_kind:
-                place = _Place(Call(place.call, event), None)
+                around = _Around(Call(around.call, event), None)
             elif kind == self._c_call_kind:
-                place = _Place(place.call, None, event)
+                around = _Around(around.call, None, event)
             children = event.children
             if children:
-                waiting += self._below(children, place)
+                waiting += self._below(children, around)
 
-    def _below(self, events: Sequence[Any], place: _Place) -> Iterator[tuple[Any, int, _Place]]:
-        """Yields the children, last first, with kind and place. The place has the lines of nearby calls."""
+    def _below(self, events: Sequence[Any], around: _Around) -> Iterator[tuple[Any, int, _Around]]:
+        """Yields the children, last first, with kind and what is around it: also lines of nearby calls."""
         kinds = [int(event.tag) for event in events]
-        is_known = place.stack is not None or place.exact is not None or place.call is None
+        is_known = around.stack is not None or around.exact is not None or around.call is None
         if is_known or self._operator_kind not in kinds:
             for at in range(len(events) - 1, -1, -1):
-                yield events[at], kinds[at], place
+                yield events[at], kinds[at], around
             return
         python = (self._call_kind, self._c_call_kind)
         lines = [
@@ -109,7 +109,7 @@ class TreeReader:
             before.append(before[-1] if line is None else line)
         after: int | None = None
         for at in range(len(events) - 1, -1, -1):
-            yield events[at], kinds[at], place._replace(before=before[at], after=after)
+            yield events[at], kinds[at], around._replace(before=before[at], after=after)
             after = after if lines[at] is None else lines[at]
 
     def _allocation(self, event: Any) -> None:
@@ -117,12 +117,12 @@ class TreeReader:
         if thread is not None:
             thread.allocations.append((int(event.start_time_ns), int(event.typed[1].alloc_size)))
 
-    def _operator(self, event: Any, place: _Place) -> int:
+    def _operator(self, event: Any, around: _Around) -> int:
         """Adds an operator; returns the stack that it was called from."""
         about = event.typed[1]
         scope = int(about.scope)
         name, overload = str(event.name), str(event.overload_name)
-        stack = self._stack(name, place)
+        stack = self._stack(name, around)
         if scope not in _SCOPES:
             return stack
         start_ns, end_ns = int(event.start_time_ns), int(event.end_time_ns)
@@ -145,19 +145,19 @@ class TreeReader:
         thread.operators.append(seen)
         return stack
 
-    def _stack(self, name: str, place: _Place) -> int:
-        if place.stack is not None:
-            return place.stack
-        if place.call is None:
+    def _stack(self, name: str, around: _Around) -> int:
+        if around.stack is not None:
+            return around.stack
+        if around.call is None:
             return -1
-        line = self._line_of_sign(name, place) if place.exact is None else _caller_line(place.exact)
-        return self._names.stack(place.call, line)
+        line = self._line_of_sign(name, around) if around.exact is None else _caller_line(around.exact)
+        return self._names.stack(around.call, line)
 
-    def _line_of_sign(self, name: str, place: _Place) -> int | None:
-        assert place.call is not None
-        function = self._names.function(place.call)
+    def _line_of_sign(self, name: str, around: _Around) -> int | None:
+        assert around.call is not None
+        function = self._names.function(around.call)
         source = function.source
-        line = None if source is None else source.line(name, place.before, place.after)
+        line = None if source is None else source.line(name, around.before, around.after)
         self.function_only += function.is_users and line is None
         return line
 

@@ -49,5 +49,5 @@ class Known:
     @property
     def busiest_frame(self) -> int:
         """The line with most operator time on the busiest thread, -1 none."""
-        places = self.teams.places
-        return max(places, key=lambda place: place.time_ns).frame if places else -1
+        busiest_lines = self.teams.busiest_lines
+        return max(busiest_lines, key=lambda busiest: busiest.time_ns).frame if busiest_lines else -1

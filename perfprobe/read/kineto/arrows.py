@@ -20,7 +20,7 @@ from perfprobe.tables.scopes import FUNCTION
 
 FORWARD_TO_BACKWARD = ("fwdbwd", "forward_backward")
 _MOST = 1 << 22
-_Place = tuple[int, int]  # a thread's row, and when
+_Moment = tuple[int, int]  # a thread's row, and when
 
 
 class Arrows:
@@ -28,9 +28,9 @@ class Arrows:
 
     def __init__(self, names: Names) -> None:
         self._names = names
-        self._begin: dict[Any, _Place] = {}
-        self._end: dict[Any, _Place] = {}
-        self._rows: dict[tuple[_Place, bool], int | None] = {}  # many arrows may begin at one time
+        self._begin: dict[Any, _Moment] = {}
+        self._end: dict[Any, _Moment] = {}
+        self._rows: dict[tuple[_Moment, bool], int | None] = {}  # many arrows may begin at one time
         self.used = 0
 
     def add(self, events: Events, *, are_ends: bool) -> None:
@@ -62,18 +62,20 @@ class Arrows:
             node.forward_thread[backward] = begin[0] + 1
             self.used += 1
 
-    def _known_row(self, threads: Mapping[int, Taken], place: _Place, *, is_node: bool = False) -> int | None:
-        key = place, is_node
+    def _known_row(
+        self, threads: Mapping[int, Taken], moment: _Moment, *, is_node: bool = False
+    ) -> int | None:
+        key = moment, is_node
         if key not in self._rows:
-            self._rows[key] = self._row(threads, place, is_node=is_node)
+            self._rows[key] = self._row(threads, moment, is_node=is_node)
         return self._rows[key]
 
-    def _row(self, threads: Mapping[int, Taken], place: _Place, *, is_node: bool = False) -> int | None:
+    def _row(self, threads: Mapping[int, Taken], moment: _Moment, *, is_node: bool = False) -> int | None:
         """The innermost operator that began there; of a node, the one directly within the engine's row."""
-        taken = threads.get(place[0])
+        taken = threads.get(moment[0])
         if taken is None:
             return None
-        first, end = (int(np.searchsorted(taken.start_ns, place[1], side)) for side in ("left", "right"))
+        first, end = (int(np.searchsorted(taken.start_ns, moment[1], side)) for side in ("left", "right"))
         rows = range(first, end)
         operators = (row for row in (rows if is_node else reversed(rows)) if taken.scope[row] == FUNCTION)
         return next((row for row in operators if not is_node or not self._is_engines(taken, row)), None)
