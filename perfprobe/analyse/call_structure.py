@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from perfprobe.analyse.functions import FunctionTimes
-from perfprobe.analyse.imports import imports
+from perfprobe.analyse.grouping import sums_by
 from perfprobe.analyse.sampled import SampledOperators
 from perfprobe.analyse.sites import SitesOfOperators
 from perfprobe.analyse.thread_sums import counts_end_ns, thread_sums
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.events import LinkedOperators
-from perfprobe.tables.python import CallStructure
+from perfprobe.tables.python import CallStructure, Imports, ImportStacks, Look, SampledStacks
 from perfprobe.tables.trace import Trace
 
 
@@ -61,3 +63,13 @@ def leave_out(trace: Trace, structure: CallStructure, functions: Mask) -> CallSt
     """
     times = FunctionTimes(trace, structure.python, structure.sampled, structure.sites, functions)
     return replace(structure, functions=times.functions(), calls=times.calls())
+
+
+def imports(sampled: SampledStacks, stacks: ImportStacks) -> Imports:
+    """Time in ns of imports, by the importing stack and the module's stack, most first, with operators."""
+    rows = sampled.take((sampled.look == Look.READ) & (stacks.importer[sampled.stack] >= 0))
+    keys = np.stack([stacks.importer[rows.stack], stacks.body[rows.stack]])
+    (importer, body), number = np.unique(keys, axis=1, return_inverse=True)
+    times_ns = (rows.time_ns, np.maximum(rows.cpu_ns, 0), rows.own_ns)
+    found = Imports(importer, body, *(sums_by(number.reshape(-1), each, len(importer)) for each in times_ns))
+    return found.take(np.argsort(-found.time_ns, kind="stable"))

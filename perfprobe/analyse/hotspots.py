@@ -11,11 +11,13 @@ from perfprobe.analyse import durations
 from perfprobe.analyse.grouping import KEYS, group_of, keep_keys, measured_sums, reordered, sort_by_keys, sums
 from perfprobe.analyse.modules import common_texts, module_parts
 from perfprobe.analyse.operator_rows import OperatorRows
-from perfprobe.analyse.work import flops_of
+from perfprobe.models import work
 from perfprobe.tables.columns import Int64, Rows, compact
 from perfprobe.tables.findings import DurationBins, HotspotRows, Hotspots, ModuleParts, Sums, Totals
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
+_MOST_FLOPS = 2**63 - 1
 _PHASES = {"forward_ns": Phase.FORWARD, "backward_ns": Phase.BACKWARD, "recompute_ns": Phase.RECOMPUTE}
 _COUNTED = {"operators": ("name", "overload"), "signatures": ("signature",), "lines": ("frame",)}
 
@@ -105,3 +107,23 @@ def _contents(rows: Sums, order: Rows, first: Rows) -> dict[str, npt.NDArray[Any
 def _distinct(row_of: Rows, keys: list[npt.NDArray[Any]]) -> Int64:
     order, first = sort_by_keys([row_of, *keys])
     return np.bincount(row_of[order[first]])
+
+
+def flops_of(trace: Trace, rows: Sums) -> Int64:
+    """FLOPs of all calls of each row, -1 if there is no work model."""
+    known: dict[tuple[int, int, int], int | None] = {}
+    found = []
+    columns = (rows.name, rows.overload, rows.signature, rows.calls)
+    for *key, calls in zip(*(column.tolist() for column in columns), strict=True):
+        name, overload, signature = key
+        if (name, overload, signature) not in known:
+            known[name, overload, signature] = _flops(trace, name, overload, signature)
+        flops = known[name, overload, signature]
+        found.append(-1 if flops is None else min(flops * calls, _MOST_FLOPS))
+    return np.array(found, np.int64)
+
+
+def _flops(trace: Trace, name: int, overload: int, signature: int) -> int | None:
+    strings, text = trace.recording[Strings], trace.signature(signature)
+    operator = ".".join(part for part in (strings[name], strings[overload]) if part)
+    return None if text is None else work.flops(operator, text)

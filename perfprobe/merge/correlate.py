@@ -2,7 +2,8 @@
 
 A record has its call's correlation id. A call belongs to the innermost operator of its thread that contains
 the middle of the call, so that clocks may differ a little. With exact linking an external id identifies the
-operator by its start; it takes precedence over times.
+operator by its start; it takes precedence over times. A call outside of operators has the stack of a sample
+within it: long calls, which wait for a GPU, contain one; of short calls the stack is unknown.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from perfprobe.merge.gpu_times import GpuTimes, Launched, times_by_call
 from perfprobe.merge.innermost import Innermost
 from perfprobe.merge.origins import Origins
 from perfprobe.merge.outermost import find_outermost, keys
-from perfprobe.merge.seen_calls import seen_stacks
 from perfprobe.tables.columns import Int32, Int64, Rows
 from perfprobe.tables.events import Losses, Operators
 from perfprobe.tables.gpu import ApiCalls, CallSites, Copies, ExternalIds, GpuLinks, GpuWaits, Kernels
+from perfprobe.tables.python import Look, Samples
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.threads import each_thread
 from perfprobe.tables.trace import NoLine
 
 _OWN_RANGES = "cuda::"  # prefix of the range that the collector sets around a wait, at its line
@@ -179,3 +181,20 @@ def _named(recording: Recording) -> tuple[Rows, Int64]:
     place = np.minimum(np.searchsorted(correlation, calls.correlation), len(correlation) - 1)
     found = np.flatnonzero((calls.correlation >= 0) & (correlation[place] == calls.correlation))
     return found, named.start_ns[row[place[found]]]
+
+
+def seen_stacks(recording: Recording, calls: ApiCalls, thread: Int64) -> Int32:
+    """Returns the stack of the first sample within each call; -1 if none. thread: OS thread of each call."""
+    samples = recording[Samples]
+    looks = samples.take((samples.look == Look.READ) & (samples.stack >= 0))
+    looks = looks.take(np.argsort(looks.end_ns, kind="stable"))  # a sample is taken at its end
+    of_thread = dict(each_thread(recording.os_threads()[looks.thread]))
+    found = np.full(len(calls), -1, np.int32)
+    for key, rows in each_thread(thread):
+        own = of_thread.get(key) if key != -1 else None
+        if own is not None:
+            time_ns = np.append(looks.end_ns[own], np.iinfo(np.int64).max)
+            place = np.searchsorted(time_ns, calls.start_ns[rows])
+            within = time_ns[place] <= calls.end_ns[rows]
+            found[rows[within]] = looks.stack[own[place[within]]]
+    return found

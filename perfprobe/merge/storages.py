@@ -2,19 +2,19 @@
 
 Addresses are reused, so rows are paired by address and time: a free ends the last allocation before it. The
 free of a storage that is older than the recording has no allocation, and is left out. From one stretch to the
-next, only storages that are still alive are kept.
+next, only storages that are still alive are kept. A recorded block has the rows of one thread: those of
+several are sorted by time, in stretches of blocks that overlap.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import starmap
 from typing import Any
 
 import numpy as np
 
-from perfprobe.merge.memory_order import FEWEST_ROWS, FOREVER_NS, in_order
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, among
 from perfprobe.tables.events import Threads
 from perfprobe.tables.memory import MemoryBlocks, MemoryChanges, MemoryEvent, MemoryRows, NumberedStorages
@@ -22,6 +22,8 @@ from perfprobe.tables.recording import Recording, in_range
 from perfprobe.tables.stacks import Stacks
 
 _LARGEST_BYTES = 1 << 46  # larger sizes are damaged, and a few of them would make sums overflow
+FEWEST_ROWS = 131_072  # in a stretch of time, except the last one
+FOREVER_NS = 2**62
 
 
 @dataclass
@@ -154,3 +156,49 @@ def _last_before(known: NumberedStorages, names: MemoryRows) -> Rows:
 
 def _alive_at(end_ns: Int64, time_ns: Int64) -> Mask:
     return np.asarray((end_ns < 0) | (end_ns >= time_ns))
+
+
+def in_order(blocks: MemoryBlocks, fewest: Callable[[], int]) -> Iterator[tuple[MemoryRows, int]]:
+    """Yields stretches of time: sorted rows, and the end of the stretch. Equal times are in one stretch.
+
+    Blocks of threads that run at the same time overlap, so a stretch ends where the next unread block begins.
+    fewest: returns the smallest number of rows for the next stretch.
+    """
+    order = np.argsort(blocks.first_ns, kind="stable")
+    begin_ns = np.append(blocks.first_ns[order], FOREVER_NS)
+    waiting: dict[int, MemoryRows] = {}
+    rows = left = 0
+    for place, number in enumerate(order.tolist()):
+        waiting[number] = blocks.read(number)
+        rows += len(waiting[number])
+        until_ns = int(begin_ns[place + 1])
+        if rows < max(fewest(), 2 * left) and until_ns < FOREVER_NS:
+            continue
+        ready, waiting = _split(waiting, until_ns)
+        if ready or until_ns >= FOREVER_NS:
+            yield _sorted(ready), until_ns
+        rows = left = sum(map(len, waiting.values()))
+
+
+def _split(waiting: dict[int, MemoryRows], until_ns: int) -> tuple[list[MemoryRows], dict[int, MemoryRows]]:
+    """Returns the rows before a time, and the others by block. Blocks keep the file's order."""
+    before, after = [], {}
+    for number in sorted(waiting):
+        rows = waiting[number]
+        is_before = rows.time_ns < until_ns
+        if is_before.any():
+            before.append(rows.take(is_before))
+        if not is_before.all():
+            after[number] = rows.take(~is_before)
+    return before, after
+
+
+def _sorted(blocks: list[MemoryRows]) -> MemoryRows:
+    """Returns the rows by time. Equal times keep the file's order."""
+    rows = MemoryRows.concat(blocks)
+    return rows.take(_by_time(rows.time_ns))
+
+
+def _by_time(time_ns: Int64) -> np.ndarray | slice:
+    is_sorted = bool((time_ns[1:] >= time_ns[:-1]).all())
+    return slice(None) if is_sorted else np.argsort(time_ns, kind="stable")

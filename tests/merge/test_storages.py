@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from perfprobe.merge import memory_order, storages
+from perfprobe.merge import storages
 from perfprobe.merge.tensor_memory import tensor_memory
 from perfprobe.tables.columns import Table
 from perfprobe.tables.events import Threads
@@ -89,8 +89,7 @@ def test_without_allocations_nothing_is_found(rows: tuple[tuple[int, int, int, i
 def test_random_programs_agree_with_a_heap_kept_by_hand(
     is_shuffled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (memory_order, storages):  # so that there are many stretches
-        monkeypatch.setattr(module, "FEWEST_ROWS", 16)
+    monkeypatch.setattr(storages, "FEWEST_ROWS", 16)  # so that there are many stretches
     chance = random.Random(3)
     alive: dict[int, tuple[int, int]] = {}
     rows, expected = [], []

@@ -1,4 +1,4 @@
-"""Sums idle time by cause and line."""
+"""Sums idle time by cause and line, and how long kinds of work ran alone and at the same time."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ import numpy as np
 
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.idle.blame import Blamed, BlamedIdle
-from perfprobe.analyse.idle.gaps import stream_idle
-from perfprobe.analyse.idle.overlap import overlaps
+from perfprobe.analyse.idle.gaps import Work, each_device, stream_idle
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.tables.columns import Int64, Rows
-from perfprobe.tables.idle import IdleKind, IdleRows, IdleTimes
+from perfprobe.tables.idle import IdleKind, IdleRows, IdleTimes, Overlaps
 from perfprobe.tables.steps import StepMark, StepTimes
 
 _KEYS = ("device", "cause", "call", "operator", "frame", "forward_frame", "phase", "no_line", "linked")
@@ -21,6 +20,11 @@ _BY_KIND = {
     "kernel_wait_ns": IdleKind.KERNEL_WAIT,
     "other_ns": IdleKind.OTHER,
 }
+# The column of each combination: a bit for each of COMPUTE, COMMUNICATION and COPY.
+_COMBINATIONS = (
+    *("idle_ns", "computing_ns", "communicating_ns", "computing_communicating_ns"),
+    *("copying_ns", "computing_copying_ns", "communicating_copying_ns", "all_ns"),
+)
 
 
 def idle_times(blamed: BlamedIdle | None, times: StepTimes) -> IdleTimes | None:
@@ -65,3 +69,24 @@ def _rows(pieces: Blamed, in_steps: Covered) -> IdleRows:
 
 def _sums(values: Int64, first: Rows) -> Int64:
     return np.add.reduceat(values.astype(np.int64), first)
+
+
+def overlaps(work: Work) -> Overlaps:
+    """Returns a row for each device."""
+    return Overlaps.concat([_overlaps_of(work, device, own) for device, own in each_device(work)])
+
+
+def _overlaps_of(work: Work, device: int, own: Rows) -> Overlaps:
+    time_ns = np.concatenate([work.start_ns[own], work.end_ns[own]])
+    change = np.concatenate([np.ones(len(own), np.int8), np.full(len(own), -1, np.int8)])
+    kind = np.tile(work.kind[own], 2)
+    order = np.argsort(time_ns, kind="stable")
+    time_ns, change, kind = time_ns[order], change[order], kind[order]
+    running = np.zeros(len(order), np.int8)
+    for bit in range(3):
+        is_running = np.cumsum(change * (kind == bit), dtype=np.int64) > 0
+        running |= np.where(is_running, np.int8(1 << bit), np.int8(0))
+    lasted_ns = np.zeros(len(_COMBINATIONS), np.int64)
+    np.add.at(lasted_ns, running[:-1], np.diff(time_ns))
+    columns = {name: lasted_ns[at : at + 1] for at, name in enumerate(_COMBINATIONS)}
+    return Overlaps(device=np.array([device], np.int32), **columns)

@@ -12,11 +12,10 @@ from perfprobe.analyse.memory.categories import categories, lives
 from perfprobe.analyse.memory.groups import Groups, Sums, merged
 from perfprobe.analyse.memory.held import HeldByCategory, alive
 from perfprobe.analyse.memory.largest import Largest
-from perfprobe.analyse.memory.meeting import Meeting
 from perfprobe.analyse.memory.moments import Moments
 from perfprobe.analyse.memory.owners import Owned
 from perfprobe.analyse.memory.steps import AliveForBackward, Growth
-from perfprobe.tables.columns import Rows
+from perfprobe.tables.columns import Int64, Rows
 from perfprobe.tables.memory import NumberedStorages, TensorMemory
 
 FIGURES = ("allocations", "allocated_bytes", "frees", "freed_bytes", "held_bytes", "peak_bytes")
@@ -80,3 +79,31 @@ class Summing:
         }
         rank = np.lexsort((-found["allocated_bytes"], -found["peak_bytes"]))
         return {name: values[rank] for name, values in found.items()}
+
+
+class Meeting:
+    """Keeps an owner until the end of its storage is known, and an end until the owner is known."""
+
+    def __init__(self) -> None:
+        self._number: Int64 = np.empty(0, np.int64)  # sorted
+        self._group: Rows = np.empty(0, np.intp)
+        self._ended = NumberedStorages.empty()
+
+    def add(self, number: Int64, group: Rows, ended: NumberedStorages) -> tuple[NumberedStorages, Rows]:
+        """Returns the storages with known owner and end, and their groups.
+
+        Args:
+            number: numbers of the storages with an owner that has become known.
+            group: the group of each of them.
+            ended: storages that ended.
+        """
+        ended = NumberedStorages.concat([self._ended, ended])
+        numbers, groups = np.append(self._number, number), np.append(self._group, group)
+        order = np.argsort(numbers, kind="stable")
+        numbers, groups = numbers[order], groups[order]
+        place = np.searchsorted(numbers, ended.number)
+        is_met = np.append(numbers, -1)[place] == ended.number
+        is_left = np.ones(len(numbers), np.bool_)
+        is_left[place[is_met]] = False
+        self._number, self._group, self._ended = numbers[is_left], groups[is_left], ended.take(~is_met)
+        return ended.take(is_met), groups[place[is_met]]

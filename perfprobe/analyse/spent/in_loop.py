@@ -17,15 +17,14 @@ import numpy as np
 from perfprobe.analyse.account.kept import undisturbed
 from perfprobe.analyse.account.looks import Looks
 from perfprobe.analyse.account.watch import same_line
-from perfprobe.analyse.spent.apart import apart
 from perfprobe.analyse.spent.rows import between, divided, of_operators, one_thread
 from perfprobe.analyse.step_rows import StepSites
 from perfprobe.tables.account import Account, LeafKind
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among
 from perfprobe.tables.python import Look, OperatorSites
-from perfprobe.tables.spent import LoopSpent, SpentTime
+from perfprobe.tables.spent import ApartKind, ApartTimes, LoopSpent, SpentTime
 from perfprobe.tables.stacks import Frames
-from perfprobe.tables.steps import StepPhase, StepTimes
+from perfprobe.tables.steps import StepKind, StepPhase, StepTimes
 from perfprobe.tables.trace import Phase, Trace
 
 
@@ -163,4 +162,29 @@ def _between(
         np.array([unplaced[kind] for kind in kinds.tolist()], np.int64),
         kind=kinds,
         thread=np.full(len(kinds), thread),
+    )
+
+
+def apart(times: StepTimes, account: Account, threads_ns: int) -> ApartTimes:
+    """The times that are no part of the steps' own time. threads_ns: of operators of other threads."""
+    steps = times.steps
+    counts = among(np.arange(len(steps)), times.leading())
+    evaluation = steps.kind == StepKind.EVALUATION
+
+    def of_steps(chosen: Mask) -> tuple[int, int]:
+        return int((steps.end_ns - steps.start_ns)[chosen].sum()), int(np.count_nonzero(chosen))
+
+    found = {
+        ApartKind.START_UP: (times.start_up_ns or 0, -1),
+        ApartKind.LEFT_OUT: of_steps((steps.loop == 0) & ~counts),
+        ApartKind.EVALUATION: of_steps((steps.loop != 0) & evaluation),
+        ApartKind.OTHER_LOOPS: of_steps((steps.loop != 0) & ~evaluation),
+        ApartKind.PROCESSOR: (account.waited_ns or 0, -1),
+        ApartKind.THREADS: (threads_ns, -1),
+    }
+    kept = {kind: row for kind, row in found.items() if row[0] > 0}
+    return ApartTimes(
+        kind=np.array([*kept], np.int8),
+        time_ns=np.array([time_ns for time_ns, _ in kept.values()], np.int64),
+        count=np.array([count for _, count in kept.values()], np.int64),
     )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from perfprobe.merge import link, memory_order, storages
+from perfprobe.merge import link, storages
 from perfprobe.tables import storage
 from perfprobe.tables.memory import MemoryEvent, MemoryUse
 from perfprobe.tables.strings import Strings
@@ -109,8 +109,7 @@ def used(path: Path) -> tuple[MemoryUse, list[str]]:
 def test_figures_are_those_of_a_count_by_hand(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest: int
 ) -> None:
-    for module in (memory_order, storages):
-        monkeypatch.setattr(module, "FEWEST_ROWS", fewest)
+    monkeypatch.setattr(storages, "FEWEST_ROWS", fewest)
     monkeypatch.setattr(storage, "BATCH_ROWS", 50)
     for seed in range(8):
         chance = random.Random(seed)
