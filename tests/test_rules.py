@@ -15,12 +15,6 @@ NUMBERS = {
     "bench/emit/runner.py": "a script that is written for the user, without perfprobe",
     "collect/cprofile.py": "runs in the program's process, where units.py would import typing",
     "report/export/chrome/device.py": "times in JSON, not for readers",
-    "diagnose/teams/oversubscribed.py": "to be moved",
-    "report/section/screen/machine.py": "to be moved",
-    "report/section/screen/places.py": "to be moved",
-    "report/section/screen/steps.py": "to be moved",
-    "report/section/screen/threads.py": "to be moved",
-    "report/section/screen/worded.py": "to be moved",
 }
 
 # By something else than an import.

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from perfprobe.diagnose.teams.known import WAITED, Found, Known
+from perfprobe.support import units
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.teams import ThreadProblem
 
@@ -35,5 +36,5 @@ def _setting(recording: Recording) -> str:
     """The variable that sets torch's number of threads, "" if the program or torch itself set it."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
     threads = recording.number("torch", "threads")
-    found = [name for name in names if recording.text("environment", name) == f"{threads:g}"]
-    return f"{found[0]}={threads:g}" if found else ""
+    found = [name for name in names if recording.text("environment", name) == units.plain(threads)]
+    return f"{found[0]}={units.plain(threads)}" if found else ""

@@ -45,7 +45,7 @@ def starved_line(findings: Findings) -> Iterator[ScreenRow]:
     found, team = findings.get(Starved), findings.get(HeldUpTeam)
     if found is not None:
         who = "the main thread" if found.of_run else "the loop"
-        text = f"{who} got {found.share * 100:.0f} % of a core{_WHO[found.by_others]}"
+        text = f"{who} got {units.whole_percent(found.share)} % of a core{_WHO[found.by_others]}"
         yield said("MACHINE", text, ". Shares leave that out", share=found.share, style="yellow")
     if team is not None:
         text = f"its {team.threads} torch threads wait for each other: try OMP_NUM_THREADS={team.free}"
@@ -60,7 +60,7 @@ def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
         return
     found = findings.get(Processors)
     cores = cpu_ns / wall_ns + (0 if found is None else found.children_cores or 0)
-    used = f"{cores:.1f} of {allowed:g} allowed core{'' if allowed == 1 else 's'}"
+    used = f"{units.tenths(cores)} of {units.plain(allowed)} allowed core{'' if allowed == 1 else 's'}"
     main_ns = waited_ns(recording, main=True) or 0
     waited = f", waited {whole_percent(main_ns / wall_ns)}" if is_busy(findings.trace) else " used"
     yield said("CPU", used + waited, *_neighbours(findings, wall_ns))

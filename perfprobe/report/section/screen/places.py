@@ -5,6 +5,7 @@ from __future__ import annotations
 from perfprobe.report import shorten
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.section.operator_columns import operator_text, signature_text
+from perfprobe.support import units
 from perfprobe.support.first_line import remark
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, Hotspots
@@ -49,7 +50,7 @@ def inputs(row: OperatorRow, before: str) -> str:
 
 def whole_percent(share: float) -> str:
     """`61 %`; "<1 %" for less."""
-    return "<1 %" if 0 < share < 0.005 else f"{share * 100:.0f} %"
+    return "<1 %" if 0 < share < 0.005 else f"{units.whole_percent(share)} %"
 
 
 def at_most(factor: float) -> str:
@@ -59,4 +60,4 @@ def at_most(factor: float) -> str:
 
 def times(factor: float) -> str:
     """`2.6x`, `62x`."""
-    return f"{factor:.1f}x" if factor < 9.95 else f"{factor:.0f}x"
+    return f"{units.tenths(factor)}x" if factor < 9.95 else f"{round(factor)}x"

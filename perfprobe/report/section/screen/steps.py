@@ -202,7 +202,7 @@ def _idle(findings: Findings) -> Iterator[ScreenRow]:
     if found is not None:
         line = findings.trace.line(found.frame)
         at = () if line is None else (f", at {place(line)}",)
-        much = f"{units.duration(found.time_ns)} = {found.share * 100:.0f} % of the time"
+        much = f"{units.duration(found.time_ns)} = {units.whole_percent(found.share)} % of the time"
         facts: dict[str, Any] = {"time_ns": found.time_ns, "share": found.share, "line": line}
         yield said("IDLE", f"{much}, waiting for requests", *at, **facts)
 
@@ -213,7 +213,7 @@ def _beside(time_ns: int, other_ns: int) -> str:
 
 
 def _rate(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    return units.count(round(value)) if value >= 100 else units.significant(value, 3)
 
 
 def _parts(findings: Findings, times: StepTimes) -> Iterator[ScreenRow]:

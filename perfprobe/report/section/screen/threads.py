@@ -7,6 +7,7 @@ from typing import Any
 
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.teams import ThreadProblemRow, problem_rows
+from perfprobe.support import units
 from perfprobe.tables.diagnoses import Crowd
 from perfprobe.tables.findings import Findings
 
@@ -17,7 +18,9 @@ def thread_lines(findings: Findings, crowd: Crowd, facts: dict[str, Any]) -> Ite
     kind = "oversubscription" if problem is None else problem.problem
     yield said("SLOW", f"{kind}: {crowd_text(findings, crowd)}", style="bold", **facts)
     remedy = "set OMP_NUM_THREADS" if problem is None else problem.remedy
-    yield said("", f"threads waited {crowd.waited:.1f} s for a core for each s of CPU time", f"; {remedy}")
+    yield said(
+        "", f"threads waited {units.tenths(crowd.waited)} s for a core for each s of CPU time", f"; {remedy}"
+    )
 
 
 def crowd_text(findings: Findings, crowd: Crowd) -> str:
@@ -25,7 +28,8 @@ def crowd_text(findings: Findings, crowd: Crowd) -> str:
     problem = _problem(findings, crowd)
     if problem is not None:
         return problem.what
-    return f"{crowd.torch} torch threads on {crowd.allowed:g} allowed core{'' if crowd.allowed == 1 else 's'}"
+    allowed = f"{units.plain(crowd.allowed)} allowed core{'' if crowd.allowed == 1 else 's'}"
+    return f"{crowd.torch} torch threads on {allowed}"
 
 
 def _problem(findings: Findings, crowd: Crowd) -> ThreadProblemRow | None:

@@ -36,7 +36,7 @@ class Main(NamedTuple):
 
 def how_much(each: Diagnosis) -> str:
     """`757 ms = 61 %`, with the error of the share if it is a percent or more."""
-    error = f" +- {each.error * 100:.0f}" if each.error >= 0.01 else ""
+    error = f" +- {units.whole_percent(each.error)}" if each.error >= 0.01 else ""
     error = ", a rough estimate" if each.error >= each.share else error
     return f"{units.duration(each.time_ns)} = {whole_percent(each.share)}{error}"
 
