@@ -38,7 +38,7 @@ class Batches:
         return sum(found) if found and min(found) >= 0 else -1
 
     def _of_call(self, event: Event) -> int:
-        key = (event.first, event.last)
+        key = (event.first_signature, event.last_signature)
         if key not in self._known:
             self._known[key] = self._agreed(*key)
         return self._known[key]

@@ -20,7 +20,7 @@ class Event(NamedTuple):
     """An event of a step.
 
     site: a number that is equal for events from the same line. stack: that of its caller. is_trained: whether
-    backward refers to operators of this call. first, last: the signatures of its first and last operator.
+    backward refers to operators of this call. first_signature, last_signature: of its operators.
     """
 
     kind: Kind
@@ -29,8 +29,8 @@ class Event(NamedTuple):
     site: int
     stack: int
     is_trained: bool = False
-    first: int = -1
-    last: int = -1
+    first_signature: int = -1
+    last_signature: int = -1
 
     @property
     def at_ns(self) -> int:
@@ -50,8 +50,8 @@ def events(
         caller: as in `Regions`.
         has_calls: whether the numbers of the calls of outermost modules are known.
     """
-    nexts, steps = ranges[NEXT], ranges[OPTIMIZER]
-    found = [*_spans(Kind.NEXT, nexts, caller), *_spans(Kind.OPTIMIZER, steps, caller)]
+    nexts, optimizers = ranges[NEXT], ranges[OPTIMIZER]
+    found = [*_spans(Kind.NEXT, nexts, caller), *_spans(Kind.OPTIMIZER, optimizers, caller)]
     outside = own.take(~_inside(own, nexts))
     found += (
         event._replace(stack=int(caller[event.stack])) for event in _calls(outside, has_calls=has_calls)
@@ -121,7 +121,8 @@ def _known_calls(rows: Segments) -> list[Event]:
 
 def _together(left: Event, right: Event) -> Event:
     """Merges two parts of one event."""
-    return left._replace(end_ns=right.end_ns, last=right.last, is_trained=left.is_trained or right.is_trained)
+    is_trained = left.is_trained or right.is_trained
+    return left._replace(end_ns=right.end_ns, last_signature=right.last_signature, is_trained=is_trained)
 
 
 def _without_repetitions(found: list[Event]) -> list[Event]:
