@@ -13,8 +13,10 @@ from perfprobe.analyse import analysis
 from perfprobe.analyse import findings as passes
 from perfprobe.merge import link
 from perfprobe.report.render import json, text
+from perfprobe.report.render.columns import fit
 from perfprobe.report.section import listed
 from perfprobe.report.section.described import described, explained
+from perfprobe.report.section.heads import columns, heads_of
 from perfprobe.tables.columns import Int32, Int64, Table, column
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.stacks import Frames
@@ -100,3 +102,10 @@ def test_each_shown_table_has_a_view() -> None:
     assert [section.table for section in listed.SECTIONS if section.table] == [
         kind.table_name for kind in passes.SHOWN
     ]
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_last_columns_are_dropped_where_there_is_no_room(width: int) -> None:
+    rows: Any = [dict.fromkeys(Longest.described, None) | {"calls": 10**15, "longest_ns": 1, "held_bytes": 1}]
+    shown = [placed.column.title for placed in fit(columns(heads_of(Longest), rows), width)]
+    assert shown == ["name", "signature", "line", "longest", "held", "calls"][: 6 if width == 80 else 5]

@@ -19,6 +19,7 @@ from perfprobe.tables.trace import Line
 Row = TypeVar("Row")
 Source = TypeVar("Source")
 TableRows: TypeAlias = "Sequence[Mapping[str, Any]]"  # of a table as it is: the values of `described_rows`
+_KEPT = 3  # columns of a table as it is that are never dropped
 _FORMATS: dict[str, Callable[[Any], str]] = {
     "ns": units.duration,
     "bytes": units.size,
@@ -77,8 +78,11 @@ def title_of(name: str) -> str:
 
 
 def heads_of(kind: type[Table]) -> list[Head[TableRows]]:
-    """All columns of a table as it is."""
-    return [of_table(kind, name, "line" if name == "frame" else "") for name in kind.described]
+    """All columns of a table as it is. The first ones always have room, of the others the last go first."""
+    return [
+        of_table(kind, name, "line" if name == "frame" else "", rank=max(0, at + 1 - _KEPT))
+        for at, name in enumerate(kind.described)
+    ]
 
 
 def _texts(title: str, values: Sequence[Any], rank: int, **of: Any) -> Column:
