@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from perfprobe.analyse.findings import SHOWN
 from perfprobe.report.section import listed as sections
 from perfprobe.report.section import machine, torch_columns
 from perfprobe.report.section.described import explained as explained_by
@@ -27,7 +26,17 @@ from perfprobe.words.verdicts import MODIFIERS, VERDICTS
 _NEAR = 3
 _BEGINNINGS = ("loss", "modifier of a verdict", "verdict")  # reports add to these: `poorly parallel: 1.1x`
 
-_SHOWN = {kind.table_name: kind for kind in SHOWN}
+
+def _shown() -> dict[str, type[Table]]:
+    """The tables that sections show as they are, by name. Only for these the passes are loaded."""
+    if not any(each.table for each in sections.SECTIONS):
+        return {}
+    from perfprobe.analyse.findings import SHOWN
+
+    return {kind.table_name: kind for kind in SHOWN}
+
+
+_SHOWN = _shown()
 _SECTIONS = {
     each.name: explained_by(each, _SHOWN[each.table]) if each.table else each
     for each in (*sections.SECTIONS, *sections.PEER_SECTIONS)
@@ -158,7 +167,7 @@ def _values(wanted: str) -> Iterator[Word]:
 
 def _tables(wanted: str) -> Iterator[Word]:
     """Yields tables in recordings and JSON with their columns, as declared."""
-    for kind in (*declared(), *SHOWN):
+    for kind in (*declared(), *_SHOWN.values()):
         if wanted in map(_folded, (kind.table_name, kind.__name__)):
             said = " ".join((inspect.getdoc(kind) or "").split())
             columns = ", ".join(f"`{name}`" for name in kind.described)
@@ -168,7 +177,7 @@ def _tables(wanted: str) -> Iterator[Word]:
 def _fields(wanted: str) -> Iterator[Word]:
     """Yields columns of these tables. `TABLE.COLUMN` names one column."""
     table, _, name = wanted.rpartition(".")
-    for kind in (*declared(), *SHOWN):
+    for kind in (*declared(), *_SHOWN.values()):
         column = kind.described.get(name.replace(" ", "_"))
         if column is not None and table in ("", _folded(_title(kind))):
             unit = f" Unit: {column.unit}." if column.unit else ""
@@ -181,7 +190,7 @@ def _title(kind: type[Table]) -> str:
 
 
 def _page(kind: type[Table]) -> str:
-    return "format" if kind.table_name and kind not in SHOWN else "tables"
+    return "format" if kind.table_name and kind.table_name not in _SHOWN else "tables"
 
 
 def _remedy(wanted: str, known: Sequence[Word]) -> str:
