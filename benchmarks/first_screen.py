@@ -2,7 +2,7 @@
 
 python -m benchmarks.first_screen [--busy 4] [--only NAME]
 
-The programs are those of tests/planted, which judges them without busy loops. CPU must say that neighbours
+The programs are those of tests/planted, which judges them without busy loops. CPU must say that others
 used the processors, and no part of the screen may contradict another.
 """
 

@@ -107,7 +107,7 @@ PLANTED = {
     "workers with a team each": Planted("workers", WORKERS),
     "a serial operator": Planted("serial", SERIAL),
     "a pool of threads with a team each": Planted("nested", NESTED),
-    "a busy neighbour": Planted("neighbours", PRODUCTS, busy=2, of_program=False),
+    "a busy neighbour": Planted("other_processes", PRODUCTS, busy=2, of_program=False),
     "an affinity mask": Planted("affinity", MASKED, prefix=("taskset", "--cpu-list", "0")),
     "a cgroup's quota": Planted("quota", PRODUCTS, quota=0.8),
     "spinning by a setting": Planted("spinning", SPINNING, ACTIVE),

@@ -25,7 +25,7 @@ _FILES = {
     "quota": ("throttled_ns", "cpu.stat of the cgroup"),
 }
 _MACHINE_SUMS = ("children_cpu_ns", "stolen_ns", "pressure_ns", "throttled_ns")
-_NO_PRESSURE = 0.001  # with less pressure, as a share of the window, no process waited because of neighbours
+_NO_PRESSURE = 0.001  # with less pressure, as a share of the window, no process waited because of others
 
 
 def processors(trace: Trace) -> Processors | None:
@@ -66,12 +66,12 @@ def _windows(recording: Recording, found: Changes, quota: float | None) -> Proce
         "waited_ns": sums(of_program, found.wait_ns),
         "main_run_ns": sums(found.is_main, found.run_ns),
         "main_waited_ns": sums(found.is_main, found.wait_ns),
-        "neighbours_cpu_ns": np.where(busy_ns < 0, -1, others_ns),
+        "others_cpu_ns": np.where(busy_ns < 0, -1, others_ns),
         "processors": readings.processors[1:],
         **machine,
     }
     unknown = np.full(count, -1, np.int64)
-    made |= dict.fromkeys(("own_ns", "neighbours_ns", "unknown_ns"), unknown)
+    made |= dict.fromkeys(("own_ns", "others_ns", "unknown_ns"), unknown)
     if not bool((recording[ThreadTimes].wait_ns >= 0).any()):
         return ProcessorWindows(**{**made, "waited_ns": unknown, "main_waited_ns": unknown})
     most_own_ns = _most_own_waiting(found, made)
@@ -115,18 +115,18 @@ def _kinds(made: dict[str, Int64], most_own_ns: Int64, quota: float | None) -> d
     wanted_ns = made["run_ns"] + waited_ns + made["perfprobe_ns"] + np.maximum(made["children_cpu_ns"], 0)
     has_cores = made["processors"] > 0
     least_ns = np.where(has_cores, np.clip(wanted_ns - allowed * wall_ns, 0, most_own_ns), 0)
-    used_ns = np.maximum(made["neighbours_cpu_ns"], 0)
+    used_ns = np.maximum(made["others_cpu_ns"], 0)
     used_ns[(made["pressure_ns"] >= 0) & (made["pressure_ns"] < _NO_PRESSURE * wall_ns)] = 0
     part = np.minimum(used_ns / np.maximum(cores * wall_ns, 1), 0.99)
     stretched_ns = np.minimum(made["run_ns"] * part / (1 - part), waited_ns - least_ns)
     own_ns = least_ns + np.minimum(waited_ns - least_ns - stretched_ns, np.maximum(most_own_ns - least_ns, 0))
     more_ns = np.minimum(waited_ns - own_ns - stretched_ns, np.maximum(used_ns - stretched_ns, 0))
-    known = made["neighbours_cpu_ns"] >= 0
+    known = made["others_cpu_ns"] >= 0
     own_ns = np.where(known, own_ns, least_ns).astype(np.int64)
-    neighbours_ns = np.rint(stretched_ns + more_ns).astype(np.int64)
-    neighbours_ns = np.where(known, np.minimum(neighbours_ns, waited_ns - own_ns), -1)
-    unknown_ns = waited_ns - own_ns - np.maximum(neighbours_ns, 0)
-    return {"own_ns": own_ns, "neighbours_ns": neighbours_ns, "unknown_ns": unknown_ns}
+    others_ns = np.rint(stretched_ns + more_ns).astype(np.int64)
+    others_ns = np.where(known, np.minimum(others_ns, waited_ns - own_ns), -1)
+    unknown_ns = waited_ns - own_ns - np.maximum(others_ns, 0)
+    return {"own_ns": own_ns, "others_ns": others_ns, "unknown_ns": unknown_ns}
 
 
 def _together(
@@ -143,7 +143,7 @@ def _together(
         time_ns = _total(getattr(windows, name))
         return None if time_ns is None else time_ns / max(wall_ns, 1)
 
-    names = ("waited_ns", "own_ns", "neighbours_ns", "unknown_ns", "main_waited_ns", "stolen_ns")
+    names = ("waited_ns", "own_ns", "others_ns", "unknown_ns", "main_waited_ns", "stolen_ns")
     return Processors(
         windows=windows,
         threads=_threads(recording, found),
@@ -153,7 +153,7 @@ def _together(
         allowed_cores=min(known) if known else None,
         used_cores=process_ns / max(wall_ns, 1),
         children_cores=cores("children_cpu_ns"),
-        neighbours_cores=cores("neighbours_cpu_ns"),
+        others_cores=cores("others_cpu_ns"),
         **{name: _total(getattr(windows, name)) for name in (*names, "pressure_ns", "throttled_ns")},
         other_run_ns=max(process_ns - int(windows.run_ns.sum() + windows.perfprobe_ns.sum()), 0),
         evidence=tuple(file for what, (_, file) in _FILES.items() if what not in missing),

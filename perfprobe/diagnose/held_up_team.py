@@ -23,8 +23,8 @@ def held_up_team(findings: Findings) -> HeldUpTeam | None:
     threads = found.threads
     shares = threads.run_ns >= _SHARES * int(threads.run_ns[threads.is_main].sum())
     members = threads.waited_ns[(teams.inventory.kind == ThreadKind.OPENMP) & shares]
-    waited_ns = int(members.max(initial=0)) * (found.neighbours_ns or 0) / found.waited_ns
+    waited_ns = int(members.max(initial=0)) * (found.others_ns or 0) / found.waited_ns
     if waited_ns < _HELD_UP * found.wall_ns:
         return None
-    free = (found.allowed_cores or 1) - (found.neighbours_cores or 0)
+    free = (found.allowed_cores or 1) - (found.others_cores or 0)
     return HeldUpTeam(teams.threads or 1, max(round(free), 1))

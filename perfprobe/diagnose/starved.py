@@ -43,6 +43,6 @@ def _by_others(findings: Findings, start_ns: Int64, end_ns: Int64) -> bool | Non
     if found is None:
         return None
     others_ns, own_ns = (
-        int(found.windows.between(name, start_ns, end_ns).sum()) for name in ("neighbours_ns", "own_ns")
+        int(found.windows.between(name, start_ns, end_ns).sum()) for name in ("others_ns", "own_ns")
     )
     return None if others_ns == own_ns else others_ns > own_ns

@@ -56,7 +56,7 @@ class ProcessorWindows(Table):
     """What happened between two readings, at least 0.5 s apart.
 
     waited_ns is the sum of the three kinds, each -1 if not known. own_ns: other threads or processes of the
-    program had the processor, or its quota was exhausted. neighbours_ns: other processes of the machine had
+    program had the processor, or its quota was exhausted. others_ns: other processes of the machine had
     it.
     """
 
@@ -69,14 +69,14 @@ class ProcessorWindows(Table):
         "time in which the program's threads waited for a processor", combine=Combine.SUM
     )
     own_ns: Int64 = column("the part of waited_ns for the program itself", combine=Combine.SUM)
-    neighbours_ns: Int64 = column("the part of waited_ns for other processes", combine=Combine.SUM)
+    others_ns: Int64 = column("the part of waited_ns for other processes", combine=Combine.SUM)
     unknown_ns: Int64 = column("the part of waited_ns that neither explains", combine=Combine.SUM)
     main_run_ns: Int64 = column("CPU time of the main thread", combine=Combine.SUM)
     main_waited_ns: Int64 = column(
         "time in which the main thread waited for a processor", combine=Combine.SUM
     )
     children_cpu_ns: Int64 = column("CPU time of child processes", optional=True)
-    neighbours_cpu_ns: Int64 = column("CPU time of other processes on the allowed processors", optional=True)
+    others_cpu_ns: Int64 = column("CPU time of other processes on the allowed processors", optional=True)
     stolen_ns: Int64 = column("time that the hypervisor gave to others", optional=True)
     pressure_ns: Int64 = column("time in which some process on the machine waited", optional=True)
     throttled_ns: Int64 = column("time in which the quota was exhausted", optional=True)
@@ -125,7 +125,7 @@ class Processors:
         quota_cores: the quota of its cgroup.
         allowed_cores: the lower of both.
         used_cores: CPU time of the process divided by wall time; children_cores: of its child processes;
-            neighbours_cores: of others on the allowed processors.
+            others_cores: of others on the allowed processors.
         other_run_ns: CPU time of threads that ended before they were read, whose waiting is not known.
         evidence: the kernel's files that were read.
     """
@@ -138,10 +138,10 @@ class Processors:
     allowed_cores: float | None
     used_cores: float
     children_cores: float | None
-    neighbours_cores: float | None
+    others_cores: float | None
     waited_ns: int | None
     own_ns: int | None
-    neighbours_ns: int | None
+    others_ns: int | None
     unknown_ns: int | None
     main_waited_ns: int | None
     other_run_ns: int
@@ -152,8 +152,8 @@ class Processors:
     lacks: tuple[Lack, ...]
 
     @property
-    def neighbours_share(self) -> float | None:
+    def others_share(self) -> float | None:
         """The part of the allowed processors' time that other processes used."""
-        if self.neighbours_cores is None or not self.affinity_cores:
+        if self.others_cores is None or not self.affinity_cores:
             return None
-        return self.neighbours_cores / self.affinity_cores
+        return self.others_cores / self.affinity_cores

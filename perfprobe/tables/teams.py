@@ -108,7 +108,7 @@ class ThreadProblem(IntEnum):
     SPINNING = 5  # members of a team run while there is no work for them
     SERIAL = 6  # an operator that leaves its team idle
     LOCK = 8  # threads wait for Python's global lock
-    NEIGHBOURS = 7  # other processes use the processors; the program is not the cause
+    OTHER_PROCESSES = 7  # other processes use the processors; the program is not the cause
 
 
 class ThreadProblems(Table):

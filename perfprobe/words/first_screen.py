@@ -55,7 +55,7 @@ FIRST_SCREEN: dict[str, str] = {
     "NOISE": "The smallest change of the median step that these steps would show, given how much they vary. "
     "It does not say that nothing larger can be gained.",
     "RANKS": "In reports of several ranks: the straggler, with the line and phase that made it late.",
-    "CPU": "Cores used and allowed, what other processes used (neighbours), and waiting for a processor.",
+    "CPU": "Cores used and allowed, what other processes used, and waiting for a processor.",
     "MEMORY": "The most memory that tensors held at once, by category (`--memory`); for a GPU as a share of "
     "its capacity. If memory grows: by how much in a step, and at which line. Without `--memory`: only if "
     "the process grows, in all parts of the last four fifths of at least 50 steps, by 2 % and 8 MiB or "

@@ -75,7 +75,6 @@ TERMS: dict[str, str] = {
     "measurement floor": "The recorded time of an empty operator. Shorter times cannot be distinguished.",
     "outermost operator": "An operator that no other operator called.",
     "busiest thread": "The thread with most time in operators.",
-    "neighbours": "Other processes on the machine.",
     "waiting for a processor": "A thread is ready to run, but other threads occupy the cores it may use.",
     "team": "The threads that work together on a parallel part of an operator, such as those of OpenMP.",
     "critical path": "The longest chain of work in which each part had to wait for the one before.",

@@ -92,7 +92,7 @@ VALUES: dict[str, dict[str, str]] = {
         "spinning": "Members of a team spin while no operator runs and their caller waits.",
         "lock": "Python threads wait for Python's global lock, so that only one of them runs at a time.",
         "serial": "An operator with much of the time runs on only one thread of its team.",
-        "neighbours": "Other processes used the processors. This is not a fault of the program.",
+        "other processes": "Other processes used the processors. This is not a fault of the program.",
     },
     "while the host (idle)": {
         "data loading | data | the GPU waits for data loading": "The host waited for data, or made a batch.",

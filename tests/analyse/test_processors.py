@@ -46,7 +46,7 @@ def found(made: Program, folder: Path) -> Processors:
 
 def in_ms(processors: Processors) -> tuple[float | None, ...]:
     """Waiting time: total, for the program itself, for neighbours, unknown."""
-    kinds = (processors.waited_ns, processors.own_ns, processors.neighbours_ns, processors.unknown_ns)
+    kinds = (processors.waited_ns, processors.own_ns, processors.others_ns, processors.unknown_ns)
     return tuple(None if time_ns is None else time_ns / MS for time_ns in kinds)
 
 
@@ -103,7 +103,7 @@ def test_without_machine_readings_waiting_has_no_cause(tmp_path: Path, lacks: di
     made = program(({0: (0, 0)}, reported), ({0: (400, 600)}, reported), processors={"lacks": lacks})
     processors = found(made, tmp_path)
     assert in_ms(processors) == (600, 0, None, 600)
-    assert (processors.neighbours_cores, processors.neighbours_share) == (None, None)
+    assert (processors.others_cores, processors.others_share) == (None, None)
     why = {missing.what: missing.why for missing in processors.lacks}
     assert why["machine"] == lacks.get("machine", "/proc/stat has no value")
     assert processors.evidence == ("/proc/self/task/*/schedstat",)
@@ -125,7 +125,7 @@ def test_sums_of_other_processors_are_not_compared(tmp_path: Path) -> None:
     readings = [(5_000_000, 2), (2_000_000, 1), (5_002_000, 2), (5_003_000, 2)]
     fields = ({**NOTHING, "busy_ns": busy, "processors": number} for busy, number in readings)
     made = program(*(({0: (at * 500, 0)}, reported) for at, reported in enumerate(fields)))
-    share = found(made, tmp_path).neighbours_share
+    share = found(made, tmp_path).others_share
     assert share == pytest.approx((1000 - 500) / 2 / 3000)  # of the last second, on two processors
 
 
@@ -169,9 +169,9 @@ def test_sums_agree_with_a_slow_twin(tmp_path: Path) -> None:
     assert windows.waited_ns.tolist() == [sum(wait for _, wait in more.values()) * MS for more in steps[1:]]
     main = [more.get(0, (0, 0)) for more in steps[1:]]
     assert windows.main_waited_ns.tolist() == [wait * MS for _, wait in main]
-    split = windows.own_ns + windows.neighbours_ns + windows.unknown_ns
+    split = windows.own_ns + windows.others_ns + windows.unknown_ns
     assert split.tolist() == windows.waited_ns.tolist()
-    assert min(map(np.min, (windows.own_ns, windows.neighbours_ns, windows.unknown_ns))) >= 0
+    assert min(map(np.min, (windows.own_ns, windows.others_ns, windows.unknown_ns))) >= 0
 
 
 def test_an_interval_gets_its_part_of_each_window(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_the_section_counts_children_and_has_one_row_for_perfprobe(tmp_path: Pat
     heading, table, _ = blocks
     assert isinstance(heading, Heading)
     assert isinstance(table, Table)
-    assert heading.said == "0.9 of 2 allowed cores used, 0.6 by child processes; neighbours 0.0 %"
+    assert heading.said == "0.9 of 2 allowed cores used, 0.6 by child processes; other processes 0.0 %"
     assert [list(column.cells) for column in (table.columns[0], table.columns[-1])] == [
         ["300 ms", "12.0 ms"],
         ["main thread", "perfprobe's own (2)"],

@@ -124,12 +124,12 @@ def test_a_team_in_each_of_several_threads(tmp_path: Path) -> None:
     assert sorted(kinds) == sorted([ThreadKind.MAIN, *[ThreadKind.PYTHON] * 2, *[ThreadKind.OPENMP] * 3])
 
 
-def test_neighbours_are_not_the_programs_problem(tmp_path: Path) -> None:
+def test_other_processes_are_not_the_programs_problem(tmp_path: Path) -> None:
     made = program({0: (500, 500), 1: (500, 500)})
     run(made, "aten::mm", 0.5, callers=0.5)
     findings = found(made, tmp_path)
     ((problem, _, cost_ms),) = said(findings)
-    assert (problem, cost_ms) == ("neighbours", SECONDS * 1000)
+    assert (problem, cost_ms) == ("other_processes", SECONDS * 1000)
     (problem_row,) = problem_rows(findings)
     assert not problem_row.of_program
     # Its caller waited for half of the time, and its two members together all of the time.

@@ -21,7 +21,7 @@ def test_a_word_is_explained_with_its_place_and_guide(
 def test_without_a_word_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain"]) == 0
     out = capsys.readouterr().out
-    for word in ("tottime", "memory-bound", "losses", "TRUST", "poorly parallel", "neighbours"):
+    for word in ("tottime", "memory-bound", "losses", "TRUST", "poorly parallel", "own time"):
         assert word in out
 
 

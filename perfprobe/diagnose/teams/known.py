@@ -10,7 +10,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.teams import Teams, ThreadProblem, WorkerTeams
 from perfprobe.tables.trace import Trace
 
-# Threads waited for other threads of the program, or for neighbours: a share of the wall time. Below it a
+# Threads waited for other threads of the program, or for others: a share of the wall time. Below it a
 # change of settings is not worthwhile.
 WAITED = 0.1
 PART = 0.05  # a thread with a smaller share of what all threads did does not count

@@ -8,8 +8,8 @@ import numpy as np
 
 from perfprobe.diagnose.teams.known import Found, Known
 from perfprobe.diagnose.teams.lock import lock
-from perfprobe.diagnose.teams.neighbours import neighbours
 from perfprobe.diagnose.teams.nested import nested
+from perfprobe.diagnose.teams.other_processes import other_processes
 from perfprobe.diagnose.teams.oversubscribed import oversubscribed
 from perfprobe.diagnose.teams.serial import serial
 from perfprobe.diagnose.teams.spinning import spinning
@@ -32,7 +32,7 @@ def thread_problems(findings: Findings) -> ThreadProblems | None:
 def _found(known: Known) -> Iterator[Found]:
     of_teams = list(nested(known))
     yield from of_teams or oversubscribed(known)
-    for rule in (spinning, serial, lock, neighbours, workers):
+    for rule in (spinning, serial, lock, other_processes, workers):
         yield from rule(known)
 
 

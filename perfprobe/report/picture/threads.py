@@ -58,9 +58,9 @@ def over_time(axes: Any, teams: Teams, found: Processors) -> None:
     width_ns = np.diff(edges)
     own, others = (
         found.windows.between(name, edges[:-1], edges[1:]) / np.maximum(width_ns, 1)
-        for name in ("own_ns", "neighbours_ns")
+        for name in ("own_ns", "others_ns")
     )
-    labels = ("with Python", "team and others", "waiting for its own threads", "waiting for neighbours")
+    labels = ("with Python", "team and others", "waiting for its own threads", "waiting for other processes")
     colors = (_CALLERS, _HELPERS, _OWN, _NEIGHBOURS)
     axes.stackplot(middle_s, callers, helpers, own, others, labels=labels, colors=colors, step="mid")
     if teams.allowed_cores is not None:

@@ -42,7 +42,7 @@ def processor_rows(findings: Findings) -> list[Values]:
     row: dict[str, Any] = {
         each.name: getattr(found, each.name) for each in fields(found) if each.name not in _SEPARATE
     }
-    row["neighbours_share"] = found.neighbours_share
+    row["others_share"] = found.others_share
     row["lacks"] = {missing.what: missing.why for missing in found.lacks}
     return [Values(row)]
 

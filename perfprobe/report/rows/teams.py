@@ -95,7 +95,7 @@ def _row(findings: Findings, teams: Teams, value: dict[str, Any]) -> ThreadProbl
         line=line,
         what=what,
         remedy=remedy,
-        of_program=problem is not ThreadProblem.NEIGHBOURS,
+        of_program=problem is not ThreadProblem.OTHER_PROCESSES,
     )
 
 
@@ -111,8 +111,8 @@ def _texts(
 ) -> tuple[str, str]:
     """Returns what is wrong, and what to change."""
     threads, cost, name = value["threads"], units.duration(value["cost_ns"]), value["name"]
-    if problem is ThreadProblem.NEIGHBOURS:
-        return _neighbours(findings, threads, cost, allowed)
+    if problem is ThreadProblem.OTHER_PROCESSES:
+        return _other_processes(findings, threads, cost, allowed)
     if problem is ThreadProblem.SPINNING:
         spin = f"{threads} team thread{'' if threads == 1 else 's'} ran {cost} without work"
         why = f" ({name})" if name else ""
@@ -145,23 +145,23 @@ def _too_many(problem: ThreadProblem, threads: str, cost: str, allowed: float | 
     return f"{threads} on {cores(allowed)}: {waited}", set_to
 
 
-def _neighbours(findings: Findings, used: int, cost: str, allowed: float | None) -> tuple[str, str]:
+def _other_processes(findings: Findings, used: int, cost: str, allowed: float | None) -> tuple[str, str]:
     """Texts for other processes: what they used, and what that costs a team."""
     found, teams = findings.get(Processors), findings[Teams]
-    exact = found.neighbours_cores if found is not None else None
+    exact = found.others_cores if found is not None else None
     there = allowed if found is None or found.affinity_cores is None else found.affinity_cores
     much = f"{units.plain(used if exact is None else round(exact, 1))} of {cores(there)}"
     team = _cost_of_team(found, teams)
-    what = f"not this program: other processes used {much}, threads waited {cost} for them{team}"
+    what = f"not this program: they used {much}, threads waited {cost} for them{team}"
     return what, "a quiet machine, or fewer threads: `perfprobe threads --sweep` measures what is best"
 
 
 def _cost_of_team(found: Processors | None, teams: Teams) -> str:
-    """What neighbours cost a team: at least what its caller waited for them, at most what all members did."""
-    if found is None or not found.waited_ns or not found.neighbours_ns or (teams.threads or 1) < 2:
+    """What others cost a team: at least what its caller waited for them, at most what all members did."""
+    if found is None or not found.waited_ns or not found.others_ns or (teams.threads or 1) < 2:
         return ""
     is_main = found.threads.is_main
-    part = found.neighbours_ns / found.waited_ns
+    part = found.others_ns / found.waited_ns
     waited_ns = np.maximum(found.threads.waited_ns, 0) * part
     member_ns = waited_ns[is_main | (teams.inventory.kind == ThreadKind.OPENMP)]
     least_ns, most_ns = float(waited_ns[is_main].sum()), min(float(member_ns.sum()), found.wall_ns)

@@ -31,7 +31,7 @@ def busy_machine(findings: Findings) -> Iterator[Block]:
     else:
         kinds = kinds_of_waiting(found)
         text += f": {kinds}" if kinds else ""
-        others, cores = found.neighbours_cores, found.affinity_cores
+        others, cores = found.others_cores, found.affinity_cores
     yield Paragraph(f"{text}{_others(others, cores)}. Rows are ranked by typical time.", "yellow")
 
 

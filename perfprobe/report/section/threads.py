@@ -57,13 +57,13 @@ def threads(findings: Findings, choice: Choice) -> Iterator[Block]:
 
 
 def cores_used(found: Processors) -> str:
-    """`1.3 of 2 allowed cores used, 0.5 by child processes; neighbours 1 %`, as far as known."""
+    """`1.3 of 2 allowed cores used, 0.5 by child processes; other processes 1 %`, as far as known."""
     children = found.children_cores or 0
     by_children = f", {units.tenths(children)} by child processes" if is_named(children) else ""
     of = "" if found.allowed_cores is None else f" of {units.plain(found.allowed_cores)} allowed"
     cores = "core" if found.allowed_cores == 1 else "cores"
-    share = found.neighbours_share
-    beside = "" if share is None else f"; neighbours {units.percent(share)}"
+    share = found.others_share
+    beside = "" if share is None else f"; other processes {units.percent(share)}"
     return f"{units.tenths(found.used_cores + children)}{of} {cores} used{by_children}{beside}"
 
 
@@ -84,10 +84,10 @@ def _own_together(rows: Sequence[ThreadWaitRow]) -> list[ThreadWaitRow]:
 
 
 def kinds_of_waiting(found: Processors) -> str:
-    """`0.9 s for neighbours, 0.2 s for its own threads`: the kinds that occurred, longest first."""
+    """`0.9 s for other processes, 0.2 s for its own threads`: the kinds that occurred, longest first."""
     kinds = {
         "for its own threads": found.own_ns,
-        "for neighbours": found.neighbours_ns,
+        "for other processes": found.others_ns,
         "for unknown reasons": found.unknown_ns,
     }
     known = sorted(((time_ns, kind) for kind, time_ns in kinds.items() if time_ns), reverse=True)

@@ -87,7 +87,7 @@ def counter_events(scene: Scene, windows: ProcessorWindows) -> Iterator[str]:
     """Between two readings: how many processors program and others used, and how many it waited for."""
     shown = scene.shown(windows.start_ns, windows.end_ns)
     columns = (windows.start_ns, windows.end_ns, windows.process_cpu_ns, windows.waited_ns)
-    others_ns = windows.neighbours_cpu_ns
+    others_ns = windows.others_cpu_ns
     for start_ns, end_ns, *used in zip(*(c[shown].tolist() for c in (*columns, others_ns)), strict=True):
         names = ("program", "program waits", "others")
         wall_ns = max(end_ns - start_ns, 1)

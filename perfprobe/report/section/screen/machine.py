@@ -53,7 +53,7 @@ def starved_line(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
-    """CPU: cores used of cores allowed, waiting for a processor, neighbours."""
+    """CPU: cores used of cores allowed, waiting for a processor, other processes."""
     recording = findings.trace.recording
     cpu_ns, wall_ns, allowed = findings.trace.cpu_ns, findings.wall_ns, cores_allowed(recording)
     if cpu_ns is None or not wall_ns or allowed is None:
@@ -63,7 +63,7 @@ def cpu_line(findings: Findings) -> Iterator[ScreenRow]:
     used = f"{units.tenths(cores)} of {units.plain(allowed)} allowed core{'' if allowed == 1 else 's'}"
     main_ns = waited_ns(recording, main=True) or 0
     waited = f", waited {whole_percent(main_ns / wall_ns)}" if is_busy(findings.trace) else " used"
-    yield said("CPU", used + waited, *_neighbours(findings, wall_ns))
+    yield said("CPU", used + waited, *_other_processes(findings, wall_ns))
     yield from _affinity(findings)
     yield from _problem(findings)
     yield from _in_children(findings, cpu_ns)
@@ -85,13 +85,13 @@ def _problem(findings: Findings) -> Iterator[ScreenRow]:
         yield said("", problem_text(rows[0]), f"{more}: --view threads", line=rows[0].line, style="yellow")
 
 
-def _neighbours(findings: Findings, wall_ns: int) -> Iterator[str]:
+def _other_processes(findings: Findings, wall_ns: int) -> Iterator[str]:
     recording, found = findings.trace.recording, findings.get(Processors)
     others_ns, cores = recording.number("processors", "others_cpu_ns"), recording.number("host", "cores")
     share = None if others_ns is None or not cores else others_ns / (wall_ns * cores)
-    share = share if found is None else found.neighbours_share
+    share = share if found is None else found.others_share
     if share is not None:
-        yield f"; neighbours {whole_percent(share)}"
+        yield f"; other processes {whole_percent(share)}"
 
 
 def _in_children(findings: Findings, cpu_ns: int) -> Iterator[ScreenRow]:

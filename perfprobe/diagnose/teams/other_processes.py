@@ -8,10 +8,10 @@ from perfprobe.diagnose.teams.known import WAITED, Found, Known
 from perfprobe.tables.teams import ThreadProblem
 
 
-def neighbours(known: Known) -> Iterator[Found]:
+def other_processes(known: Known) -> Iterator[Found]:
     """Threads waited for processors that other processes used."""
     found = known.processors
-    waited_ns = found.neighbours_ns or 0
+    waited_ns = found.others_ns or 0
     if waited_ns >= WAITED * found.wall_ns:
-        used = round(found.neighbours_cores or 0)
-        yield Found(ThreadProblem.NEIGHBOURS, max(used, 1), waited_ns, known.busiest_frame)
+        used = round(found.others_cores or 0)
+        yield Found(ThreadProblem.OTHER_PROCESSES, max(used, 1), waited_ns, known.busiest_frame)
