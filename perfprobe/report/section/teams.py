@@ -146,7 +146,7 @@ def _columns(rows: Sequence[OperatorTeamRow], wall_ns: int) -> list[Column]:
         *_native_columns(rows),
         figures("gain", (units.duration(row.gain_ns) for row in rows), 2),
         figures("not running", (units.duration(row.not_running_ns) for row in rows), 3),
-        figures("looks", (units.count(row.looks) for row in rows), 4),
+        figures("samples", (units.count(row.looks) for row in rows), 4),
         Column("operator", [printable(row.operator) for row in rows], least=12),
         Column("line", [printable(line) for line in lines]),
     ]

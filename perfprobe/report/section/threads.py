@@ -172,7 +172,7 @@ _MEANINGS: dict[str, str] = {
     "more with certainty.",
     "speed-up": "Speed-up of the best number of threads over the smallest one.",
     "inputs": "Inputs of the operator.",
-    "looks": "How often this operator filled the time between two samples.",
+    "samples": "How often this operator filled the time between two samples.",
     "operator": "Operator whose calls are long enough to fill the time between two samples.",
     "line": "Line of the program.",
 }
