@@ -7,6 +7,11 @@ import numpy as np
 from perfprobe.tables.columns import Int32, Rows
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, MemoryKind, WaitKind
 from perfprobe.tables.recording import Recording
+from perfprobe.tables.strings import Strings
+
+# AMD's records do not say which memory is pageable. This call returns when the copy has ended, as ROCm's
+# documentation of HIP says ("Memory management", hipMemcpyWithStream).
+_BLOCKS = "hipMemcpyWithStream"
 
 
 def all_waits(recording: Recording, links: GpuLinks) -> tuple[GpuWaits, Int32]:
@@ -45,6 +50,8 @@ def _last_of_each_call(recording: Recording, links: GpuLinks) -> Rows:
     """Returns the timed copies of pageable memory outside graphs; of several by one call the last."""
     copies = recording[Copies]
     pageable = (copies.source == MemoryKind.PAGEABLE) | (copies.destination == MemoryKind.PAGEABLE)
+    blocks = recording[Strings].marks(_BLOCKS.__eq__)[recording[ApiCalls].name]
+    pageable |= np.append(blocks, False)[links.copy_call]
     timed = (copies.start_ns >= 0) & (copies.end_ns >= copies.start_ns)
     rows = np.flatnonzero(pageable & timed & (copies.graph < 0) & (links.copy_call >= 0))
     latest_first = rows[np.argsort(-copies.end_ns[rows], kind="stable")]

@@ -18,6 +18,7 @@ from perfprobe.tables.gpu_verdict import GpuLimit, GpuVerdict
 from perfprobe.tables.idle import IdleCause
 
 _USED = 0.01  # of the steps: a GPU that does less has no part in them
+_UNJUDGED = (GpuLimit.LOST, GpuLimit.UNTIMED)
 _IDLE = {
     Cause.DATA: (IdleCause.DATA,),
     Cause.COLLECTION: (IdleCause.COLLECTION,),
@@ -38,12 +39,12 @@ def base_of(account: DeviceAccount) -> Base:
 def judging_device(findings: Findings) -> DeviceAccount | None:
     """The account of the GPU that the program is judged by; None if that is the time of its own thread.
 
-    Without steps it is the GPU only if that limits the program.
+    Without steps it is the GPU only if that worked for most of the run.
     """
     account, verdict = findings.get(DeviceAccount), findings.get(GpuVerdict)
-    if account is None or verdict is None or verdict.limit in (GpuLimit.LOST, GpuLimit.UNTIMED):
+    if account is None or verdict is None or verdict.limit in _UNJUDGED:
         return None
-    is_judged = account.of_steps or verdict.is_bound
+    is_judged = account.of_steps or verdict.limit not in (GpuLimit.SELDOM_USED, GpuLimit.PROGRAM)
     return account if is_judged and account.share(account.busy_ns) >= _USED else None
 
 

@@ -113,8 +113,9 @@ def test_a_gpu_without_a_part_in_the_steps_judges_nothing(findings: Findings) ->
         assert judging_device(findings.plus(account_of([kernel(50)]), lost)) is None
 
 
-def test_without_steps_only_a_gpu_that_is_the_limit_judges(findings: Findings) -> None:
+def test_without_steps_only_a_gpu_that_works_most_of_the_time_judges(findings: Findings) -> None:
     verdict, account = findings[GpuVerdict], account_of([kernel(50)], of_steps=False)
-    for is_bound in (True, False):
-        known = findings.plus(account, replace(verdict, is_bound=is_bound))
-        assert (judging_device(known) is not None) == is_bound
+    judging = (GpuLimit.COMPUTING, GpuLimit.BOTH, GpuLimit.COPYING, GpuLimit.NCCL)
+    for limit in GpuLimit:
+        known = findings.plus(account, replace(verdict, limit=limit))
+        assert (judging_device(known) is not None) == (limit in judging)

@@ -59,7 +59,7 @@ def device_account(trace: Trace, times: StepTimes, blamed: BlamedIdle | None) ->
     device = max(busy_ns, key=lambda each: busy_ns[each])
     work = _of(work, device)
     whole = Windows(work.start_ns.min(keepdims=True), work.end_ns.max(keepdims=True))
-    of_steps = len(own.start_ns) > 0 and 2 * every.busy_ns(work) >= whole.busy_ns(work)
+    of_steps = len(own.start_ns) > 0 and _is_theirs(times, every, work, whole)
     windows = own if of_steps else whole
     time_ns = int((windows.end_ns - windows.start_ns).sum())
     leaves = [_busy(trace, links, work, windows), _idle(trace, blamed, device, windows)]
@@ -73,6 +73,20 @@ def device_account(trace: Trace, times: StepTimes, blamed: BlamedIdle | None) ->
 
 def _of(work: Work, device: int) -> Work:
     return work.take(work.device == device)
+
+
+def _is_theirs(times: StepTimes, every: Windows, work: Work, whole: Windows) -> bool:
+    """Whether half of the work, or more, is of steps: launched in them; run then, if launches are not known.
+
+    While a server's short step of the host runs, the GPU may do what others launched long before.
+    """
+    known = work.launch_ns >= 0
+    if 2 * np.count_nonzero(known) < len(known):
+        return 2 * every.busy_ns(work) >= whole.busy_ns(work)
+    steps = times.steps.take(np.argsort(times.steps.start_ns, kind="stable"))
+    time_ns, inside = (work.end_ns - work.start_ns)[known], Covered(steps.start_ns, steps.end_ns)
+    launched = inside.within(work.launch_ns[known], work.launch_ns[known] + 1) > 0
+    return bool(2 * time_ns[launched].sum() >= time_ns.sum())
 
 
 def _windows(times: StepTimes, work: Work) -> tuple[Windows, Windows]:

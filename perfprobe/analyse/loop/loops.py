@@ -93,8 +93,15 @@ def _loop(
         return None
     function = inference_function(tree, calls)
     spans = inference_steps(function, calls, own)
+    if len(spans) == 1 and not _is_most(spans[0], own):
+        return None
     source = StepSource.LOADER if any(event.kind is Kind.NEXT for event in calls) else StepSource.MODULE
     return ThreadLoop(thread, source, function, spans)
+
+
+def _is_most(span: Span, own: Segments) -> bool:
+    """Whether a single call is most of what the thread did. A small one is no loop, and says nothing."""
+    return 2 * (span.end_ns - span.start_ns) >= int(own.end_ns.max()) - int(own.start_ns.min())
 
 
 def _repeats(happened: Sequence[Event]) -> bool:

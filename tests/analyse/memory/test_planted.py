@@ -91,8 +91,8 @@ def test_the_line_of_a_leak_is_named_with_its_growth(recorded: Recorded) -> None
     line = 1 + next(at for at, each in enumerate(text) if each.endswith("# the leak"))
     shown = results.text(View(view="memory"))
     assert f"grows by 20.0 KiB a step: planted.py:{line} 20.0 KiB." in shown
-    first = results.text(View())
-    assert f"grows by 20.0 KiB a step, most at planted.py:{line}" in first
+    rows = results.document(View())["tables"]["first_screen"]  # on a busy machine not all have room
+    assert any(f"grows by 20.0 KiB a step, most at planted.py:{line}" in row["text"] for row in rows)
 
 
 @pytest.mark.parametrize("kind", ["transformer", "accumulation", "checkpointing"])

@@ -53,6 +53,8 @@ def verdict_text(found: GpuVerdict, wall_ns: int) -> str:
     if found.limit is GpuLimit.BOTH:
         return f"{other}, so both are a bottleneck"
     waited = found.waited_ns / wall_ns
+    if 2 * found.waited_ns > wall_ns:  # for work that is older than the trace, or of others
+        return f"the program waited for it for {units.percent(waited)} of wall; little of its work is known"
     but = f", but the program waited for the GPU for {units.percent(waited)} of wall"
     return "mostly it waited for the program, which is the bottleneck" + (but if is_named(waited) else "")
 

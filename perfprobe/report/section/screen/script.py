@@ -70,6 +70,11 @@ def _long_calls(findings: Findings, row: OperatorRow) -> Iterator[ScreenRow]:
     pieces = (f"{operator(row)}, {how_much}", calls, *place_in(ran.origin), inputs(row, ", "))
     facts: dict[str, Any] = {"time_ns": ran.self_ns, "share": row.share, "line": ran.origin}
     yield said("", *pieces, **facts)
+    yield from _cuda_call(findings, row)
+
+
+def _cuda_call(findings: Findings, row: OperatorRow) -> Iterator[ScreenRow]:
+    """The call of CUDA that took most of an operator's time, if one did."""
     within = longest_cuda_call(findings, row)
     if within is not None:
         yield said("", f"{units.duration(within.time_ns)} of it in one call of {printable(within.name)}")
@@ -141,7 +146,11 @@ def _operator_lines(findings: Findings, each: Diagnosis) -> Iterator[ScreenRow]:
     if findings[HottestOperator].by_sum:
         yield from _long_calls(findings, found.row)
         return
-    yield _line_of(findings, each) if each.cause is Cause.LINE else _operator_of(found)
+    if each.cause is Cause.LINE:
+        yield _line_of(findings, each)
+    else:
+        yield _operator_of(found)
+        yield from _cuda_call(findings, found.row)
     if found.larger:
         yield said("", found.larger.rstrip("."))
 
