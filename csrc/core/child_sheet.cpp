@@ -15,9 +15,10 @@
 namespace perfprobe {
 namespace {
 
-constexpr size_t kHeadBytes = 4096;
-constexpr size_t kBytes = kHeadBytes + ChildSheet::kRows * ChildSheet::kCells * sizeof(int64_t);
-constexpr char kMagic[16] = "PERFPROBE SUMS\n";
+constexpr size_t kSheetHeadBytes = 4096;
+constexpr size_t kBytes =
+    kSheetHeadBytes + ChildSheet::kRows * ChildSheet::kCells * sizeof(int64_t);
+constexpr char kSheetMagic[16] = "PERFPROBE SUMS\n";
 constexpr size_t kNameCells = 6;
 
 // In the order of ChildCell.
@@ -53,7 +54,7 @@ void* map_file(int file, bool is_new) {
 }  // namespace
 
 struct ChildSheet::Head {
-  char magic[sizeof(kMagic)];
+  char magic[sizeof(kSheetMagic)];
   int64_t rows, cells;
   Cell taken;
   Cell detailed;
@@ -73,7 +74,7 @@ ChildSheet::ChildSheet(const std::string& path, Way way) {
       ::unlink(path.c_str());
     throw;
   }
-  if (!is_new && std::memcmp(head_->magic, kMagic, sizeof(kMagic)) != 0)
+  if (!is_new && std::memcmp(head_->magic, kSheetMagic, sizeof(kSheetMagic)) != 0)
     fail("no sheet", EINVAL);
   if (!is_new)
     return;
@@ -83,12 +84,12 @@ ChildSheet::ChildSheet(const std::string& path, Way way) {
   for (const char* name : kNames)
     names.append(name).append(" ");
   std::memcpy(head_->names, names.data(), std::min(names.size(), sizeof(head_->names) - 1));
-  std::memcpy(head_->magic, kMagic, sizeof(kMagic));
+  std::memcpy(head_->magic, kSheetMagic, sizeof(kSheetMagic));
 }
 
 ChildSheet::Cell& ChildSheet::at(size_t row, ChildCell cell) const {
-  static_assert(sizeof(Head) <= kHeadBytes && Cell::is_always_lock_free);
-  auto* cells = reinterpret_cast<Cell*>(reinterpret_cast<char*>(head_) + kHeadBytes);
+  static_assert(sizeof(Head) <= kSheetHeadBytes && Cell::is_always_lock_free);
+  auto* cells = reinterpret_cast<Cell*>(reinterpret_cast<char*>(head_) + kSheetHeadBytes);
   return cells[std::min(row, kRows - 1) * kCells + static_cast<size_t>(cell)];
 }
 

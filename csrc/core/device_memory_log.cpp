@@ -7,29 +7,29 @@
 namespace perfprobe {
 namespace {
 
-std::atomic<DeviceMemoryLog*> current{nullptr};
+std::atomic<DeviceMemoryLog*> current_log{nullptr};
 
-void forget_in_child() {
-  current = nullptr;
+void forget_log_in_child() {
+  current_log = nullptr;
 }
 
 }  // namespace
 
 DeviceMemoryLog::DeviceMemoryLog(Recorder& recorder) : recorder_(recorder) {
-  static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child);
+  static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_log_in_child);
   static_cast<void>(fork_handler);
 }
 
 void DeviceMemoryLog::start() {
   const std::lock_guard lock(mutex_);
   runs_ = true;
-  current = this;
+  current_log = this;
 }
 
 void DeviceMemoryLog::stop() {
   if (void (*read)() = read_.exchange(nullptr); read != nullptr)
     read();
-  current = nullptr;
+  current_log = nullptr;
   const std::lock_guard lock(mutex_);
   if (!std::exchange(runs_, false))
     return;
@@ -38,11 +38,11 @@ void DeviceMemoryLog::stop() {
 }
 
 bool DeviceMemoryLog::is_running() {
-  return current.load(std::memory_order_relaxed) != nullptr;
+  return current_log.load(std::memory_order_relaxed) != nullptr;
 }
 
 void DeviceMemoryLog::mark() {
-  DeviceMemoryLog* log = current;
+  DeviceMemoryLog* log = current_log;
   void (*read)() = log == nullptr ? nullptr : log->read_.load();
   if (read != nullptr)
     read();

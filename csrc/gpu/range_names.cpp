@@ -8,7 +8,7 @@
 namespace perfprobe {
 namespace {
 
-Hash128 hash_of(std::string_view text) {
+Hash128 hash_of_name(std::string_view text) {
   Hasher hasher;
   uint64_t words[2] = {text.size(), 0};
   hasher.add(words[0], words[1]);
@@ -54,7 +54,7 @@ RangeNames::RangeNames() {
 
 int32_t RangeNames::find(std::string_view text, InternTable& cache) {
   text = cut(text);
-  const Hash128 hash = hash_of(text);
+  const Hash128 hash = hash_of_name(text);
   const int32_t cached = cache.find(hash);
   if (cached != InternTable::kAbsent)
     return cached;

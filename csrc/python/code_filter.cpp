@@ -11,7 +11,7 @@
 namespace perfprobe {
 namespace {
 
-std::string_view text_of(PyObject* text) {
+std::string_view utf8_of(PyObject* text) {
   Py_ssize_t length = PyUnicode_GET_LENGTH(text);
   if (PyUnicode_IS_COMPACT_ASCII(text) != 0)
     return {reinterpret_cast<const char*>(PyUnicode_1BYTE_DATA(text)), static_cast<size_t>(length)};
@@ -39,14 +39,14 @@ bool is_main() {
 }  // namespace
 
 bool CodeFilter::is_ours(const PyCodeObject* code) const {
-  return !rules_->own.empty() && lies_in(text_of(code->co_filename), rules_->own);
+  return !rules_->own.empty() && lies_in(utf8_of(code->co_filename), rules_->own);
 }
 
 // The program's own module may be in such a folder too: `-m package`.
 bool CodeFilter::is_library_module(const PyCodeObject* code) const {
-  if (rules_->libraries.empty() || text_of(code->co_name) != "<module>")
+  if (rules_->libraries.empty() || utf8_of(code->co_name) != "<module>")
     return false;
-  const std::string_view path = text_of(code->co_filename);
+  const std::string_view path = utf8_of(code->co_filename);
   const auto holds = [&](const std::string& folder) { return lies_in(path, folder); };
   return std::ranges::any_of(rules_->libraries, holds) && !is_main();
 }
@@ -75,7 +75,7 @@ bool CodeFilter::caller_lends() const {
     return false;
   PyCodeObject* code = PyFrame_GetCode(caller);
   Py_DECREF(caller);
-  const std::string_view name = text_of(code->co_name);
+  const std::string_view name = utf8_of(code->co_name);
   const bool found = is_ours(code) && std::ranges::any_of(rules_->lenders, [&](const auto& lender) {
                        return lender == name;
                      });

@@ -24,7 +24,7 @@ int on_process_start(const char* event, PyObject* arguments, void* /*nothing*/) 
     return 0;
   if (PyInterpreterState_Get() != PyInterpreterState_Main())
     return 0;
-  const HeldSignals held_signals;
+  const HeldSignals signals;
   const KeepException keep_exception;
   const HeldTracing held;
   PyObject* told = current_told;
