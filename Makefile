@@ -36,7 +36,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 # pip compiles on one processor, and also what is not imported. `setup` compiles the rest at its end, on all.
-NOT_COMPILED := /tests?/|/testing/_internal/|/(pip|mypyc?)/|/sympy/(physics|stats|diffgeom|vector)/
+NOT_COMPILED := /tests?/|/testing/_internal/|/(pip|mypyc?)/|/sympy/(physics|stats|diffgeom|vector)/|/pygments/lexers/[a-z]|/(fontTools|fsspec|snowballstemmer|quack|pipelining|f2py|numpy/distutils)/
 BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja "nvidia-nvtx>=13"
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
 NATIVE_SOURCES := $(shell find csrc -type f)
