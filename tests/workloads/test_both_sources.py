@@ -1,6 +1,7 @@
 """Observer and autograd profiler record the same calls, inputs and nesting in every workload."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -8,13 +9,16 @@ import pytest
 from benchmarks.attribution import WORKLOADS
 from perfprobe.merge.sources import BETWEEN
 from tests.collect.runs import BUSY_SOURCES, perfprobe
-from tests.workloads.recorded import ARGUMENTS, words_of
+from tests.workloads.recorded import ARGUMENTS, Recorded, words_of
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
-def test_every_call_is_in_both_sources(name: str, tmp_path: Path) -> None:
+def test_every_call_is_in_both_sources(
+    name: str, tmp_path: Path, recorded: Callable[[str], Recorded]
+) -> None:
+    recorded(name)  # first: processes that run it at the same time would each compile its own operator
     words = ["-q", "--operators", "both", "--json", "report.json", str(WORKLOADS / f"{name}.py")]
     outcome = perfprobe([*words, *words_of(name)], tmp_path)
     assert outcome.status == 0, outcome.err.decode()
