@@ -14,6 +14,7 @@ import pytest
 from perfprobe.cli import COMMANDS, main, module
 from perfprobe.cli.options import Output, Parser, add_options
 from perfprobe.cli.terminal import colored
+from tests.build import Program
 from tests.collect.runs import perfprobe
 from tests.snapshots import Snapshot
 
@@ -153,7 +154,8 @@ def test_colours_reach_the_report_of_a_run(tmp_path: Path) -> None:
 
 
 def test_force_color_and_no_color_decide_on_a_terminal_and_in_a_pipe(tmp_path: Path) -> None:
-    words = [sys.executable, "-m", "perfprobe", "doctor"]
+    (tmp_path / "run.perfprobe").write_bytes(Program().encode())
+    words = [sys.executable, "-m", "perfprobe", "report", "run.perfprobe"]
     plain = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
     forced = subprocess.run(
         words, env={**plain, "FORCE_COLOR": "1"}, capture_output=True, cwd=tmp_path, check=False
