@@ -10,12 +10,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfprobe.diagnose.limits import STANDS_OUT, gain
-from perfprobe.tables.columns import Mask, among
+from perfprobe.models.kernel_names import group_of_kernel
+from perfprobe.tables.columns import Int32, Mask, among
 from perfprobe.tables.device_account import DeviceAccount, DeviceGroup, DeviceKind, device_group
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_verdict import GpuLimit, GpuVerdict
 from perfprobe.tables.idle import IdleCause
+from perfprobe.tables.strings import Strings
 
 _USED = 0.01  # of the steps: a GPU that does less has no part in them
 _UNJUDGED = (GpuLimit.LOST, GpuLimit.UNTIMED)
@@ -48,7 +50,7 @@ def judging_device(findings: Findings) -> DeviceAccount | None:
     return account if is_judged and account.share(account.busy_ns) >= _USED else None
 
 
-def device(account: DeviceAccount) -> Iterator[Diagnosis]:
+def device(account: DeviceAccount, strings: Strings) -> Iterator[Diagnosis]:
     """A diagnosis for each part: all of the account together, each once."""
     leaves = account.leaves
     idle = leaves.kind == DeviceKind.IDLE
@@ -56,7 +58,7 @@ def device(account: DeviceAccount) -> Iterator[Diagnosis]:
         yield from _part(account, cause, idle & among(leaves.cause, causes))
     for cause, kind in _WORK.items():
         yield from _part(account, cause, leaves.kind == kind)
-    yield from _computing(account)
+    yield from _computing(account, strings)
 
 
 def _part(account: DeviceAccount, cause: Cause, chosen: Mask) -> Iterator[Diagnosis]:
@@ -65,13 +67,13 @@ def _part(account: DeviceAccount, cause: Cause, chosen: Mask) -> Iterator[Diagno
         yield _of_group(account, found, cause)
 
 
-def _computing(account: DeviceAccount) -> Iterator[Diagnosis]:
+def _computing(account: DeviceAccount, strings: Strings) -> Iterator[Diagnosis]:
     """The operators at each line that stand out, and for other lines all of them together.
 
-    A kernel that no operator launched counts as one.
+    Kernels that no operator launched count as one if they are variants of one.
     """
     rows = account.leaves.take(account.leaves.kind == DeviceKind.KERNEL)
-    name = np.where(rows.operator >= 0, rows.operator, rows.name)
+    name = np.where(rows.operator >= 0, rows.operator, _first_alike(rows.name, strings))
     for frame in np.unique(rows.frame).tolist():
         at_line = rows.frame == frame
         names = np.unique(name[at_line]).tolist()
@@ -83,6 +85,14 @@ def _computing(account: DeviceAccount) -> Iterator[Diagnosis]:
             rest = at_line & ~among(name, [each for each, _ in large])
             if bool(rest.any()):
                 yield _of_group(account, device_group(rows.take(rest)), Cause.LINE)
+
+
+def _first_alike(name: Int32, strings: Strings) -> Int32:
+    """For each kernel's name the first one that is a variant of the same kernel."""
+    first: dict[str, int] = {}
+    names, number = np.unique(name, return_inverse=True)
+    known = [first.setdefault(group_of_kernel(strings[each]), each) for each in names.tolist()]
+    return np.array(known, np.int32)[number.reshape(-1)] if known else name
 
 
 def _of_group(account: DeviceAccount, found: DeviceGroup, cause: Cause, name: int = -1) -> Diagnosis:

@@ -41,6 +41,7 @@ from perfprobe.tables.account import Account
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.strings import Strings
 
 # Of causes that stand out, those of the first group come first. What takes more than all steps comes before
 # what is in them, and there what is not the program's own work.
@@ -78,7 +79,8 @@ def diagnosed(findings: Findings) -> Findings:
     if times is not None and len(times.loops) == 0 and account is None:
         return findings.plus(Diagnoses(tuple(of_run(findings, gpu)), 0, base))
     account = None if account is None or account.own_ns <= 0 else account
-    found = [*_found(findings, times, account), *(() if gpu is None else device(gpu))]
+    strings = findings.trace.recording[Strings]
+    found = [*_found(findings, times, account), *(() if gpu is None else device(gpu, strings))]
     # Where a GPU is judged, what its loop's thread did is said, but is not the bottleneck.
     found.sort(key=lambda each: (gpu is not None and each.base is Base.STEPS, *_order(each)))
     return findings.plus(Diagnoses(tuple(found), 0 if account is None else account.steps, base))

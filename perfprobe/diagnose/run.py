@@ -17,6 +17,7 @@ from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, Outside
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.python import CallStructure
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Trace
 from perfprobe.tables.workers import WorkerFindings
 
@@ -28,7 +29,8 @@ _ONCE = (Cause.IMPORTS, Cause.COMPILE)
 
 def of_run(findings: Findings, gpu: DeviceAccount | None) -> Iterator[Diagnosis]:
     """What takes the time, the bottleneck first. gpu: if it is what the run is judged by."""
-    found = list(_data(findings)) if gpu is None else sorted(device(gpu), key=lambda each: -each.share)
+    parts = [] if gpu is None else [*device(gpu, findings.trace.recording[Strings])]
+    found = list(_data(findings)) if gpu is None else sorted(parts, key=lambda each: -each.share)
     operators = list(_operators(findings))
     if not found:
         found = list(_computing(findings, operators))

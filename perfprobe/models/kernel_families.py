@@ -11,7 +11,8 @@ NCCL = "NCCL"  # AMD's RCCL uses the same names
 _NAMES = (
     (NCCL, r"^(?:void )?nccl"),
     ("NVSHMEM", r"nvshmem"),
-    ("FlashAttention", r"flash_(?:fwd|bwd)|\bflash::|pytorch_flash::|fmha_(?:fwd|bwd)|aiter::"),
+    ("FlashAttention", r"flash_(?:fwd|bwd)|\bflash::|pytorch_flash::|fmha_(?:fwd|bwd)"),
+    ("AITER", r"^(?:void )?aiter::"),
     ("cuDNN", r"cudnn|^void (?:implicit|explicit)_convolve|xmma_(?:fprop|dgrad|wgrad)|winograd|scudnn"),
     (
         "cuBLAS",
@@ -20,7 +21,7 @@ _NAMES = (
     ("cuBLAS", r"^sm\d+_xmma_gemm"),
     ("hipBLASLt", r"^Cijk_"),
     ("MIOpen", r"miopen|MIOpen"),
-    ("composable kernel", r"\bck::|ck_tile::"),
+    ("composable kernel", r"^[^<(]*\bck(?:_tile)?::"),
     ("CUTLASS", r"cutlass|PyTorchMemEffAttention"),
     ("torch", r"\bat(?:_cuda_detail)?::|at::native|c10::|torch::|fbgemm"),
     ("CUB, Thrust", r"\bcub::|thrust::|rocprim::|hipcub::"),

@@ -38,8 +38,9 @@ FIRST_SCREEN: dict[str, str] = {
     "costs (dispatch, autograd, Python), because a slow core would need at most the share shown for their "
     "work. A line below says if many of them read single values (`.item()`), or if a quarter of the step or "
     "more is the optimizer's, parameter by parameter.",
-    "OPS": "Operators with 5 % of the steps' own time or more, with all inputs, lines and phases; of "
-    "a GPU's time if the steps are judged by that.",
+    "OPS": "Operators with 5 % of the steps' own time or more, with all inputs, lines and phases. Where a "
+    "GPU judges: of its time kinds of work by the library that the kernels are of, whoever launched them; "
+    "other kernels by their names, variants together.",
     "LIMIT": "How close the hottest operator is to its limit, or how to find out.",
     "GAIN": "Upper bound of the speed-up if SLOW took no time. Computed from its time, not measured.",
     "THEN": "The next largest share of a step after SLOW.",

@@ -18,6 +18,7 @@ from perfprobe.tables.gpu_findings import GpuFindings
 from perfprobe.tables.gpu_verdict import GpuLimit, GpuVerdict
 from perfprobe.tables.idle import IdleCause
 from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.strings import Strings
 from tests.analyse.account.test_device import Training
 from tests.found import find
 
@@ -99,7 +100,7 @@ def test_slow_is_the_largest_wait_or_else_the_largest_work(
 
 def test_all_parts_are_in_one_diagnosis_each() -> None:
     parts = [kernel(30), kernel(5, 2), kernel(4, 3), kernel(20, 4, 5), idle(IdleCause.DATA, 7)]
-    found = list(device(account_of(parts)))
+    found = list(device(account_of(parts), Strings.empty()))
     assert sum(each.share for each in found) == pytest.approx(1)
     assert {each.frame for each in found if each.cause is Cause.LINE} == {1}
 

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
+from perfprobe.models.kernel_names import plain_name
 from perfprobe.report.shorten import ELLIPSIS, cut
 from perfprobe.support.text import printable
 
@@ -48,7 +49,7 @@ def kernel_names(names: Sequence[str], beside: Sequence[Hashable]) -> list[str]:
 
 def shortened(name: str, *, whole: bool = False) -> str:
     """The name without namespaces, parameters and, unless `whole`, uninformative template arguments."""
-    text = _simplified(_ANONYMOUS.sub("", name[:LONGEST_NAME]), DEEPEST, whole=whole)
+    text = _simplified(_ANONYMOUS.sub("", plain_name(name)[:LONGEST_NAME]), DEEPEST, whole=whole)
     return printable(text or name[:LONGEST_NAME])
 
 

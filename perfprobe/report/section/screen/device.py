@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from perfprobe.models.kernel_names import group_of_kernel
 from perfprobe.report import shorten
 from perfprobe.report.rows.device import DevicePart, parts_of, work_rows
 from perfprobe.report.rows.named import is_named, is_nearly_all
@@ -81,13 +82,13 @@ def device_lines(findings: Findings, each: Diagnosis, label: str, also: str = ""
     if each.cause is Cause.LINE and line is not None:
         pieces = (f"{also}{at_line(line)}, {much}",)
     elif each.cause is Cause.GPU_OPERATOR:
-        name = f"{also}{part_text(parts[0])}{_shapes(parts)}"
+        name = f"{also}{_work_text(parts)}"
         pieces = (f"{name}, {much}", *place_in(line), *_inputs(findings, each))
     else:
         at = () if label == "SLOW" else place_in(line)  # a line of its own has more room
         pieces = (f"{also}{_TEXTS[each.cause]}, {much}", *at)
     yield said(label, *pieces, style=style, **facts)
-    if label == "SLOW" and each.cause is not Cause.GPU_OPERATOR:
+    if label == "SLOW" and (each.cause is not Cause.GPU_OPERATOR or len(parts) > 1):
         yield from _made_of(findings, each, parts)
 
 
@@ -100,8 +101,11 @@ def part_text(part: DevicePart) -> str:
     return f"copies {part.copy}" if part.copy is not None else cause_text(part.cause)
 
 
-def _shapes(parts: list[DevicePart]) -> str:
-    return f" in {parts[0].inputs:,} shapes" if parts[0].inputs > 1 else ""
+def _work_text(parts: list[DevicePart]) -> str:
+    """An operator, or all variants of a kernel together."""
+    if len(parts) > 1 and parts[0].kernel is not None:
+        return cut_middle(printable(group_of_kernel(parts[0].kernel)), _LONGEST)
+    return f"{part_text(parts[0])}{f' in {parts[0].inputs:,} shapes' if parts[0].inputs > 1 else ''}"
 
 
 def _inputs(findings: Findings, each: Diagnosis) -> Iterator[str]:

@@ -20,6 +20,7 @@ from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.machine import starved_line
 from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
+from perfprobe.report.section.screen.shares import operators_line
 from perfprobe.report.shorten import cut, place
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -110,6 +111,7 @@ def _slow(findings: Findings) -> Iterator[ScreenRow]:
     if judged_by_gpu(findings):
         for label, each in zip(("SLOW", "THEN"), judged.found, strict=False):
             yield from device_lines(findings, each, label)
+        yield from operators_line(findings)
         return
     found = [each for each in judged.found if each.cause is not Cause.IMPORTS or each is judged.slow]
     parts = [_lines_of(findings, each) for each in found]

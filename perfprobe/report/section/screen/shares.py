@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from perfprobe.report.rows.device import DevicePart, work_rows
+from perfprobe.models.kernel_names import group_of_kernel
+from perfprobe.report.rows.device import work_rows
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_rows import step_operators
-from perfprobe.report.section.screen.device import judged_by_gpu, part_text
+from perfprobe.report.section.screen.device import judged_by_gpu
 from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.places import whole_percent
+from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 
@@ -35,9 +37,10 @@ def _of_steps(findings: Findings) -> list[tuple[str, float]]:
 
 
 def _of_gpu(findings: Findings) -> list[tuple[str, float]]:
-    """Names and shares, the largest first. Names that are shortened may be alike: the parts are not."""
-    sums: dict[DevicePart, float] = {}
+    """Kinds of kernels and of copies, and shares; the largest first."""
+    sums: dict[str, float] = {}
     for row in work_rows(findings, 0):
-        part = DevicePart.of(row)
-        sums[part] = sums.get(part, 0.0) + row.share
-    return [(part_text(part), share) for part, share in sorted(sums.items(), key=lambda each: -each[1])]
+        copies = f"copies {row.copy}" if row.copy is not None else ""
+        name = printable(group_of_kernel(row.kernel)) if row.kernel is not None else copies
+        sums[name] = sums.get(name, 0.0) + row.share
+    return sorted(sums.items(), key=lambda each: -each[1])
