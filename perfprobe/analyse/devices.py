@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Int64, distinct
+from perfprobe.models.communication import communicates
+from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import DeviceRows, StepCounts
 from perfprobe.tables.intervals import around
@@ -14,18 +13,19 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import Steps
 from perfprobe.tables.strings import Strings
 
-NCCL = "nccl"  # how names of its kernels begin: ncclDevKernel_AllReduce_Sum_f32_RING_LL
-
 
 def device_rows(recording: Recording) -> DeviceRows:
     """A row for each device, the busiest first. Records without times are counted, but add no time."""
-    nccl = [row for row, text in enumerate(recording[Strings].text) if text.startswith(NCCL)]
+    is_communication = recording[Strings].marks(communicates)
     kernels, copies = recording[Kernels], recording[Copies]
     devices = distinct(np.append(distinct(kernels.device), distinct(copies.device))).tolist()  # few
     found = DeviceRows.concat(
         [
             _device(
-                number, kernels.take(kernels.device == number), copies.take(copies.device == number), nccl
+                number,
+                kernels.take(kernels.device == number),
+                copies.take(copies.device == number),
+                is_communication,
             )
             for number in devices
         ]
@@ -63,8 +63,8 @@ def step_counts(
     return found if is_any else found.take(slice(0, -1))
 
 
-def _device(device: int, kernels: Kernels, copies: Copies, nccl: Sequence[int]) -> DeviceRows:
-    is_nccl = np.isin(kernels.name, nccl)
+def _device(device: int, kernels: Kernels, copies: Copies, is_communication: Mask) -> DeviceRows:
+    communicates = is_communication[kernels.name]
     start_ns, end_ns = timed(kernels, copies)
     streams = np.concatenate([kernels.stream, copies.stream])
     values = {
@@ -77,8 +77,8 @@ def _device(device: int, kernels: Kernels, copies: Copies, nccl: Sequence[int]) 
         "busy_ns": _open_ns(kernels, copies),
         "first_ns": int(start_ns.min()) if len(start_ns) else -1,
         "last_ns": int(end_ns.max()) if len(start_ns) else -1,
-        "computing_ns": _open_ns(kernels.take(~is_nccl)),
-        "nccl_ns": _open_ns(kernels.take(is_nccl)),
+        "computing_ns": _open_ns(kernels.take(~communicates)),
+        "communication_ns": _open_ns(kernels.take(communicates)),
         "copying_ns": _open_ns(copies),
     }
     columns = {name: np.array([value], np.int64) for name, value in values.items()}

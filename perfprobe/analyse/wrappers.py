@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.devices import NCCL
 from perfprobe.analyse.loop.timeline import is_possible
+from perfprobe.models.communication import communicates
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls, Kernels
@@ -84,9 +84,9 @@ def wrappers(trace: Trace, spans: WrapperSpans, call: Int32) -> Int8:
     found = np.zeros(len(kernels), np.int8)
     if len(spans) == 0:
         return found
-    is_nccl = recording[Strings].marks(lambda text: text.startswith(NCCL))[kernels.name]
+    is_communication = recording[Strings].marks(communicates)[kernels.name]
     sends = recording[Strings].marks(lambda text: _BROADCAST in text.lower())[kernels.name]
-    rows = np.flatnonzero(is_nccl & (call >= 0))
+    rows = np.flatnonzero(is_communication & (call >= 0))
     os_threads, calls = recording.os_threads(), recording[ApiCalls].take(call[rows])
     for chosen in _kinds(spans):
         own = spans.take(chosen)

@@ -1,4 +1,4 @@
-"""Rule: whether computing, copying, NCCL or the program is the limit, by the busiest GPU."""
+"""Rule: whether computing, copying, communication or the program is the limit, by the busiest GPU."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ class Use(NamedTuple):
 
     busy: float
     computing: float
-    nccl: float
+    communication: float
     copying: float
 
     @classmethod
     def of(cls, rows: DeviceRows, at: int, span_ns: int) -> Use:
         """The shares of a row."""
-        columns = (rows.busy_ns, rows.computing_ns, rows.nccl_ns, rows.copying_ns)
+        columns = (rows.busy_ns, rows.computing_ns, rows.communication_ns, rows.copying_ns)
         return cls(*(max(int(column[at]), 0) / span_ns for column in columns))
 
 
@@ -51,7 +51,7 @@ def gpu_verdict(findings: Findings) -> GpuVerdict | None:
         busy_ns=int(rows.busy_ns[at]),
         span_ns=span_ns,
         **use._asdict(),
-        is_shared=use.computing >= max(use.copying, use.nccl),
+        is_shared=use.computing >= max(use.copying, use.communication),
         hardly_idle=use.busy >= _HARDLY_IDLE,
         is_bound=_is_bound(gpu, use, span_ns, wall_ns),
         waited_ns=gpu.program_waited_ns,
@@ -66,7 +66,7 @@ def limit(gpu: GpuFindings, use: Use, span_ns: int, wall_ns: int) -> GpuLimit:
     if span_ns < _HALF * wall_ns:
         return GpuLimit.SELDOM_USED
     if use.busy >= _HALF and use.computing < min(use.busy, _HARDLY_IDLE) - _NOTEWORTHY:
-        return GpuLimit.COPYING if use.copying >= use.nccl else GpuLimit.NCCL
+        return GpuLimit.COPYING if use.copying >= use.communication else GpuLimit.COMMUNICATION
     if use.busy >= _HARDLY_IDLE:
         return GpuLimit.COMPUTING
     return GpuLimit.BOTH if use.busy >= _HALF else GpuLimit.PROGRAM

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
+from perfprobe.models.communication import communication_library
 from perfprobe.models.fused import is_generated
 
-NCCL = "NCCL"  # AMD's RCCL uses the same names
 # Patterns of kernel names; the first that matches counts. For inductor's kernels see models/fused.py.
 _NAMES = (
-    (NCCL, r"^(?:void )?nccl"),
-    ("NVSHMEM", r"nvshmem"),
     ("FlashAttention", r"flash_(?:fwd|bwd)|\bflash::|pytorch_flash::|fmha_(?:fwd|bwd)"),
     ("AITER", r"^(?:void )?aiter::"),
     ("cuDNN", r"cudnn|^void (?:implicit|explicit)_convolve|xmma_(?:fprop|dgrad|wgrad)|winograd|scudnn"),
@@ -33,4 +31,5 @@ def family(kernel: str) -> str | None:
     """Returns the family of a kernel, None if its name does not tell: the program's own, Triton's."""
     if is_generated(kernel):
         return "inductor"
-    return next((name for name, words in _FAMILIES if words.search(kernel)), None)
+    library = communication_library(kernel)
+    return library or next((name for name, words in _FAMILIES if words.search(kernel)), None)

@@ -1,24 +1,16 @@
-"""What the name of a kernel says: the function's name where it is mangled, its kind of work, its group.
-
-Names are untrusted: what does not look like a mangled name is taken as it is.
-"""
+"""What the name of a kernel says: its kind of work, and which others are variants of it."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
+from perfprobe.models.communication import communicates
 from perfprobe.models.kernel_families import family
-
-_LONGEST = 8_192  # characters that are read
-_MOST_ARGUMENTS = 2
-_SOURCE_NAME = re.compile(r"(\d{1,4})")
-# Names of template arguments that say nothing: of types, and of constants.
-_NO_ARGUMENT = re.compile(r"__\w*bfloat16|BFloat16|Half|__half2?|bool|int|float|\d+")
+from perfprobe.models.mangled import plain_name
 
 # Parts of names, and what such a kernel does; the first that matches counts. As the libraries name them.
 _KINDS = (
-    ("communication", r"nccl|nvshmem|cross_device_reduce|all_?(?:reduce|gather|to_?all)|reduce_?scatter"),
     ("attention", r"attention|attn|flash_(?:fwd|bwd)|fmha|mla_|paged_"),
     (
         "convolution",
@@ -40,52 +32,11 @@ _VARIANT = re.compile(r"_(?:[NT]{2,3}|(?:bf|fp|mx)\d[^_]*|(?:f|i|u|s|int|uint)\d
 _NO_NAMESPACE = re.compile(r"\((?:anonymous namespace|unnamed)\)::|<unnamed>::")
 
 
-@lru_cache(maxsize=4096)
-def plain_name(name: str) -> str:
-    """The name without mangling of C++: `ck_tile::kentry<Rmsnorm2dFwd>` for `_ZN7ck_tile6kentryILi1ENS_...`.
-
-    Only nested names of the Itanium C++ ABI are read (5.1.6, `<nested-name>`), and of template arguments the
-    first names that say what the kernel is for.
-    """
-    text = name[:_LONGEST]
-    if not text.startswith("_ZN"):
-        return name
-    at, parts = 3, list[str]()
-    while at < len(text) and text[at].isdigit():
-        part, at = _source_name(text, at)
-        parts.append(part)
-    if not parts or not all(parts):
-        return name
-    arguments = _arguments(text, at) if text[at : at + 1] == "I" else []
-    return "::".join(parts) + (f"<{', '.join(arguments)}>" if arguments else "")
-
-
-def _source_name(text: str, at: int) -> tuple[str, int]:
-    """The name that begins here with its length, and where it ends; "" if it is cut off."""
-    length = _SOURCE_NAME.match(text, at)
-    if length is None:
-        return "", len(text)
-    end = length.end() + int(length[1])
-    return (text[length.end() : end], end) if end <= len(text) else ("", len(text))
-
-
-def _arguments(text: str, at: int) -> list[str]:
-    """The first names in template arguments that are not of plain types."""
-    found: list[str] = []
-    while at < len(text) and len(found) < _MOST_ARGUMENTS:
-        if text[at] == "L":  # a constant: its value is no name
-            at = text.find("E", at) + 1 or len(text)
-        elif text[at].isdigit():
-            part, at = _source_name(text, at)
-            found += [part] if part and _NO_ARGUMENT.fullmatch(part) is None else []
-        else:
-            at += 1
-    return found
-
-
 def kind_of_kernel(name: str) -> str | None:
     """What a kernel with this name does, None if the name does not tell."""
     text = plain_name(name)
+    if communicates(text):
+        return "communication"
     return next((kind for kind, words in _PATTERNS if words.search(text)), None)
 
 

@@ -115,9 +115,12 @@ class DeviceRows(Table):
     busy_ns: Int64 = column("time in which at least one kernel or copy ran", combine=Combine.SUM)
     first_ns: Int64 = column("when the first work began", combine=Combine.LEAST, optional=True)
     last_ns: Int64 = column("when the last work ended", combine=Combine.MOST, optional=True)
-    computing_ns: Int64 = column("time in which at least one kernel ran, without NCCL's", combine=Combine.SUM)
-    nccl_ns: Int64 = column(
-        "time in which a kernel of NCCL ran, including its waiting for other GPUs", combine=Combine.SUM
+    computing_ns: Int64 = column(
+        "time in which at least one kernel ran, without those that communicate", combine=Combine.SUM
+    )
+    communication_ns: Int64 = column(
+        "time in which a kernel that communicates ran, including its waiting for other GPUs",
+        combine=Combine.SUM,
     )
     copying_ns: Int64 = column("time in which at least one copy or fill ran", combine=Combine.SUM)
 

@@ -39,8 +39,10 @@ class StepUse(Table):
     """What GPUs did in each of `PluginSteps`. Each moment counts once, for the first column that applies."""
 
     step: Int32 = column("the step", PluginSteps)
-    computing_ns: Int64 = column("time in which a kernel other than NCCL's ran", combine=Combine.SUM)
-    communication_ns: Int64 = column("other time in which a kernel of NCCL ran", combine=Combine.SUM)
+    computing_ns: Int64 = column("time in which a kernel that computes ran", combine=Combine.SUM)
+    communication_ns: Int64 = column(
+        "other time in which a kernel that communicates ran", combine=Combine.SUM
+    )
     copying_ns: Int64 = column("other time in which a copy or a fill ran", combine=Combine.SUM)
     idle_ns: Int64 = column("time in which nothing ran on any GPU", combine=Combine.SUM)
 

@@ -14,7 +14,7 @@ class GpuLimit(Enum):
     UNTIMED = "untimed"  # not known: some of its work has no times
     SELDOM_USED = "seldom used"  # it was used in a smaller part of the run
     COPYING = "copying"
-    NCCL = "nccl"
+    COMMUNICATION = "communication"
     COMPUTING = "computing"
     BOTH = "both"  # the GPU and the program wait for each other
     PROGRAM = "program"
@@ -22,13 +22,14 @@ class GpuLimit(Enum):
 
 @frozen(kw_only=True)
 class GpuVerdict:
-    """What the busiest GPU did. busy, computing, nccl, copying: shares of span_ns; busy: any of the three.
+    """What the busiest GPU did.
 
     device: the driver's number, None if not known. busy_ns: its time. span_ns: from its first to its last
-    work. is_shared: for copying and NCCL, whether computing takes at least as long, so that both limit.
-    hardly_idle: whether it was busy nearly all the time. is_bound: whether computing limits the program, in
-    most of the run. waited_ns: how long the program waited for GPUs. most_nodes: of a graph, if recording
-    each of its kernels costs much, else 0.
+    work. busy, computing, communication, copying: shares of span_ns; busy: any of the three. is_shared: for
+    copying and communication, whether computing takes at least as long, so that both limit. hardly_idle:
+    whether it was busy nearly all the time. is_bound: whether computing limits the program, in most of the
+    run. waited_ns: how long the program waited for GPUs. most_nodes: of a graph, if recording each of its
+    kernels costs much, else 0.
     """
 
     limit: GpuLimit
@@ -37,7 +38,7 @@ class GpuVerdict:
     span_ns: int
     busy: float
     computing: float
-    nccl: float
+    communication: float
     copying: float
     is_shared: bool
     hardly_idle: bool

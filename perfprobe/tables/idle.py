@@ -72,7 +72,7 @@ class StreamIdle(Table):
 
 
 class Overlaps(Table):
-    """What ran at the same time on each device. Kernels that communicate are NCCL's.
+    """What ran at the same time on each device. Kernels that communicate: `models/communication.py`.
 
     idle_ns and the seven times in which something ran add up to the time from first to last work.
     """

@@ -42,7 +42,7 @@ class PeerType(IntEnum):
     KERNEL = 9
     MEMCPY = 10
     MEMSET = 11
-    COMMUNICATION = 12  # kernels of NCCL
+    COMMUNICATION = 12  # kernels that communicate
 
 
 ON_GPU = (PeerType.KERNEL, PeerType.MEMCPY, PeerType.MEMSET, PeerType.COMMUNICATION)

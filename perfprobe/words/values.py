@@ -113,8 +113,9 @@ VALUES: dict[str, dict[str, str]] = {
     },
     "bound by (critical-path)": {
         "operators on the host | cpu": "Operators, and calls of CUDA's API.",
-        "computing kernels | compute": "Kernels other than those of NCCL.",
-        "communication | communication between GPUs": "Kernels of NCCL.",
+        "computing kernels | compute": "Kernels that do not communicate.",
+        "communication | communication between GPUs": "Kernels that communicate with other GPUs: of NCCL, "
+        "RCCL, NVSHMEM, DeepEP, FlashInfer, torch's symmetric memory, and those of vLLM and SGLang.",
         "copies | copy": "Copies and fills on a GPU.",
         "between kernels | kernel_gap": "The time between two kernels of one stream.",
         "launches | launch": "From the start of the call to the start of its kernel.",

@@ -224,7 +224,7 @@ def test_times_of_kernels_copies_and_nccl(name: str, expected: GpuLimit, traced:
     copies = by_category.get("memcpy", []) + by_category.get("memset", [])
     devices = found.devices
     assert devices.computing_ns.tolist() == [swept_ns(by_category["kernel"])]
-    assert devices.nccl_ns.tolist() == [swept_ns(by_category.get("nccl", []))]
+    assert devices.communication_ns.tolist() == [swept_ns(by_category.get("nccl", []))]
     assert devices.copying_ns.tolist() == [swept_ns(copies)]
     use, span_ns = use_of(found)
     assert limit(found, use, span_ns, span_ns) is expected

@@ -12,7 +12,7 @@ from perfprobe.analyse.analysis import Analysis
 from perfprobe.merge import link
 from perfprobe.read import kineto
 from perfprobe.report.rows.gpu.kernels import kernel_rows
-from perfprobe.report.rows.gpu.use import part_rows, use_rows
+from perfprobe.report.rows.gpu.use import PARTS, part_rows, use_rows
 from perfprobe.report.rows.peers.tensorboard import role_rows, summary_rows
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
@@ -89,8 +89,18 @@ def test_shares_of_the_steps(found: Findings) -> None:
 
 def test_a_step_is_divided_by_kinds_of_gpu_work(found: Findings) -> None:
     of_step = {(row.step, row.part): row.time_ns for row in part_rows(found)}
-    assert [of_step[3, part] for part in ("computing", "NCCL", "copying", "idle")] == [30e3, 0, 0, 70e3]
-    assert [of_step[4, part] for part in ("computing", "NCCL", "copying", "idle")] == [100e3, 0, 20e3, 20e3]
+    assert [of_step[3, part] for part in PARTS] == [
+        30e3,
+        0,
+        0,
+        70e3,
+    ]
+    assert [of_step[4, part] for part in PARTS] == [
+        100e3,
+        0,
+        20e3,
+        20e3,
+    ]
     assert of_step[None, "idle"] == 45e3
 
 

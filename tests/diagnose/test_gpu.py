@@ -18,7 +18,7 @@ from tests.report.gpu import OnGpu
         (Use(0.9, 0.9, 0, 0), 49, GpuLimit.SELDOM_USED),
         (Use(0.9, 0.85, 0, 0.3), 100, GpuLimit.COMPUTING),
         (Use(0.9, 0.84, 0, 0.3), 100, GpuLimit.COPYING),
-        (Use(0.9, 0.3, 0.6, 0.3), 100, GpuLimit.NCCL),
+        (Use(0.9, 0.3, 0.6, 0.3), 100, GpuLimit.COMMUNICATION),
         (Use(0.89, 0.89, 0, 0), 100, GpuLimit.BOTH),
         (Use(0.5, 0.5, 0, 0), 100, GpuLimit.BOTH),
         (Use(0.49, 0, 0, 0.49), 100, GpuLimit.PROGRAM),

@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from perfprobe.models.kernel_families import family
-from perfprobe.models.kernel_names import group_of_kernel, kind_of_kernel, plain_name
+from perfprobe.models.kernel_names import group_of_kernel, kind_of_kernel
+from perfprobe.models.mangled import plain_name
 
 MANGLED = (
     "_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16ELb1ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib",

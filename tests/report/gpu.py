@@ -96,7 +96,7 @@ class OnGpu:
     def device(self, busy_ns: int, **more: int) -> None:
         row = {"device": len(self.devices), "kernels": 40, "kernel_ns": busy_ns, "copies": 8, "copy_ns": MS}
         row |= {"copied_bytes": 1 << 20, "streams": 1, "busy_ns": busy_ns}
-        row |= {"computing_ns": busy_ns, "nccl_ns": 0, "copying_ns": MS}
+        row |= {"computing_ns": busy_ns, "communication_ns": 0, "copying_ns": MS}
         self.devices.append({**row, "first_ns": 20 * MS, "last_ns": 90 * MS, **more})
 
     def step(self, start_ns: int, end_ns: int, **counts: int) -> None:

@@ -149,14 +149,14 @@ def test_the_headline_says_whether_host_or_gpu_waits(
             21,
             56,
             0,
-            "NCCL 80.0 %): it computed for 30.0 % only, so NCCL (its kernels run while they wait for other ",
+            "communication 80.0 %): it computed for 30.0 % only, so communication (its kernels run ",
         ),
         (
             69,
             49,
             21,
             0,
-            "it computed for 70.0 %, and NCCL (its kernels run while they wait for other GPUs too) took ",
+            "it computed for 70.0 %, and communication (its kernels run while they wait for other GPUs ",
         ),
         (42, 7, 0, 35, "copying is the bottleneck; for the other 40.0 % it waited for the program."),
         (42, 41, 0, 2, "work: for the other 40.0 % it waited for the program, so both are a bottleneck."),
@@ -167,7 +167,7 @@ def test_copies_and_nccl_do_not_count_as_computing(
     busy: int, computing: int, nccl: int, copying: int, said: str, tmp_path: Path
 ) -> None:
     on = OnGpu()
-    apart = {"computing_ns": computing * MS, "nccl_ns": nccl * MS, "copying_ns": copying * MS}
+    apart = {"computing_ns": computing * MS, "communication_ns": nccl * MS, "copying_ns": copying * MS}
     on.device(busy * MS, **apart)
     assert said in " ".join(render(on.findings(tmp_path)).split())
 

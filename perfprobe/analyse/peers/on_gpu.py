@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.devices import NCCL, duration_ns
+from perfprobe.analyse.devices import duration_ns
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.operator_rows import same_signatures
+from perfprobe.models.communication import communicates
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, Kernels
@@ -54,12 +55,11 @@ def on_gpu(trace: Trace) -> OnGpu | None:
     began_ns, ended_ns = (np.append(times, np.int64(-1)) for times in (calls.start_ns, calls.end_ns))
     call = np.append(links.kernel_call, links.copy_call)
     is_kernel = np.arange(len(kernels) + len(copies)) < len(kernels)
-    is_nccl = recording[Strings].marks(lambda text: text.startswith(NCCL))[kernels.name]
-    is_nccl = np.append(is_nccl, np.zeros(len(copies), np.bool_))
+    is_sent = np.append(recording[Strings].marks(communicates)[kernels.name], np.zeros(len(copies), np.bool_))
     is_fill = np.append(np.zeros(len(kernels), np.bool_), copies.kind == CopyKind.FILL)
     timed = np.append(duration_ns(kernels), duration_ns(copies)) >= 0
     api = calls.take(duration_ns(calls) >= 0)
-    types = (is_kernel & ~is_nccl, ~is_kernel & ~is_fill, is_fill, is_nccl)
+    types = (is_kernel & ~is_sent, ~is_kernel & ~is_fill, is_fill, is_sent)
     return OnGpu(
         device=np.append(kernels.device, copies.device)[timed],
         start_ns=np.append(kernels.start_ns, copies.start_ns)[timed],

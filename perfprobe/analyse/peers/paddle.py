@@ -88,7 +88,7 @@ def types_of(
 
 
 def _of_gpu(steps: PeerSteps, gpu: OnGpu) -> list[tuple[int, int, int]]:
-    """The types of GPU work, and calls of CUDA: type, count, time. NCCL's kernels count as kernels too."""
+    """The types of GPU work, and calls of CUDA: type, count, time. Kernels that communicate count twice."""
     is_launched = around(steps.start_ns, steps.end_ns, gpu.begun_ns) >= 0
     of = dict(zip(ON_GPU, gpu.of, strict=True))
     of[PeerType.KERNEL] = of[PeerType.KERNEL] | of[PeerType.COMMUNICATION]

@@ -29,7 +29,7 @@ class DeviceRow:
     first_ns: int | None
     last_ns: int | None
     computing_ns: int | None
-    nccl_ns: int | None
+    communication_ns: int | None
     copying_ns: int | None
 
     @property

@@ -37,7 +37,12 @@ class PartRow:
     percentage: float
 
 
-PARTS = {"computing": "computing_ns", "NCCL": "communication_ns", "copying": "copying_ns", "idle": "idle_ns"}
+PARTS = {
+    "computing": "computing_ns",
+    "communication": "communication_ns",
+    "copying": "copying_ns",
+    "idle": "idle_ns",
+}
 
 
 def use_rows(findings: Findings) -> list[UseRow]:

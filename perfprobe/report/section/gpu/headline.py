@@ -20,7 +20,7 @@ _LIMITS = {
 }
 _NOT_COMPUTING = {
     GpuLimit.COPYING: "copying",
-    GpuLimit.NCCL: "NCCL (its kernels run while they wait for other GPUs too)",
+    GpuLimit.COMMUNICATION: "communication (its kernels run while they wait for other GPUs too)",
 }
 
 
@@ -60,7 +60,7 @@ def verdict_text(found: GpuVerdict, wall_ns: int) -> str:
 
 
 def _not_computing(found: GpuVerdict, limit: str) -> str:
-    """The text for a GPU that copies, or waits for others in NCCL's kernels, for much of the time."""
+    """The text for a GPU that copies, or communicates and waits in that for others, for much of the time."""
     computing = f"it computed for {units.percent(found.computing)}"
     if found.is_shared:
         return f"{computing}, and {limit} took time of its own, so both are a bottleneck"
@@ -68,10 +68,14 @@ def _not_computing(found: GpuVerdict, limit: str) -> str:
 
 
 def _parts(found: GpuVerdict) -> str:
-    """The shares of copying and NCCL; "" if it only computed."""
-    if not is_named(max(found.nccl, found.copying)):
+    """The shares of copying and communication; "" if it only computed."""
+    if not is_named(max(found.communication, found.copying)):
         return ""
-    named = (("computing", found.computing), ("NCCL", found.nccl), ("copying", found.copying))
+    named = (
+        ("computing", found.computing),
+        ("communication", found.communication),
+        ("copying", found.copying),
+    )
     return f" ({', '.join(f'{name} {units.percent(share)}' for name, share in named if share > 0)})"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
-from perfprobe.models.kernel_names import plain_name
+from perfprobe.models.mangled import plain_name
 from perfprobe.report.shorten import ELLIPSIS, cut
 from perfprobe.support.text import printable
 

@@ -54,7 +54,7 @@ _COLUMNS: tuple[Head[_Parts], ...] = (
     figure("GPU", "Number of the device.", lambda of: str(of[0]["device"])),
     text(
         "work",
-        "Kernels that compute, kernels that communicate (NCCL's), or copies and fills.",
+        "Kernels that compute, kernels that communicate, or copies and fills.",
         lambda of: of[1],
         style="bold",
     ),
@@ -66,7 +66,9 @@ _COLUMNS: tuple[Head[_Parts], ...] = (
     ),
     _while("while computing", "computing", "Share of that time during which computing kernels ran too."),
     _while(
-        "while communicating", "communicating", "Share of that time during which kernels of NCCL ran too."
+        "while communicating",
+        "communicating",
+        "Share of that time during which kernels that communicate ran too.",
     ),
     _while("while copying", "copying", "Share of that time during which copies or fills ran too."),
 )
@@ -78,7 +80,7 @@ OVERLAP = Section(
     overlap_tables,
     titles=("GPU overlap",),
     guide="gpu",
-    means="How long computing, communication (kernels of NCCL) and copies ran at the same time on each GPU.",
+    means="How long computing, communication and copies ran at the same time on each GPU.",
     heads=_COLUMNS,
     json={"gpu_overlap": "The section *overlap*."},
 )

@@ -101,8 +101,8 @@ _COLUMNS: tuple[Head[Sequence[UseRow]], ...] = (
 _PARTS: tuple[Head[Sequence[PartRow]], ...] = (
     text(
         "GPUs",
-        "What the GPUs did. Each moment counts once: *computing* means that a kernel other than NCCL's ran, "
-        "whatever else ran; *idle* means that nothing ran on any GPU.",
+        "What the GPUs did. Each moment counts once: *computing* means that a kernel ran that does not "
+        "communicate, whatever else ran; *idle* means that nothing ran on any GPU.",
         lambda row: row.part,
         style="bold",
     ),

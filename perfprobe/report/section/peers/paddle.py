@@ -150,7 +150,7 @@ _TYPE: tuple[Head[Sequence[OverviewRow]], ...] = (
         "**Optimization**: `optimizer.step()`. **Operator**: not within another operator. "
         "**OperatorInner**: within another operator. **UserDefined**: the program's own ranges. "
         "**CudaRuntime**: calls of CUDA's API. **Kernel**: kernels on GPUs. **Memcpy**: copies on GPUs. "
-        "**Memset**: fills on GPUs. **Communication**: kernels of NCCL.",
+        "**Memset**: fills on GPUs. **Communication**: kernels that communicate.",
         lambda row: row.type,
         style="bold",
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perfprobe.models.kernel_names import group_of_kernel
-from perfprobe.report.rows.device import work_rows
+from perfprobe.report.rows.device import device_rows
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.step_rows import step_operators
@@ -39,8 +39,8 @@ def _of_steps(findings: Findings) -> list[tuple[str, float]]:
 def _of_gpu(findings: Findings) -> list[tuple[str, float]]:
     """Kinds of kernels and of copies, and shares; the largest first."""
     sums: dict[str, float] = {}
-    for row in work_rows(findings, 0):
-        copies = f"copies {row.copy}" if row.copy is not None else ""
-        name = printable(group_of_kernel(row.kernel)) if row.kernel is not None else copies
-        sums[name] = sums.get(name, 0.0) + row.share
+    for row in device_rows(findings):
+        if row.kernel is not None or row.copy is not None:
+            name = f"copies {row.copy}" if row.kernel is None else printable(group_of_kernel(row.kernel))
+            sums[name] = sums.get(name, 0.0) + row.share
     return sorted(sums.items(), key=lambda each: -each[1])
