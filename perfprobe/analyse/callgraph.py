@@ -6,7 +6,9 @@ weight plus that of all it calls, and nothing counts twice.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,15 +16,16 @@ from perfprobe.analyse.counted import counted_graph
 from perfprobe.analyse.folding import shown
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.paths import Paths
+from perfprobe.analyse.rooted import below, matching
 from perfprobe.analyse.stack_weights import StackWeights, innermost
 from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.support.errors import InputError
 from perfprobe.tables.account import LeafKind
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
-from perfprobe.tables.columns import Int32, Int64, Mask
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import CallStructure
-from perfprobe.tables.spent import ApartTimes, LoopSpent, RunSpent, Spent
+from perfprobe.tables.spent import LoopSpent, RunSpent, Spent
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.trace import Phase, Trace
 
@@ -30,7 +33,9 @@ _TIMES = ("time", "run")
 _OPERATOR = ("name", "overload", "signature", "is_backward")
 
 
-def call_graph(findings: Findings, by: str | None = None, *, unfolded: bool = False) -> CallGraph:
+def call_graph(
+    findings: Findings, by: str | None = None, *, unfolded: bool = False, root: re.Pattern[str] | None = None
+) -> CallGraph:
     """The call graph of a recording, of its call structure and its time by stack.
 
     Args:
@@ -38,6 +43,8 @@ def call_graph(findings: Findings, by: str | None = None, *, unfolded: bool = Fa
             else time in operators. Weights are in ns, those of "calls" are counts. Without samples of the
             whole run cProfile's times are taken.
         unfolded: whether to keep functions of libraries that only pass calls on.
+        root: the graph is of matching functions and what they call, which is 100 %. If nothing matches,
+            it is of everything.
 
     Raises:
         InputError: the recording has nothing with this weight.
@@ -50,35 +57,53 @@ def call_graph(findings: Findings, by: str | None = None, *, unfolded: bool = Fa
     is_timed = spent is not None and (spent.steps > 0 or structure.by_samples)
     by = by or ("time" if is_timed or not len(structure.sites) else "operator")
     spent = spent if by in _TIMES else None
+    roots = matching(trace, structure, root)
     if by in _TIMES and not is_timed:
-        graph = counted_graph(trace, structure, unfolded=unfolded)
+        graph = counted_graph(trace, structure, roots, unfolded=unfolded)
         if len(graph.functions) == 0:
             raise _nothing(trace, by)
         return graph
     weights = _measured(structure, by) if spent is None else _spent(trace, structure, spent)
+    is_root, is_below = below(trace, structure, roots)
+    weights = weights if roots is None else weights.take(is_below[weights.stack])
     if not int(weights.weight.sum()):
         raise _nothing(trace, by)
-    parent, of_stack = trace.recording[Stacks].parent, structure.python.of_stack[:-1]
-    codes = len(structure.python.code)
-    everything = Paths(parent, of_stack, codes)
-    function = of_stack if unfolded else shown(trace, structure, weights, everything)
-    paths = everything if unfolded else Paths(parent, function, codes)
+    of_stack = np.where(is_below[:-1], structure.python.of_stack[:-1], np.int32(-1))
+    everything = Paths(trace.recording[Stacks].parent, of_stack, len(structure.python.code))
+    function = of_stack
+    if not unfolded:
+        kept = is_root | (shown(trace, structure, weights, everything) >= 0)
+        function = np.where(kept, of_stack, np.int32(-1))
+    graph = _graph(by, trace, structure, weights, everything, function)
+    if spent is None:
+        return graph
+    graph = replace(graph, steps=spent.steps, by_samples=structure.by_samples)
+    if roots is not None:
+        return graph
+    whole = spent.whole_ns if spent.steps else graph.whole
+    return replace(graph, whole=whole, waiting_ns=spent.waiting_ns, apart=spent.apart)
+
+
+def _graph(
+    by: str, trace: Trace, structure: CallStructure, weights: StackWeights, everything: Paths, function: Int32
+) -> CallGraph:
+    """The graph. everything: the paths of all functions. function: of each stack, -1 if it is left out."""
+    parent, codes = trace.recording[Stacks].parent, len(structure.python.code)
+    paths = Paths(parent, function, codes)
     of_function, of_pair = paths.total(weights.stack, weights.weight)
     functions, row_of = _functions(structure, weights, paths, of_function)
     inner = innermost(parent, function)
     return CallGraph(
         by=by,
-        whole=spent.whole_ns if spent and spent.steps else int(weights.weight.sum()),
+        whole=int(weights.weight.sum()),
         functions=functions,
         calls=_calls(structure, paths, of_pair, row_of, _passed_over(structure, function)),
-        operators=_operators(weights, inner, row_of),
-        by_samples=structure.by_samples and spent is not None,
-        waiting_ns=spent.waiting_ns if spent else 0,
+        operators=_operators(trace, weights, inner, row_of),
+        by_samples=False,
+        waiting_ns=0,
         imports_ns=0,
         folded=int(np.count_nonzero(everything.total(weights.stack, weights.weight)[0])) - len(functions),
-        steps=spent.steps if spent else 0,
         unplaced_ns=_unplaced(weights, inner),
-        apart=spent.apart if spent else ApartTimes.empty(),
     )
 
 
@@ -203,29 +228,30 @@ def _counted_calls(
     return np.array(calls, np.int64)
 
 
-def _operators(weights: StackWeights, inner: Int32, row_of: Int32) -> GraphOperators:
+def _operators(trace: Trace, weights: StackWeights, inner: Int32, row_of: Int32) -> GraphOperators:
     """The operators, largest weight first."""
     rows = weights.take(weights.name >= 0)
     if len(rows) == 0:
         return GraphOperators.empty()
-    weight_of, calls_of = _by_caller(rows, rows.weight, inner), _by_caller(rows, rows.calls, inner)
+    lines = np.append(trace.sites.frame, np.int32(-1))[rows.stack]
+    keys = [inner[rows.stack], *(getattr(rows, name) for name in _OPERATOR), lines]
+    weight_of, calls_of = _sums(keys, rows.weight), _sums(keys, rows.calls)
     found = sorted(weight_of, key=lambda key: (-weight_of[key], key))
-    caller, *keys = np.array(found, np.int64).T
-    name, overload, signature, is_backward = keys
+    caller, name, overload, signature, is_backward, frame = np.array(found, np.int64).T
     return GraphOperators(
         caller=row_of[caller],
         name=name.astype(np.int32),
         overload=overload.astype(np.int32),
         signature=signature.astype(np.int32),
         is_backward=is_backward.astype(np.bool_),
+        frame=frame.astype(np.int32),
         calls=np.array([calls_of[key] for key in found], np.int64),
         total=np.array([weight_of[key] for key in found], np.int64),
     )
 
 
-def _by_caller(weights: StackWeights, values: Int64, inner: Int32) -> dict[tuple[int, ...], int]:
-    """The sum of each function's operators by row of `Code`, name, overload, signature, is_backward."""
-    columns = [inner[weights.stack], *(getattr(weights, name) for name in _OPERATOR)]
+def _sums(columns: list[Rows], values: Int64) -> dict[tuple[int, ...], int]:
+    """The sum of the values of rows with equal columns, by these."""
     order, first = sort_by_keys(columns)
     keys = zip(*(column[order[first]].tolist() for column in columns), strict=True)
     return dict(zip(keys, np.add.reduceat(values[order], first).tolist(), strict=True))

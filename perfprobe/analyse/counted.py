@@ -15,10 +15,12 @@ _IMPORT = ("<frozen importlib",)
 _STARTERS = ("<built-in method builtins.exec>", "<built-in method builtins.__import__>")
 
 
-def counted_graph(trace: Trace, structure: CallStructure, *, unfolded: bool) -> CallGraph:
+def counted_graph(trace: Trace, structure: CallStructure, roots: Mask | None, *, unfolded: bool) -> CallGraph:
     """The graph of all functions with time, in ns.
 
     Args:
+        roots: the functions whose time is 100 %, by row of `Code`; None for all time. What they call may
+            have been called by others too: cProfile does not know how much of its time that was.
         unfolded: whether to keep the import machinery, and what libraries do while they are imported.
     """
     imports = np.zeros(len(structure.python.code), np.bool_) if unfolded else _imports(trace, structure)
@@ -34,7 +36,7 @@ def counted_graph(trace: Trace, structure: CallStructure, *, unfolded: bool) -> 
     machinery = in_files(trace, structure, _IMPORT)[rows.code] & imports[rows.code]
     return CallGraph(
         by="time",
-        whole=max(int(np.maximum(rows.own_ns, 0).sum()), 1),
+        whole=max(int(np.maximum(rows.own_ns, 0).sum()) if roots is None else _of_roots(structure, roots), 1),
         functions=GraphFunctions(
             code=rows.code[chosen],
             calls=rows.calls[chosen],
@@ -48,6 +50,14 @@ def counted_graph(trace: Trace, structure: CallStructure, *, unfolded: bool) -> 
         imports_ns=int(rows.total_ns[machinery].max(initial=0)),
         folded=int(np.count_nonzero(rows.total_ns > 0)) - len(chosen),
     )
+
+
+def _of_roots(structure: CallStructure, roots: Mask) -> int:
+    """The time of the roots, without what one of them took for another one that called it."""
+    rows, calls = structure.functions, structure.calls
+    inside = roots[calls.callee] & np.append(roots, False)[calls.caller] & (calls.callee != calls.caller)
+    total_ns = int(rows.total_ns[roots[rows.code]].sum()) - int(calls.total_ns[inside].sum())
+    return max(total_ns, int(rows.total_ns[roots[rows.code]].max(initial=0)))
 
 
 def _imports(trace: Trace, structure: CallStructure) -> Mask:

@@ -11,6 +11,7 @@ from perfprobe.tables.columns import Combine, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import Signatures
 from perfprobe.tables.python import Code
 from perfprobe.tables.spent import ApartTimes
+from perfprobe.tables.stacks import Frames
 from perfprobe.tables.strings import Strings
 
 
@@ -35,13 +36,14 @@ class GraphCalls(Table):
 
 
 class GraphOperators(Table):
-    """Operators by the function that called them; operators in backward by that of the forward call."""
+    """Operators by function and line that called them; operators in backward by those of the forward call."""
 
     caller: Int32 = column("the calling function, -1 if not known", GraphFunctions)
     name: Int32 = column("its name", Strings)
     overload: Int32 = column("the name of its overload", Strings)
     signature: Int32 = column("its inputs: the first signature with this text", Signatures)
     is_backward: Mask = column("whether it ran in backward")
+    frame: Int32 = column("the user's line that called it, -1 if not known", Frames)
     calls: Int64 = column("number of calls", combine=Combine.SUM)
     total: Int64 = column("weight of the operators themselves", combine=Combine.SUM)
 

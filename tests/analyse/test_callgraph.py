@@ -1,4 +1,5 @@
 import random
+import re
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +13,7 @@ from perfprobe.tables.callgraph import CallGraph
 from perfprobe.tables.python import CallStructure
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.spent import RunSpent
+from perfprobe.tables.stacks import Frames
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 from tests.build import Program, op
@@ -70,9 +72,12 @@ class Importing(Program):
         return super().string(value.replace("<frozen-", "<frozen "))
 
 
-def drawn(recording: Recording, by: str | None = None, *, unfolded: bool = False) -> Graph:
+def drawn(
+    recording: Recording, by: str | None = None, *, unfolded: bool = False, root: str | None = None
+) -> Graph:
     found = find(link(recording), CallStructure, RunSpent)
-    return Graph(found.trace, found[CallStructure], call_graph(found, by, unfolded=unfolded))
+    pattern = None if root is None else re.compile(root)
+    return Graph(found.trace, found[CallStructure], call_graph(found, by, unfolded=unfolded, root=pattern))
 
 
 def training() -> Program:
@@ -271,6 +276,24 @@ def test_counts_by_cprofile_exclude_imports(tmp_path: Path) -> None:
     assert len(drawn(program.recording(tmp_path), unfolded=True).graph.functions) == 7
 
 
+def test_a_root_that_is_left_out_is_shown(tmp_path: Path) -> None:
+    found = drawn(training().recording(tmp_path), "operator", root="Linear")
+    assert found.functions == {"Linear.forward": (0, 300, -1)}
+    assert found.graph.whole == 300
+    assert drawn(training().recording(tmp_path), "operator", root="nothing").graph.whole == 380
+
+
+def test_lines_of_operators(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    for at, place in enumerate(("p.py:12/10 main", "p.py:13/10 main", "p.py:12/10 main")):
+        program.run(op("aten::mm", 100 * at, 100 * at + 10 + at, stack=program.stack(place)))
+    recording = program.recording(tmp_path)
+    graph, frames = drawn(recording, "operator").graph, recording[Frames]
+    rows = zip(frames.line[graph.operators.frame].tolist(), graph.operators.total.tolist(), strict=True)
+    assert [*rows] == [(12, 22), (13, 11)]
+
+
 def test_missing_sources_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no Python functions were recorded"):
         drawn(training().recording(tmp_path), "time")
@@ -282,8 +305,9 @@ def test_missing_sources_are_named(tmp_path: Path) -> None:
             drawn(program.recording(tmp_path), by)
 
 
+@pytest.mark.parametrize("root", [None, "f[23]$"])
 @pytest.mark.parametrize("seed", range(5))
-def test_sums_equal_those_over_single_stacks(tmp_path: Path, seed: int) -> None:
+def test_sums_equal_those_over_single_stacks(tmp_path: Path, seed: int, root: str | None) -> None:
     rng = random.Random(seed)
     program = Program()
     program.thread(1)
@@ -297,10 +321,14 @@ def test_sums_equal_those_over_single_stacks(tmp_path: Path, seed: int) -> None:
         took_ns, name = rng.randrange(1, 50), f"aten::{rng.choice('abc')}"
         program.run(op(name, time_ns, time_ns + took_ns, stack=stack))
         time_ns += 100
+        if root is not None:  # what counts is the path from the first of them on
+            path = path[next((at for at, name in enumerate(path) if re.search(root, name)), len(path)) :]
+        if not path:
+            continue
         total.update(dict.fromkeys(path, took_ns))
         calls.update(dict.fromkeys(pairwise(path), took_ns))
         operators[path[-1], name, False] += took_ns
-    found = drawn(program.recording(tmp_path), "operator")
+    found = drawn(program.recording(tmp_path), "operator", root=root)
     assert {name: figures[1] for name, figures in found.functions.items()} == total
     assert {pair: figures[0] for pair, figures in found.calls.items()} == calls
     assert found.operators == operators

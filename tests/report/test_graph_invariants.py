@@ -69,7 +69,7 @@ def reported(results: Results) -> dict[Key, float]:
 def pictured(trace: Trace, graph: CallGraph) -> dict[Key, float]:
     """The shares of operators in the graph, all boxes of one operator together."""
     strings, shares = trace.recording[Strings], defaultdict[Key, float](float)
-    for _, name, overload, signature, is_backward, _, total in zip(
+    for _, name, overload, signature, is_backward, _, _, total in zip(
         *(column.tolist() for column in graph.operators.columns().values()), strict=True
     ):
         key = strings[name], strings[overload], trace.signature(signature), is_backward
