@@ -129,10 +129,11 @@ class Results:
     def graph(self, view: GraphView) -> tuple[Findings, CallGraph]:
         """The call graph, and the findings it is made of. Raises InputError if nothing has this weight."""
         from perfprobe.analyse.callgraph import call_graph
+        from perfprobe.tables.measurements import Measurements
         from perfprobe.tables.python import CallStructure
 
-        found = self.findings(View(), (CallStructure, self._run.spent(view.by)))
-        return found, call_graph(found, view.by, unfolded=view.unfolded)
+        found = self.findings(View(), (CallStructure, self._run.spent(view.by), Measurements))
+        return found, call_graph(found, view.by, unfolded=view.unfolded, root=view.patterns.get("root"))
 
     def plot(self, output: str) -> None:
         """Draw steps and their phases; of a run with --keep slow how long steps took over time.

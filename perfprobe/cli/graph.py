@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Draw the call graph of a recording: Python functions, the operators they call,
 and their shares of the time of the steps. Operators have their measured times,
-and samples divide what lies between. Backward operators have a colour of their
-own and are below the function that made their forward call."""
+and samples divide what lies between. Each function is a box, with its operators
+as a table. Operators in backward are violet and in the box of the function that
+made their forward call."""
 _EXAMPLES = """\
 examples:
   perfprobe graph                            the newest recording in this folder
@@ -25,7 +26,7 @@ examples:
   perfprobe graph --by run                   of the whole run, not of the steps
   perfprobe graph --by operator              by operator time, not wall time
   perfprobe graph --by gpu                   by time on GPUs
-  perfprobe graph --root Attention.forward   only what this calls
+  perfprobe graph --root Attention.forward   what this calls is 100 %
   perfprobe graph --leaf 'aten::bmm'         only what calls it
   perfprobe graph --focus dropout --min-node 0.2
   perfprobe graph --library --depth 12       torch's own functions too

@@ -38,14 +38,15 @@ class GraphView(Chosen):
         brief="what shares are of: time, run, operator, calls, gpu",
     )
     min_node: float | None = option(
-        None, "hide nodes below this share (default: chosen to keep the picture legible)", kind="percent"
+        None,
+        "hide functions and operators below this share (default: chosen to keep the picture legible, and at "
+        "most 1,200 pixels wide)",
+        kind="percent",
     )
-    min_edge: float | None = option(
-        None, "the same for edges (default: a fifth of that for nodes)", kind="percent"
-    )
+    min_edge: float | None = option(None, "the same for edges (default: a fifth of that)", kind="percent")
     root: str | None = option(
         None,
-        "only matching functions and what they call",
+        "only matching functions and what they call; shares are of their time",
         kind="pattern",
         brief=None,
     )

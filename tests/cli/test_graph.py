@@ -1,13 +1,10 @@
 import json
-import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.collect.runs import Outcome, command, perfprobe
-from tests.report.test_callgraph import training
-
-needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
+from tests.report.pictured import Picture, needs_dot, training
 
 
 def graph(folder: Path, *words: str, **environment: str) -> Outcome:
@@ -83,6 +80,7 @@ sys.exit(3)
 """
 
 
+@needs_dot
 def test_run_draws_when_the_program_has_ended(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT)
     outcome = perfprobe(
@@ -90,8 +88,9 @@ def test_run_draws_when_the_program_has_ended(tmp_path: Path) -> None:
     )
     assert (outcome.status, outcome.out, outcome.err) == (3, b"", b"")
     text = (tmp_path / "a.dot").read_text()
-    assert r'label="bmm\nf32[4,8,8] f32[4,8,8]' in text
-    assert r'label="product\ntrain.py:5\n' in text
+    box = next(box for title, box in Picture(text).boxes.items() if title.endswith("product"))
+    assert box.place == "train.py:5"
+    assert box.rows["bmm"].startswith(":6  f32[4,8,8] [4,8,8]  ")
     assert json.loads((tmp_path / "a.json").read_text())["schema"] == 1
 
 

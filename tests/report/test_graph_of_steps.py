@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -18,14 +17,12 @@ from perfprobe.tables.scopes import STEP_NAME
 from perfprobe.tables.strings import Strings
 from tests.build import Program, op
 from tests.collect.runs import perfprobe
-from tests.report.test_callgraph import Picture, draw
+from tests.report.pictured import Picture, draw, needs_dot
 from tests.snapshots import Snapshot
 
 US = 1000
 MAIN, FORWARD, PREPARE = "/p/train.py:20/1 <module>", "/p/model.py:88/80 Net.forward", "/p/train.py:5/4 load"
 STEPS, START_US, STEP_US = 4, 500, 1000
-
-needs_dot = pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz's dot is not installed")
 
 
 def looping(waited_us: int = 0) -> Program:
@@ -62,29 +59,27 @@ def looping(waited_us: int = 0) -> Program:
 @needs_dot
 def test_the_whole_is_the_own_time_of_the_steps(tmp_path: Path, snapshot: Snapshot) -> None:
     found = Picture(draw(looping(), tmp_path, GraphView(min_node=1)))
-    assert found.figures("mm") == "60.0 %  4×"
-    assert found.figures("<module>").startswith("100 % (")
-    assert found.figures("start-up") == "500 us"
-    assert "load" not in found.nodes
-    snapshot(title=found.title, legend=found.legend)
+    assert found.boxes["Net.forward"].rows["mm"] == ":88  60.0 %  4×"
+    assert found.boxes["train.py"].figures.startswith("100 % own ")
+    assert "load" not in found.boxes
+    snapshot(title=found.title, legend=found.legend, notes=found.notes)
 
 
 @needs_dot
 def test_the_whole_run_on_request(tmp_path: Path) -> None:
     found = Picture(draw(looping(), tmp_path, GraphView(by="run", min_node=1)))
-    assert found.figures("load") == "10.0 % (7.8 %)"
-    assert found.figures("mm") == "53.3 %  4×"
-    assert "start-up" not in found.nodes
+    assert found.boxes["load"].figures == "10.0 % own 7.8 %"
+    assert found.boxes["Net.forward"].rows["mm"] == ":88  53.3 %  4×"
+    assert "start-up" not in found.notes
 
 
 @needs_dot
 @pytest.mark.parametrize("option", ["leaf", "focus"])
 def test_an_operator_that_is_asked_for_is_drawn(tmp_path: Path, option: str) -> None:
-    assert "layer_norm" not in Picture(draw(looping(), tmp_path)).nodes
+    assert "layer_norm" not in Picture(draw(looping(), tmp_path)).names
     found = Picture(draw(looping(), tmp_path, GraphView(**{option: "layer_norm"})))
-    assert found.figures("layer_norm") == "0.1 %  4×"
-    assert {"<module>", "Net.forward"} < set(found.nodes)
-    assert "start-up" not in found.nodes
+    assert found.boxes["Net.forward"].rows["layer_norm"] == ":88  0.1 %  4×"
+    assert "train.py" in found.boxes
 
 
 def test_what_is_not_in_steps_is_in_the_run(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from perfprobe.tables.callgraph import GraphOperators
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.measurements import Bound, Measurement, Measurements
 from perfprobe.tables.strings import Strings
 
 
-def measurements_of(findings: Findings, rows: HotspotRows) -> list[Measurement | None]:
+def measurements_of(findings: Findings, rows: HotspotRows | GraphOperators) -> list[Measurement | None]:
     """The measurement of each row's operator and inputs, None if there is none."""
     measured = findings.get(Measurements)
     if measured is None:

@@ -1,87 +1,117 @@
-"""Merges operators that are too light for nodes of their own, so that a function's parts still add up."""
+"""Merges operators that are too light for rows of their own, so that a function's parts still add up."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Set
 
 from gprof2dot import Profile
 
-from perfprobe.report.picture.callgraph.nodes import Kind, Link, Node, operator_label
+from perfprobe.report.picture.callgraph.nodes import Kind, Link, Node
+
+_NAMED = 3  # of the operators that share a row, so many are named
+_KEYS: tuple[Callable[[Node], object], ...] = (
+    lambda node: (node.name, node.signature),  # called from several lines
+    lambda node: node.name,  # with several signatures
+)
 
 
-def merged(profile: Profile, whole: int, least: float, asked: Set[int]) -> Profile:
-    """A copy in which operators with a share below `least` are merged into one node.
+def merged(profile: Profile, whole: int, least: float, asked: Set[int], most: int) -> Profile:
+    """A copy in which light operators are merged: those with a share below `least`, and those of a function
+    and phase after the first `most`.
 
-    Those of a function and phase with the same name share a node; if that is still too light, all of them do,
-    except those that were asked for.
+    Those of a function and phase with the same name and signature share a row; those that are still too light
+    with others of their name; if that is not enough, all of them do, except those that were asked for.
     """
+    found = _functions(profile)
+    for (caller, _, is_asked), nodes in _operators(profile, asked).items():
+        for node in _rows(nodes, 0 if is_asked else least * whole, most):
+            found.add_function(node)
+            if caller in found.functions:
+                found.functions[caller].add_call(Link(node.id, weighs=node.weighs, times=node.times))
+    return found
+
+
+def _functions(profile: Profile) -> Profile:
+    """A copy of the functions and their calls."""
     found = Profile()
     for node in profile.functions.values():
-        if node.is_function or node.weighs >= least * whole:
+        if node.is_function:
             found.add_function(_copy(node))
     for number, node in found.functions.items():
         for callee, call in profile.functions[number].calls.items():
             if callee in found.functions:
                 node.add_call(Link(callee, weighs=call.weighs, times=call.times))
-    for (caller, _, is_asked), nodes in _light(profile, found, asked).items():
-        for node in _together(nodes, 0 if is_asked else least * whole):
-            _add(found, node, caller)
     return found
 
 
-def _add(found: Profile, node: Node, caller: int | None) -> None:
-    found.add_function(node)
-    if caller is not None:
-        found.functions[caller].add_call(Link(node.id, weighs=node.weighs, times=node.times))
-
-
-def _light(
-    profile: Profile, found: Profile, asked: Set[int]
-) -> dict[tuple[int | None, Kind, bool], list[Node]]:
-    """The operators that are not in `found` as they are too light, by caller, kind, and whether asked for."""
-    caller_of = {callee: number for number, node in profile.functions.items() for callee in node.calls}
-    light: dict[tuple[int | None, Kind, bool], list[Node]] = defaultdict(list)
+def _operators(profile: Profile, asked: Set[int]) -> dict[tuple[int, Kind, bool], list[Node]]:
+    """The operators by caller, kind, and whether asked for."""
+    found: dict[tuple[int, Kind, bool], list[Node]] = defaultdict(list)
     for number, node in profile.functions.items():
-        if number not in found.functions:
-            light[caller_of.get(number), node.kind, number in asked].append(node)
-    return light
+        if not node.is_function:
+            found[node.caller, node.kind, number in asked].append(node)
+    return found
+
+
+def _rows(nodes: list[Node], least: float, most: int) -> list[Node]:
+    """The rows for the operators of one function and phase."""
+    found, light = _parted([[node] for node in nodes], least)
+    for key in _KEYS:
+        alike: dict[object, list[Node]] = defaultdict(list)
+        for node in light:
+            alike[key(node)].append(node)
+        heavy, light = _parted([*alike.values()], least)
+        found += heavy
+    found.sort(key=lambda node: -node.weighs)
+    light += [part for node in found[most:] for part in node.table]
+    if light and sum(node.weighs for node in light) >= least:
+        return [*found[:most], _sum(light)]
+    return found[:most]
+
+
+def _parted(groups: list[list[Node]], least: float) -> tuple[list[Node], list[Node]]:
+    """The sums of heavy groups, and the nodes of light ones."""
+    found, light = [], []
+    for nodes in groups:
+        if sum(node.weighs for node in nodes) >= least:
+            found.append(_sum(nodes))
+        else:
+            light += nodes
+    return found, light
 
 
 def _copy(node: Node) -> Node:
     copy = Node(node.id, node.kind, node.name, node.search, weighs=node.weighs, times=node.times)
-    copy.operator, copy.rows, copy.own = node.operator, node.rows, node.own
+    copy.place, copy.own, copy.spent = node.place, node.own, node.spent
     return copy
 
 
-def _together(nodes: list[Node], least: float) -> list[Node]:
-    """Nodes for the light operators of one function and phase."""
-    by_name: dict[str, list[Node]] = defaultdict(list)
+def _sum(nodes: list[Node]) -> Node:
+    """One node for all. Its table has the nodes."""
+    names = Counter[str]()
     for node in nodes:
-        by_name[node.operator].append(node)
-    found, others = [], []
-    for name, alike in by_name.items():
-        if sum(node.weighs for node in alike) >= least:
-            one = _copy(alike[0]) if len(alike) == 1 else _sum(alike, name, f"{len(alike)} signatures")
-            found.append(one)
-        else:
-            others += alike
-    if sum(node.weighs for node in others) >= least and others:
-        names = len({node.operator for node in others})
-        found.append(_sum(others, f"{names} other operators", ""))
-    return found
-
-
-def _sum(nodes: list[Node], name: str, about: str) -> Node:
-    kind = nodes[0].kind
-    node = Node(
+        names[node.name] += node.weighs
+    first = max(nodes, key=lambda node: node.weighs)
+    found = Node(
         nodes[0].id,
-        kind,
-        operator_label(name, kind, about),
-        ", ".join(sorted({node.operator for node in nodes})),
+        first.kind,
+        first.name if len(names) == 1 else _others(names),
+        ", ".join(sorted(names)),
         weighs=sum(node.weighs for node in nodes),
         times=-1 if any(node.times < 0 for node in nodes) else sum(node.times for node in nodes),
     )
-    node.operator = name
-    node.rows = len(nodes)
-    return node
+    found.caller, found.rows, found.table = first.caller, sum(node.rows for node in nodes), nodes
+    if len(names) == 1:
+        for node in nodes:
+            found.lines.update(node.lines)
+        signatures = {node.signature for node in nodes}
+        found.signature = first.signature if len(signatures) == 1 else f"{len(signatures)} signatures"
+        found.verdict = first.verdict if len({node.verdict for node in nodes}) == 1 else ""
+    return found
+
+
+def _others(names: Counter[str]) -> str:
+    first = [name for name, _ in names.most_common(_NAMED)]
+    more = ", …" if len(names) > len(first) else ""
+    return f"{len(names)} others: {', '.join(first)}{more}"

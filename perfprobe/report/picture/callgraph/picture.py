@@ -1,72 +1,40 @@
-"""The look of a call graph: gprof2dot's writer with colours by share, a hue for backward, and a legend."""
+"""The look of a call graph: gprof2dot's writer with a table for each function, and a legend."""
 
 from __future__ import annotations
 
-from html import escape
 from io import StringIO
 from typing import Any
 
-from gprof2dot import DotWriter, Profile, Theme
+from gprof2dot import DotWriter, Profile
 
-from perfprobe.report.picture.callgraph.nodes import FIGURES, Kind, Node
+from perfprobe.report.picture.callgraph.colors import FONT, FONT_SIZE, HEAT, SCALE, fill
+from perfprobe.report.picture.callgraph.layout import DPI, WIDEST, Page
+from perfprobe.report.picture.callgraph.nodes import Kind, Link, Node
+from perfprobe.report.picture.callgraph.table import BORDERS, TIMES, safe, tooltip
+from perfprobe.support import units
+from perfprobe.support.frozen import frozen
 
-_FONT = "Helvetica"
-_DARK, _GREY = "#333333", "#8a8a8a"
-_SIDE_BY_SIDE = 3  # operators of a function in one row
-
-
-class _Light(Theme):
-    """Light fills with black text, darker for a larger share. Edges have the same hue and stay visible."""
-
-    def __init__(self, light: tuple[float, float, float], full: tuple[float, float, float]) -> None:
-        super().__init__(
-            mincolor=light,
-            maxcolor=full,
-            fontname=_FONT,
-            fontcolor="black",
-            minfontsize=11.0,
-            maxfontsize=11.0,
-            minpenwidth=0.8,
-            maxpenwidth=4.0,
-            gamma=1.0,
-            skew=0.1,
-        )
-        self._faintest = Theme(
-            mincolor=(full[0], 0.35, 0.55), maxcolor=(full[0], 0.9, 0.4), gamma=1.0, skew=0.1
-        )
-
-    def node_fgcolor(self, weight: float) -> tuple[float, float, float]:
-        return 0.0, 0.0, 0.0
-
-    def edge_color(self, weight: float) -> Any:
-        return self._faintest.color(weight)
+_EDGE, _NOTE = "#888888", "#555555"
 
 
-HEAT = _Light((0.15, 0.75, 0.93), (0.01, 0.95, 0.62))
-VIOLET = _Light((0.77, 0.70, 0.95), (0.77, 0.75, 0.66))
-PLAIN = _Light((0.0, 0.0, 0.93), (0.0, 0.0, 0.6))
+@frozen
+class Captions:
+    """The words of a picture. whole: the weight that is 100 %. sign: stands before the calls of functions.
 
-_LOOKS = {
-    Kind.USER: {"style": "filled", "color": _DARK, "penwidth": "1.6"},
-    Kind.LIBRARY: {"style": "filled,dashed", "color": _GREY},
-    Kind.OPERATOR: {"style": "filled,rounded", "color": _GREY, "penwidth": "0.6"},
-    Kind.BACKWARD: {"style": "filled,rounded", "color": _GREY, "penwidth": "0.6"},
-    Kind.UNPLACED: {"style": "filled", "color": _GREY, "penwidth": "0.6"},
-    Kind.APART: {"style": "filled,dashed", "color": _GREY, "penwidth": "0.6"},
-}
-_THEMES = {Kind.BACKWARD: VIOLET, Kind.UNPLACED: PLAIN, Kind.APART: PLAIN}
-
-
-def dot(profile: Profile, title: str, notes: list[str]) -> str:
-    """The graph in the DOT language.
-
-    Args:
-        profile: a pruned profile of `Node`s.
-        title: its heading.
-        notes: the lines of the legend, below a sample of each kind of node in the picture.
+    notes: lines below the graph. is_bounded: whether it has to fit a page.
     """
+
+    title: str
+    notes: list[str]
+    whole: int
+    sign: str
+    is_bounded: bool
+
+
+def dot(profile: Profile, captions: Captions) -> str:
+    """The graph in the DOT language. profile: of boxes."""
     out = StringIO()
-    _Writer(out, title, notes).graph(profile, HEAT)
+    _Writer(out, profile, captions).graph(profile, HEAT)
     return out.getvalue()
 
 
@@ -75,40 +43,62 @@ class _Html(str):
 
 
 class _Writer(DotWriter):
-    """gprof2dot's writer, with the style of each kind of node and edge."""
+    """gprof2dot's writer, with a table for each node."""
 
-    show_function_events = (FIGURES,)
-    show_edge_events = (FIGURES,)
+    show_function_events = ()
+    show_edge_events = ()
 
-    def __init__(self, out: StringIO, title: str, notes: list[str]) -> None:
+    def __init__(self, out: StringIO, profile: Profile, captions: Captions) -> None:
         super().__init__(out)
-        self._title = title
-        self._notes = notes
-        self._nodes: dict[int, Node] = {}
-        self._lengths: dict[tuple[int, int], int] = {}
-
-    def graph(self, profile: Profile, theme: Theme) -> None:
-        drawn, self._lengths = _in_rows(profile)
-        self._nodes = drawn.functions
-        super().graph(drawn, theme)
+        self._captions = captions
+        self._nodes: dict[int, Node] = profile.functions
+        page = Page(profile, captions.whole, captions.sign, is_bounded=captions.is_bounded)
+        self._tables, self._rows = page.tables, page.rows
+        self._callers = {number: 0 for number in self._nodes}
+        for node in self._nodes.values():
+            for callee in node.calls:
+                self._callers[callee] += 1
 
     def begin_graph(self) -> None:
         super().begin_graph()
-        self.attr("graph", label=self._heading(), labelloc="t", fontsize=11, dpi=96, charset="UTF-8")
+        notes = "".join(f'{safe(line)}<BR ALIGN="LEFT"/>' for line in self._captions.notes)
+        self.attr("graph", label=self._heading(), labelloc="t", fontsize=FONT_SIZE, dpi=DPI, charset="UTF-8")
+        if self._captions.is_bounded:
+            self.attr("graph", size=f"{WIDEST / DPI},1000")
         # Bounds on how long dot looks for a better layout.
-        self.attr("graph", nslimit=10, nslimit1=10)
+        self.attr("graph", nslimit=10, nslimit1=10, ranksep=0.3, nodesep=0.2, fontname=FONT)
+        self.write("subgraph cluster_all {\n")
+        label = _Html(f'<FONT COLOR="{_NOTE}">{notes}</FONT>')
+        self.attr("graph", label=label, labelloc="b", labeljust="l", color="white", fontname=FONT, margin=4)
+
+    def end_graph(self) -> None:
+        self._place_tops()
+        self.write("}\n")
+        super().end_graph()
+
+    def _place_tops(self) -> None:
+        """Put boxes that nobody calls into their rows."""
+        first = min(self._rows, key=lambda number: (self._rows[number], number), default=-1)
+        for number, row in self._rows.items():
+            if row and not self._callers[number]:
+                super().edge(first, number, style="invis", minlen=row)
 
     def node(self, node: int, **attrs: Any) -> None:
-        drawn = self._nodes[node]
-        fill = self.color(_theme(drawn.kind).node_bgcolor(drawn.weight or 0.0))
-        attrs = {**attrs, "fillcolor": fill, **_LOOKS[drawn.kind]}
-        super().node(node, margin="0.11,0.06", **attrs)
+        tip = tooltip(self._nodes[node], self._captions.whole)
+        label = _Html(self._tables[node].html())
+        look = {"shape": "none", "style": "solid", "margin": 0, "fontsize": FONT_SIZE}
+        super().node(node, label=label, tooltip=tip, **look)
 
     def edge(self, src: int, dst: int, **attrs: Any) -> None:
-        if self._nodes[dst].kind is Kind.BACKWARD:
-            color = self.color(VIOLET.edge_color(self._nodes[src].calls[dst].weight or 0.0))
-            attrs = {**attrs, "color": color, "fontcolor": color}
-        super().edge(src, dst, minlen=self._lengths.get((src, dst)), **attrs)
+        link = self._nodes[src].calls[dst]
+        label = self._figures(link) if self._callers[dst] > 1 or src == dst else None
+        look = {"color": _EDGE, "fontcolor": _NOTE, "label": label, "fontsize": FONT_SIZE}
+        length = self._rows[dst] - self._rows[src]
+        super().edge(src, dst, **{**attrs, **look}, minlen=length if length > 1 else None)
+
+    def _figures(self, link: Link) -> str:
+        times = f"  {self._captions.sign}{units.count(link.times)}{TIMES}" if link.times >= 0 else ""
+        return f" {units.percent(link.weighs / self._captions.whole)}{times}"
 
     def id(self, id: int | float | str) -> None:
         # gprof2dot leaves plain words unquoted, some of which are keywords of DOT.
@@ -121,69 +111,26 @@ class _Writer(DotWriter):
         return str(super().escape(s.replace("&", "&amp;")))
 
     def _heading(self) -> _Html:
-        """The title, a sample of each kind of node, and the notes, to stand above the graph."""
-        kinds = {node.kind for node in self._nodes.values()}
-        samples = "".join(f"<TD>{self._sample(kind)}</TD>" for kind in Kind if kind in kinds)
-        notes = "".join(f'{_html(line)}<BR ALIGN="LEFT"/>' for line in self._notes)
-        rows = (
-            f'<TD><FONT POINT-SIZE="16">{_html(self._title)}</FONT></TD>',
-            f'<TD><TABLE BORDER="0" CELLSPACING="8"><TR>{samples}</TR></TABLE></TD>',
-            f'<TD BALIGN="LEFT">{notes}</TD>',
-        )
-        table = "".join(f"<TR>{row}</TR>" for row in rows)
-        return _Html(f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{table}</TABLE>')
-
-    def _sample(self, kind: Kind) -> str:
-        look = _LOOKS[kind]
-        style = look["style"].removeprefix("filled").removeprefix(",")
-        border = "2" if kind is Kind.USER else "1"
-        return (
-            f'<TABLE BORDER="{border}" CELLBORDER="0" CELLPADDING="3" CELLSPACING="0" STYLE="{style}" '
-            f'COLOR="{look["color"]}" BGCOLOR="{self.color(_theme(kind).node_bgcolor(0.0))}">'
-            f"<TR><TD>{kind.value}</TD></TR></TABLE>"
-        )
+        """The title, and below it what colours and borders mean, to stand above the graph."""
+        nodes = self._nodes.values()
+        phases = {row.kind for node in nodes for row in node.table}
+        cells = _scale(Kind.OPERATOR, "own share with operators")
+        cells += _scale(Kind.BACKWARD, "in backward") if Kind.BACKWARD in phases else ""
+        for kind in BORDERS:
+            if any(node.kind is kind for node in nodes):
+                cells += f"<TD><TABLE {BORDERS[kind]} {_PLAIN}><TR><TD>{kind.value}</TD></TR></TABLE></TD>"
+        title = f'<FONT POINT-SIZE="16">{safe(self._captions.title)}</FONT>'
+        legend = f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="6"><TR>{cells}</TR></TABLE>'
+        rows = f"<TR><TD>{title}</TD></TR><TR><TD>{legend}</TD></TR>"
+        return _Html(f'<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0">{rows}</TABLE>')
 
 
-def _html(text: str) -> str:
-    # dot would replace \G by the name of the graph.
-    return escape(text).replace("\\", "\\\N{ZERO WIDTH SPACE}")
+_PLAIN = 'CELLBORDER="0" CELLSPACING="0" CELLPADDING="3"'
 
 
-def _theme(kind: Kind) -> Theme:
-    return _THEMES.get(kind, HEAT)
-
-
-def _in_rows(profile: Profile) -> tuple[Profile, dict[tuple[int, int], int]]:
-    """The nodes with new numbers, so that dot places them from left to right by weight; and lengths of edges.
-
-    Operators of a function are in several rows, the heaviest in the first, because one row would make the
-    picture too wide. dot places nodes in the order of their numbers, so edges to a lower row pass between.
-    """
-    nodes = profile.functions
-    order = sorted(nodes, key=lambda number: -nodes[number].weighs)
-    rows = {}
-    for node in nodes.values():
-        below = [callee for callee in node.calls if not nodes[callee].is_function]
-        below.sort(key=lambda number: -nodes[number].weighs)
-        rows.update({callee: divmod(at, _SIDE_BY_SIDE) for at, callee in enumerate(below)})
-    order.sort(key=lambda number: (rows[number][1], -rows[number][0]) if number in rows else (-1, 0))
-    new = {number: at for at, number in enumerate(order)}
-    lengths = {
-        (new[number], new[callee]): 1 + rows[callee][0]
-        for number in order
-        for callee in nodes[number].calls
-        if callee in rows
-    }
-    return _numbered(profile, new), lengths
-
-
-def _numbered(profile: Profile, new: dict[int, int]) -> Profile:
-    found = Profile()
-    for number, at in new.items():
-        node = profile.functions[number]
-        node.id = at
-        for call in node.calls.values():
-            call.callee_id = new[call.callee_id]
-        node.calls = {call.callee_id: call for call in node.calls.values()}
-        found.add_function(node)
-    return found
+def _scale(kind: Kind, text: str) -> str:
+    """Samples of the colours of a hue, with their shares."""
+    cells = "".join(
+        f'<TD BGCOLOR="{fill(kind, share)}">{units.significant(100 * share, 2)} %</TD>' for share in SCALE
+    )
+    return f'<TD>{text}</TD><TD><TABLE BORDER="0" {_PLAIN}><TR>{cells}</TR></TABLE></TD>'

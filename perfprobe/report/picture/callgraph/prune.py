@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 
 from gprof2dot import Profile
 
+from perfprobe.report.picture.callgraph.boxes import boxed
+from perfprobe.report.picture.callgraph.layout import Page
 from perfprobe.report.picture.callgraph.merge import merged
 from perfprobe.report.picture.callgraph.nodes import Kind, add_shares
 from perfprobe.support import units
@@ -14,24 +17,24 @@ from perfprobe.support.errors import UsageError
 from perfprobe.support.frozen import frozen
 from perfprobe.support.graph_view import GraphView
 
-LEGIBLE = 30  # a picture with this many nodes is easy to read
-_CROWDED = 2 * LEGIBLE  # if more nodes have about the same share, only the heaviest are drawn
-MOST = 1000  # more nodes would take dot too long
+LEGIBLE = 16  # a picture with this many boxes is easy to read, if they fit a page
+_CROWDED = 3 * LEGIBLE  # if more nodes have about the same share, only the heaviest are drawn
+_MOST_ROWS = 6  # of a function and phase
+MOST = 1000  # more functions and operators would take dot too long
 _SHARES = [0.005 * 1.1**step for step in range(45)]  # limits that are tried, as shares of the heaviest node
-_MOST_ASKED = LEGIBLE // 3  # of the nodes that match a pattern; more are drawn if they are heavy
+_MOST_ASKED = 10  # of the nodes that match a pattern; more are drawn if they are heavy
 _EDGE_SHARE = 0.2  # an edge is drawn from this part of the smallest drawn node's share on
 
 
 @frozen
 class Pruned:
-    """The graph that is left. min_node, min_edge: the smallest shares of nodes and edges that are drawn.
+    """The graph that is left, a box for each function. min_node: the smallest share of nodes that are drawn.
 
     is_cut: whether some nodes with the smallest share are left out too.
     """
 
     profile: Profile
     min_node: float
-    min_edge: float
     functions_left_out: int
     operators_left_out: int
     is_cut: bool
@@ -50,13 +53,17 @@ def pruned(profile: Profile, whole: int, view: GraphView) -> Pruned:
     is_cut = view.min_node is None and _heavy(profile, shares[-1] * whole) > _CROWDED
     if is_cut:
         shares = [_cut(profile) / whole]
-    drawn, min_node, min_edge = _legible(
-        profile, whole, shares, view.min_edge, matched if view.min_node is None else set()
-    )
-    _check(drawn, view)
-    shown_functions, shown_operators = _sizes(drawn)
-    left_out = functions - shown_functions, operators - shown_operators
-    return Pruned(drawn, min_node, min_edge, *left_out, is_cut)
+    if view.min_node is not None:
+        matched = set()
+    left = _legible(profile, whole, shares, view, matched)
+    if not left.profile.functions:
+        raise UsageError(f"no node has {view.min_node} % of all", "", "give a smaller --min-node")
+    size = sum(1 + len(node.table) for node in left.profile.functions.values())
+    if size > MOST:
+        what = f"the graph would have {units.count(size)} functions and operators"
+        raise UsageError(what, "", "give a larger --min-node, or none")
+    functions, operators = functions - left.functions_left_out, operators - left.operators_left_out
+    return replace(left, functions_left_out=functions, operators_left_out=operators, is_cut=is_cut)
 
 
 def _heavy(profile: Profile, least: float) -> int:
@@ -84,10 +91,8 @@ def _depths(following: dict[int, list[int]], start: list[int]) -> dict[int, int]
     return found
 
 
-def _legible(
-    profile: Profile, whole: int, shares: list[float], edge_percent: float | None, asked: set[int]
-) -> tuple[Profile, float, float]:
-    """The profile with a legible number of nodes, and the smallest shares of nodes and edges.
+def _legible(profile: Profile, whole: int, shares: list[float], view: GraphView, asked: set[int]) -> Pruned:
+    """The part with a legible number of boxes. What it says to be left out is what it has.
 
     asked: nodes that are drawn however small they are, with all that leads to them.
     """
@@ -95,15 +100,17 @@ def _legible(
     while True:
         middle = (low + high) // 2
         min_node = shares[middle]
-        min_edge = min_node * _EDGE_SHARE if edge_percent is None else edge_percent / 100
-        drawn = merged(profile, whole, min_node, asked)
+        min_edge = min_node * _EDGE_SHARE if view.min_edge is None else view.min_edge / 100
+        drawn = merged(profile, whole, min_node, asked, _MOST_ROWS if view.min_node is None else MOST)
         add_shares(drawn, whole, _leading_to(drawn, asked), min_node)
         tops = _outermost(drawn)
         drawn.prune(min_node, min_edge, None, False)
         _drop_stray(drawn, tops, min_node * whole)
+        functions, operators = _sizes(drawn)
+        boxes = boxed(drawn, whole)
         if low == high:
-            return drawn, min_node, min_edge
-        is_legible = len(drawn.functions) <= LEGIBLE
+            return Pruned(boxes, min_node, functions, operators, False)
+        is_legible = len(boxes.functions) <= LEGIBLE and not Page(boxes, whole).is_full
         low, high = (low, middle) if is_legible else (middle + 1, high)
 
 
@@ -111,14 +118,6 @@ def _sizes(profile: Profile) -> tuple[int, int]:
     """Returns how many functions and how many operators the profile stands for."""
     nodes = profile.functions.values()
     return sum(node.is_function for node in nodes), sum(node.rows for node in nodes)
-
-
-def _check(drawn: Profile, view: GraphView) -> None:
-    if not drawn.functions:
-        raise UsageError(f"no node has {view.min_node} % of all", "", "give a smaller --min-node")
-    if len(drawn.functions) > MOST:
-        count = units.count(len(drawn.functions))
-        raise UsageError(f"the graph would have {count} nodes", "", "give a larger --min-node, or none")
 
 
 def _leading_to(profile: Profile, asked: set[int]) -> set[int]:
@@ -153,9 +152,14 @@ def _matching(profile: Profile, view: GraphView, name: str) -> list[int]:
     pattern = view.patterns.get(name)
     if pattern is None:
         return []
-    found = [number for number, node in profile.functions.items() if pattern.search(node.search)]
+    kinds = "function" if name == "root" else "function and no operator"
+    found = [
+        number
+        for number, node in profile.functions.items()
+        if (node.is_function or name != "root") and pattern.search(node.search)
+    ]
     if not found:
-        what = f"--{name} matches no function and no operator of the graph"
+        what = f"--{name} matches no {kinds} of the graph"
         raise UsageError(what, pattern.pattern, "try a shorter pattern, or --by run for what is not in steps")
     return found
 
