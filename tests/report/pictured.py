@@ -112,8 +112,9 @@ class Picture:
         self.boxes = {box.title: box for box in boxes.values()}
         self.places = {boxes[number].title: node.get("pos", "") for number, node in self.raw.items()}
         self.edges = {
-            (boxes[edge["tail"]].title, boxes[edge["head"]].title): edge.get("label", "").strip()
+            (boxes[tail].title, boxes[head].title): edge.get("label", "").strip()
             for edge in whole.get("edges", [])
+            for tail, head in [(edge["tail"], edge["head"])[:: -1 if edge.get("dir") == "back" else 1]]
             if edge.get("style") != "invis"
         }
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import re
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from perfprobe.results import Results
 from perfprobe.support.graph_view import GraphView
@@ -79,6 +84,83 @@ def test_chains_of_one_caller_are_one_box(tmp_path: Path) -> None:
     assert (box.place, box.figures, box.rows) == ("p.py:30", "100 %", {"mm": ":33  60.0 %  1×"})
     program.run(op("aten::add", 1000, 1030, stack=program.stack(MAIN)))  # 3 % in main itself
     assert set(Picture(draw(program, tmp_path)).boxes) == {"main", "train > step", "load"}
+
+
+@needs_dot
+def test_a_heavier_function_is_not_in_its_callers_box(tmp_path: Path) -> None:
+    """Of 1000 ns in shared, 100 were called by step, the others by a hundred functions too light to draw."""
+    program = Program()
+    program.thread(1)
+    for at in range(100):
+        stack = program.stack(MAIN, f"p.py:{50 + at}/{50 + at} f{at}", "p.py:42/40 shared")
+        program.run(op("aten::mm", 100 * at, 100 * at + 9, stack=stack))
+    program.run(
+        op("aten::mm", 20_000, 20_100, stack=program.stack(MAIN, "p.py:33/30 step", "p.py:42/40 shared"))
+    )
+    found = Picture(draw(program, tmp_path))
+    assert {title: box.figures for title, box in found.boxes.items()} == {
+        "main": "100 %",
+        "step": "10.0 %",
+        "shared": "100 %",
+    }
+
+
+def crowded(seed: int) -> Program:
+    """A program of many functions with long names, called from everywhere, and of circles."""
+    rng, program = random.Random(seed), Program(program={"argv": ["train.py"], "cwd": "/"})
+    program.thread(1)
+    most = rng.choice([5, 15, 40, 120])
+    names = ["_".join(rng.choices(["forward", "Attention", "step", "Layer.call"], k=4)) for _ in range(most)]
+    start_ns = 0
+    for _ in range(rng.choice([50, 300])):
+        chosen = rng.choices(range(most), k=rng.choice([1, 2, 3, 6]))
+        folders = ["/env/site-packages/lib" if number % 2 else "/p" for number in chosen]
+        stack = program.stack(
+            *(
+                f"{folder}/f{number}.py:{10 + rng.randrange(4)}/10 {names[number]}{number}"
+                for folder, number in zip(folders, chosen, strict=True)
+            )
+        )
+        took_ns = min(int(1000 * rng.paretovariate(0.8)), 10**7)
+        name = rng.choice(["mm", "addmm", "native_batch_norm_backward", "mul"])
+        signature = program.signature(f"f32[64,{rng.randrange(5)},32] f32[32,128]")
+        program.run(op(f"aten::{name}", start_ns, start_ns + took_ns, stack=stack, signature=signature))
+        start_ns += took_ns
+    return program
+
+
+@needs_dot
+@pytest.mark.parametrize("seed", range(12))
+def test_pictures_fit_a_page_and_add_up(tmp_path: Path, seed: int) -> None:
+    found = Picture(text := draw(crowded(seed), tmp_path))
+    done = subprocess.run(["dot", "-Tdot"], input=text.encode(), capture_output=True, check=True)
+    across = float(re.findall(rb'bb="[^,]*,[^,]*,([^,]*),', done.stdout)[0]) * 96 / 72
+    assert across <= 1200 * 1.1  # letters of 11 points are still legible
+    done = subprocess.run(["dot", "-Tpng"], input=text.encode(), capture_output=True, check=True)
+    assert int.from_bytes(done.stdout[16:20], "big") <= 1200
+    for box in found.boxes.values():
+        parts = [percent(text) for text in (*box.rows.values(), *re.findall("own .*", box.figures))]
+        assert sum(parts) <= percent(box.figures.split(" own")[0]) + 0.1 * len(parts)
+
+
+def percent(text: str) -> float:
+    """The share in a text."""
+    return float(re.findall(r"([\d.]+) %", text)[-1])
+
+
+@needs_dot
+def test_c_functions_have_short_names(tmp_path: Path) -> None:
+    program = Program()
+    program.thread(1)
+    main = program.counted("p.py:10 main", 1, 100, 900)
+    for name in (
+        "<method 'sqrt' of 'torch._C.TensorBase' objects>",
+        "<built-in method torch.bmm>",
+        "<lambda>",
+    ):
+        program.call(main, program.counted(name, 1, 200, 200), 1, 200, 200)
+    found = Picture(draw(program, tmp_path))
+    assert set(found.boxes) == {"main", "TensorBase.sqrt", "torch.bmm", "<lambda>"}
 
 
 @needs_dot

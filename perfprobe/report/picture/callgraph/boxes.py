@@ -50,7 +50,8 @@ def _only_callee(profile: Profile, node: Node, least: float) -> Node | None:
     if len(node.calls) != 1 or node.table or node.own >= least:
         return None
     below: Node = profile.functions[next(iter(node.calls))]
-    return below if node.weighs - below.weighs < least else None
+    # Callers that are not drawn may have made it heavier.
+    return below if abs(node.weighs - below.weighs) < least else None
 
 
 def _join(profile: Profile, node: Node, below: Node) -> None:

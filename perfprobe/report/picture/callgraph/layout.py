@@ -10,9 +10,11 @@ from perfprobe.report.picture.callgraph.table import Table
 
 DPI = 96
 WIDEST = 1200  # pixels
-_ROW = 0.88 * WIDEST * 72 / DPI  # points that boxes take side by side; edges take the rest
+_ROW = 0.86 * WIDEST * 72 / DPI  # points that boxes take side by side; edges take the rest
 _TALLEST = 900 * 72 / DPI  # points that boxes may take; more rows of boxes have no place on a slide
 _GAP = 18.0  # points between boxes side by side, and for an edge that passes
+_PASSING = 30.0  # points for an arrow between boxes, some of which have figures
+_ACROSS = WIDEST * 72 / DPI
 _BELOW = 24.0  # points between rows
 
 
@@ -30,9 +32,16 @@ class Page:
     def is_full(self) -> bool:
         """Whether there is more on it than is legible."""
         tallest: dict[int, float] = {}
+        across: dict[int, float] = {}
         for number, row in self.rows.items():
             tallest[row] = max(tallest.get(row, 0.0), self.tables[number].height + _BELOW)
-        return sum(tallest.values()) > _TALLEST
+            across[row] = across.get(row, 0.0) + self.tables[number].width + _GAP
+        for number, node in self.nodes.items():
+            for callee in node.calls:
+                first, last = sorted((self.rows[number], self.rows[callee]))
+                for row in range(first + 1, last):
+                    across[row] += _PASSING
+        return sum(tallest.values()) > _TALLEST or max(across.values(), default=0.0) > _ACROSS
 
 
 def rows_of(profile: Profile, widths: Mapping[int, float], widest: float) -> dict[int, int]:

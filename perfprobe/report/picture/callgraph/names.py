@@ -17,6 +17,9 @@ _LONGEST_FILE = 28
 _MOST_FOLDERS = 4
 _LIBRARIES = re.compile(r".*/(?:site-packages|dist-packages|python3\.\d+)/")
 _MODULE = "<module>"
+# cProfile's names of C functions.
+_METHOD = re.compile(r"^<method '([^']+)' of '(?:[^']*\.)?([^'.]+)' objects>$")
+_BUILT_IN = re.compile(r"^<built-in method (?:builtins\.)?([\w.]+)>$")
 
 
 class Names:
@@ -35,7 +38,9 @@ class Names:
     def title(self, code: int, is_outermost: bool) -> str:
         """The name of a function; of a module's code the script, or `import torch`."""
         name, file = printable(bare(self._strings[self._code.function[code]])), self._file(code)
-        if name != _MODULE or self._code.file[code] < 0:
+        if self._code.file[code] < 0:
+            return _METHOD.sub(r"\2.\1", _BUILT_IN.sub(r"\1", name))
+        if name != _MODULE:
             return name.replace(".<locals>", "")
         is_script = is_outermost or os.path.basename(file) == self._main
         return self._short[file] if is_script or not file.endswith(".py") else f"import {self._module(file)}"

@@ -66,7 +66,7 @@ class _Writer(DotWriter):
         if self._captions.is_bounded:
             self.attr("graph", size=f"{WIDEST / DPI},1000")
         # Bounds on how long dot looks for a better layout.
-        self.attr("graph", nslimit=10, nslimit1=10, ranksep=0.3, nodesep=0.2, fontname=FONT)
+        self.attr("graph", nslimit=10, nslimit1=10, ranksep=0.3, nodesep=0.15, fontname=FONT)
         self.write("subgraph cluster_all {\n")
         label = _Html(f'<FONT COLOR="{_NOTE}">{notes}</FONT>')
         self.attr("graph", label=label, labelloc="b", labeljust="l", color="white", fontname=FONT, margin=4)
@@ -77,11 +77,11 @@ class _Writer(DotWriter):
         super().end_graph()
 
     def _place_tops(self) -> None:
-        """Put boxes that nobody calls into their rows."""
-        first = min(self._rows, key=lambda number: (self._rows[number], number), default=-1)
+        """Put boxes that nobody calls into their rows, each below one in the row above."""
+        above = {row: number for number, row in self._rows.items()}
         for number, row in self._rows.items():
             if row and not self._callers[number]:
-                super().edge(first, number, style="invis", minlen=row)
+                super().edge(above[row - 1], number, style="invis", weight=0)
 
     def node(self, node: int, **attrs: Any) -> None:
         tip = tooltip(self._nodes[node], self._captions.whole)
@@ -93,8 +93,14 @@ class _Writer(DotWriter):
         link = self._nodes[src].calls[dst]
         label = self._figures(link) if self._callers[dst] > 1 or src == dst else None
         look = {"color": _EDGE, "fontcolor": _NOTE, "label": label, "fontsize": FONT_SIZE}
+        attrs = {**attrs, **look}
         length = self._rows[dst] - self._rows[src]
-        super().edge(src, dst, **{**attrs, **look}, minlen=length if length > 1 else None)
+        if length > 0 or src == dst:
+            super().edge(src, dst, **attrs, minlen=length or None)
+        elif length == 0:
+            super().edge(src, dst, **attrs, constraint="false")
+        else:  # to dot it leads down like all others, so that boxes stay in their rows
+            super().edge(dst, src, **attrs, minlen=-length, dir="back")
 
     def _figures(self, link: Link) -> str:
         times = f"  {self._captions.sign}{units.count(link.times)}{TIMES}" if link.times >= 0 else ""
