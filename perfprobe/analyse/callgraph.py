@@ -16,7 +16,7 @@ from perfprobe.analyse.counted import counted_graph
 from perfprobe.analyse.folding import shown
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.paths import Paths
-from perfprobe.analyse.rooted import below, matching
+from perfprobe.analyse.rooted import below, matching, with_weight
 from perfprobe.analyse.stack_weights import StackWeights, innermost
 from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.support.errors import InputError
@@ -44,7 +44,7 @@ def call_graph(
             whole run cProfile's times are taken.
         unfolded: whether to keep functions of libraries that only pass calls on.
         root: the graph is of matching functions and what they call, which is 100 %. If nothing matches,
-            it is of everything.
+            or has no weight, it is of everything.
 
     Raises:
         InputError: the recording has nothing with this weight.
@@ -64,6 +64,7 @@ def call_graph(
             raise _nothing(trace, by)
         return graph
     weights = _measured(structure, by) if spent is None else _spent(trace, structure, spent)
+    roots = with_weight(trace, structure, roots, weights)
     is_root, is_below = below(trace, structure, roots)
     weights = weights if roots is None else weights.take(is_below[weights.stack])
     if not int(weights.weight.sum()):
@@ -75,10 +76,13 @@ def call_graph(
         kept = is_root | (shown(trace, structure, weights, everything) >= 0)
         function = np.where(kept, of_stack, np.int32(-1))
     graph = _graph(by, trace, structure, weights, everything, function)
-    if spent is None:
-        return graph
+    return graph if spent is None else _of_time(graph, spent, structure, is_whole=roots is None)
+
+
+def _of_time(graph: CallGraph, spent: Spent, structure: CallStructure, *, is_whole: bool) -> CallGraph:
+    """The graph with what it is of; is_whole: whether of all time."""
     graph = replace(graph, steps=spent.steps, by_samples=structure.by_samples)
-    if roots is not None:
+    if not is_whole:
         return graph
     whole = spent.whole_ns if spent.steps else graph.whole
     return replace(graph, whole=whole, waiting_ns=spent.waiting_ns, apart=spent.apart)

@@ -85,6 +85,8 @@ def test_an_operator_that_is_asked_for_is_drawn(tmp_path: Path, option: str) -> 
 def test_what_is_not_in_steps_is_in_the_run(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--by run"):
         draw(looping(), tmp_path, GraphView(leaf="randn"))
+    with pytest.raises(UsageError, match="--by run"):
+        draw(looping(), tmp_path, GraphView(root="load"))
     assert "randn" in draw(looping(), tmp_path, GraphView(leaf="randn", by="run"))
 
 
