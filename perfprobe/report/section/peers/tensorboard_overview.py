@@ -102,8 +102,8 @@ _PARTS: tuple[Head[Sequence[_Part]], ...] = (
         "Category",
         "Each moment counts for the first of these that is active on any thread. **Kernel**: kernels on "
         "GPUs. **Memcpy**: copies on GPUs. **Memset**: fills on GPUs. **Communication**: kernels that "
-        "communicate, and collectives. **Runtime**: calls of CUDA's API. **DataLoader**: the loader's `next`. "
-        "**CPU Exec**: operators and ranges. **Other**: the rest, such as Python outside of operators.",
+        "communicate, and collectives. **Runtime**: calls of CUDA's API. **DataLoader**: the loader's `next`."
+        " **CPU Exec**: operators and ranges. **Other**: the rest, such as Python outside of operators.",
         lambda part: part.category,
         style="bold",
     ),
