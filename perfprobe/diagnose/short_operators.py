@@ -47,11 +47,12 @@ def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]
 
 
 def _diagnosis(account: Account, short: Short, most_ns: int) -> Diagnosis:
-    """It is about all lines of the program; its place is the line with most time.
+    """It is about all lines of the program that have operators; its place is the one with most time.
 
     most_ns: the time if no step took longer than usual. What few steps do beyond it is something else.
     """
-    lines = group(account.leaves.take(account.leaves.kind == LeafKind.LINE))
+    leaves = account.leaves
+    lines = group(leaves.take((leaves.kind == LeafKind.LINE) & (leaves.operators_ns > 0)))
     found = of_group(account, lines._replace(time_ns=min(lines.time_ns, most_ns)), Cause.SHORT_OPERATORS)
     return replace(found, gain=None, short=short)
 

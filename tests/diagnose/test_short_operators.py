@@ -89,3 +89,27 @@ def test_what_few_steps_do_is_not_theirs(tmp_path: Path, long_steps: int, part: 
     usual = 100 if long_steps == 1 else 1100
     assert each.short is not None
     assert each.short.calls / judged.steps == pytest.approx(usual, rel=0.1)
+
+
+def test_logging_is_not_theirs(tmp_path: Path) -> None:
+    """A line of 100 operators takes 300 us, and a line that logs without operators 200."""
+    made, at = Program(**META), 0
+    made.thread(1)
+    stack, signature = made.stack("/p/train.py:30 main"), made.signature("f32[4]")
+    log = ("/p/train.py:40 main", "/env/site-packages/tqdm/std.py:1400 tqdm.refresh")
+    for number in range(STEPS):
+        for _ in range(100):
+            made.run(op("aten::select", at, at + 3 * US, stack=stack, signature=signature))
+            at += 3 * US
+        made.sample(at, at + 200 * US, *log, cpu_ns=200 * US)
+        at += 200 * US
+        made.run(op("MmBackward0", at, at + 100, stack=stack, node_sequence=number, node_thread=1))
+        made.run(op("Optimizer.step#SGD.step", at + 100, at + 200, stack=stack, scope=7))
+        at += 200
+    made.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
+    findings = found(made, tmp_path)
+    (each,) = findings[Diagnoses].of(Cause.SHORT_OPERATORS)
+    place = findings.trace.line(each.frame)
+    assert place is not None
+    assert place.line == 30
+    assert each.share == pytest.approx(3 / 5, abs=0.01)
