@@ -46,7 +46,7 @@ class GraphView(Chosen):
     min_edge: float | None = option(None, "the same for edges (default: a fifth of that)", kind="percent")
     root: str | None = option(
         None,
-        "only matching functions and what they call; shares are of their time",
+        "matching functions and what they call are the whole",
         kind="pattern",
         brief=None,
     )

@@ -116,10 +116,10 @@ def test_operators_that_took_hardly_any_of_the_run_are_not_what_is_slow(
 @pytest.mark.parametrize(
     ("operators_ms", "slow", "below", "command"),
     [
-        (400, "mm, 100 % of operator time: p.py:3", "Python: 30.0 % of wall outside", "bench"),
+        (400, "mm, 100 % of operator time: p.py:3", "p.py:8, 300 ms = 30 % of wall, Python", "bench"),
         (
             200,
-            "Python: 30.0 % of wall outside",
+            "p.py:8, 300 ms = 30 % of wall, Python",
             "mm, 100 % of operator time: p.py:3",
             "report --view functions",
         ),

@@ -194,8 +194,6 @@ def test_all_work_of_real_traces_is_in_it(name: str) -> None:
     trace = link(kineto.read(path))
     found, times = account_of(trace), find(trace, StepTimes)[StepTimes]
     steps = times.steps.take(times.leading())
-    begun_ns = trace.recording[Kernels].start_ns.min()  # it is the first work in each of these traces
-    first_ns = int(steps.start_ns[0] if found.of_steps else begun_ns)
     gaps_ns = int((steps.start_ns[1:] - steps.end_ns[:-1]).sum())  # less than 1 ms
     with gzip.open(path) as file:
         events = [event for event in json.load(file)["traceEvents"] if _is_work(event)]
@@ -204,6 +202,8 @@ def test_all_work_of_real_traces_is_in_it(name: str) -> None:
     shift_ns = int(kernels.start_ns[kernels.start_ns >= 0].min()) - min(
         round(float(event["ts"]) * 1000) for event in events if event["cat"].lower() == "kernel"
     )
+    begun_ns = round(min(float(event["ts"]) for event in own) * 1000) + shift_ns
+    first_ns = int(steps.start_ns[0]) if found.of_steps else begun_ns
     busy_ns, until_ns = 0, first_ns
     for event in sorted(own, key=lambda each: float(each["ts"])):
         start_ns = round(float(event["ts"]) * 1000) + shift_ns

@@ -13,14 +13,16 @@ from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.operators import OperatorRow, rows_of
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.hot_operators import why_none
-from perfprobe.report.section.hottest import HottestRow, hottest_row, imported_text, of_run, outside_text
+from perfprobe.report.section.hottest import HottestRow, hottest_row, imported_text, of_run
 from perfprobe.report.section.program import program
 from perfprobe.report.section.screen.device import device_lines, device_parts, judged_by_gpu
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.machine import starved_line
 from perfprobe.report.section.screen.named import by_name
+from perfprobe.report.section.screen.outside import outside_row
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
 from perfprobe.report.section.screen.shares import operators_line
+from perfprobe.report.section.screen.source import source_line
 from perfprobe.report.shorten import cut, place
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -120,6 +122,8 @@ def _slow(findings: Findings) -> Iterator[ScreenRow]:
     rows = [row for heads, _ in parts for row in heads] + [row for _, tail in parts for row in tail]
     for at, row in enumerate(rows):
         yield row if at else replace(row, label="SLOW", style="bold")
+        if not at:
+            yield from source_line(findings, row)
 
 
 def _has_no_operators(findings: Findings) -> bool:
@@ -136,7 +140,7 @@ def _lines_of(findings: Findings, each: Diagnosis) -> tuple[list[ScreenRow], lis
         text = f"imports, {whole_percent(each.share)} {of_run(findings)}; a longer run would not have more"
         return [said("", text, time_ns=each.time_ns)], []
     if each.base is not Base.OPERATORS:
-        return [said("", f"Python: {outside_text(findings, each)}")], []
+        return [outside_row(findings, each)], []
     head, *tail = _operator_lines(findings, each)
     return [head], tail
 

@@ -1,0 +1,35 @@
+"""Time outside of operators in a run without steps: Python at a line, waiting, torch.compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perfprobe.report.rows.named import is_nearly_all
+from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.hottest import of_run
+from perfprobe.report.section.screen.places import at_line, place_in, whole_percent
+from perfprobe.support import units
+from perfprobe.support.first_line import bare
+from perfprobe.support.text import printable
+from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.strings import Strings
+
+
+def outside_row(findings: Findings, each: Diagnosis) -> ScreenRow:
+    """`base.py:33, 4.10 s = 55 % of its own time, Python in merge`; of its function, most at that line."""
+    line, strings = findings.trace.line(each.frame), findings.trace.recording[Strings]
+    of = of_run(findings) if each.base is Base.RUN else "of all threads' Python time"
+    much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)} {of}"
+    called = printable(strings[each.called]) if each.called >= 0 else ""
+    facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}
+    if each.cause is Cause.COMPILE:
+        return said("", f"torch.compile's own work, {much}", *place_in(line), **facts)
+    at = "" if line is None else f"{at_line(line)}, "
+    if each.cause is Cause.WAITING:
+        return said("", f"{at}{much}: the main thread waits", f" ({called})" if called else "", **facts)
+    function = "" if line is None else printable(bare(line.function))
+    pieces = [f"{at}{much}, Python", f" in {function}" if function else ""]
+    if line is not None and not is_nearly_all(each.line_ns, each.time_ns):
+        pieces.append(f", {whole_percent(each.line_ns / each.time_ns * each.share)} at that line")
+    return said("", *filter(None, [*pieces, f", most of it in {called}" if called else ""]), **facts)
