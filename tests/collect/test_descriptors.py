@@ -142,7 +142,8 @@ def test_the_programs_own_files_are_left_alone(
     steps = recording[LiveSteps]
     is_long = steps.end_ns - steps.start_ns >= READ_NS
     known = steps.waited_ns[1:][is_long[1:] & is_long[:-1]] >= 0
-    assert known.all() or (steps.waited_ns < 0).all()
+    # Where their loss is said, those before the descriptors were closed may be known.
+    assert "steps" in sources or known.all() or (steps.waited_ns < 0).all()
     assert {path.read_bytes() for path in tmp_path.glob("x-*")} == {b"mine"}
 
 
