@@ -41,7 +41,7 @@ def main() -> None:
         for file in COPIED:
             shutil.copy(WORKLOADS / file, folder)
         _called(folder, f"perfprobe -q {SCRIPT} --epochs 0", NARROW)  # compiles the workload's own operator
-        for recording in folder.glob("*.perfprobe"):
+        for recording in folder.glob(".perfprobe/*.perfprobe"):
             recording.unlink()
         for example, (command, width) in COMMANDS.items():
             text = _called(folder, command, width)

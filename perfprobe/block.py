@@ -121,7 +121,7 @@ def profile(  # noqa: PLR0913 (each is an option of its own)
     """Record a block of code: `with perfprobe.profile("run.perfprobe") as p: ...`, then `p.report()`.
 
     Args:
-        path: the recording to write, which must not exist. None: a name with date and PID.
+        path: the recording to write, which must not exist. None: a name with date and PID, in `.perfprobe/`.
         operators: the source of operators: "observer", "autograd" (autograd profiler), "both" or "off".
         cpu_time: "outermost" (or True): also record the CPU time of outermost operators, with what they call;
             "off" for none. Only CPU time of the calling thread counts. A reading costs 0.4 us.

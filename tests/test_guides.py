@@ -118,10 +118,15 @@ def folder(at: Path) -> Path:
     trace = {"traceEvents": [{**event, "args": facts}]}
     (at / "trace.json").write_text(json.dumps(trace))
     (at / "log/resnet18").mkdir(parents=True)
+    (at / ".perfprobe").mkdir()
     for rank in range(2):
         of_rank = {**trace, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}}
         (at / f"log/resnet18/{rank}.pt.trace.json").write_text(json.dumps(of_rank))
-        record(at, f"train-{rank}.perfprobe", {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"})
+        record(
+            at,
+            f".perfprobe/train-{rank}.perfprobe",
+            {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"},
+        )
     record(at, "made.perfprobe", {})
     (at / "train.py").write_text(_WITHOUT_TORCH)
     return at

@@ -115,7 +115,7 @@ def test_an_installed_perfprobe_profiles_a_script(
     assert (result.returncode, result.stdout) == (0, "[0.5, 0.5] True\n"), result.stderr
     assert "div" in result.stderr
     assert "halves.py:4" in result.stderr
-    assert len(list(tmp_path.glob("halves*.perfprobe"))) == 1
+    assert len(list(tmp_path.glob(".perfprobe/halves*.perfprobe"))) == 1
 
 
 def parts(python: Path, folder: Path, status: int) -> dict[str, dict[str, str]]:

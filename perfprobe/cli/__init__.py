@@ -21,6 +21,9 @@ COMMANDS = {
     "report": ("perfprobe.cli.report", "print the report of a recording again"),
     "export": ("perfprobe.cli.export", "convert a recording to a file for other tools"),
     "graph": ("perfprobe.cli.graph", "draw the call graph of a recording: Python functions and operators"),
+    # Not cli/list.py: it would hide the built-in `list` in this module.
+    "list": ("perfprobe.cli.recordings", "list the recordings here"),
+    "clean": ("perfprobe.cli.clean", "remove old recordings from .perfprobe/"),
     "bench": ("perfprobe.cli.bench", "measure how close operators come to the limits of this machine"),
     "threads": ("perfprobe.cli.threads", "find problems with threads, and measure thread settings"),
     "trigger": ("perfprobe.cli.trigger", "make a program started with --wait record some steps"),
@@ -31,7 +34,7 @@ COMMANDS = {
     "completion": ("perfprobe.cli.completion", "print a shell completion script"),
 }
 
-_WITH_NUMPY = ("report", "export", "graph", "bench", "threads", "machine")
+_WITH_NUMPY = ("report", "export", "graph", "list", "clean", "bench", "threads", "machine")
 _FAULT = 1
 _LACK = 4
 _REFUSED = (ImportError, MemoryError, OSError)  # at any place, where the system is at its limits

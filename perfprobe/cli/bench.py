@@ -37,7 +37,7 @@ finished results. They are stored next to the recording, where
 `perfprobe report` finds them."""
 _EXAMPLES = """\
 examples:
-  perfprobe bench                            the newest recording in this folder
+  perfprobe bench                            the newest recording here
   perfprobe bench train-20260102-101500-4711.perfprobe --top 20
   perfprobe bench --focus attention          only matching operators
   perfprobe bench --quick                    rough, in a fraction of the time

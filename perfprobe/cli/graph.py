@@ -21,7 +21,7 @@ as a table. Operators in backward are violet and in the box of the function that
 made their forward call."""
 _EXAMPLES = """\
 examples:
-  perfprobe graph                            the newest recording in this folder
+  perfprobe graph                            the newest recording here
   perfprobe graph run.perfprobe -o run.svg   also .pdf, .png, and .dot
   perfprobe graph --by run                   of the whole run, not of the steps
   perfprobe graph --by operator              by operator time, not wall time

@@ -28,8 +28,8 @@ _PICTURES = (".png", ".svg", ".pdf")
 _DESCRIPTION = "Print the report of a recording: hot operators with shapes and source lines."
 _EXAMPLES = """\
 examples:
-  perfprobe report                           the newest recording in this folder
-  perfprobe report train-20260102-101500-4711.perfprobe --top 40
+  perfprobe report                           the newest recording here
+  perfprobe report run.perfprobe --top 40    another one: `perfprobe list`
   perfprobe report run-*.perfprobe           all child processes or ranks
   perfprobe report trace.json.gz             a trace of torch.profiler
   perfprobe report log/resnet18              a TensorBoard log folder
@@ -126,10 +126,11 @@ def files_of(path: str) -> list[str]:
         InputError: the folder has none.
     """
     from perfprobe.read.kineto import traces_in
+    from perfprobe.tables import storage
 
     if not os.path.isdir(path):
         return [path]
-    found = sorted(entry.path for entry in os.scandir(path) if entry.name.endswith(".perfprobe"))
+    found = sorted(entry.path for entry in storage.recordings_in(path))
     return found or traces_in(path)
 
 
@@ -213,7 +214,7 @@ def collect_garbage_seldom() -> None:
 
 
 def newest() -> str:
-    """The newest recording in the current folder. Its name is printed on standard error.
+    """The newest recording in the current folder and its `.perfprobe/`; printed on standard error.
 
     Raises:
         InputError: there is none.
@@ -222,7 +223,7 @@ def newest() -> str:
 
     path = storage.newest(os.getcwd())
     if sys.stderr is not None:
-        sys.stderr.write(f"perfprobe: the newest recording here is {printable(os.path.basename(path))}\n")
+        sys.stderr.write(f"perfprobe: the newest recording here is {printable(os.path.relpath(path))}\n")
     return path
 
 

@@ -29,6 +29,7 @@ from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.host import rank
 from perfprobe.collect.options import Options
+from perfprobe.collect.own_folder import remove_recording
 from perfprobe.collect.program import Program, current_folder
 from perfprobe.collect.runner import Ending, run, run_missing
 from perfprobe.session import Session
@@ -127,6 +128,9 @@ class Finish:
         setrecursionlimit(max(limit, _OWN_DEPTH))  # the program may have set a limit that is too low for us
         try:
             self._session.stop(self._ending.text)
+            if self._ending.is_of_start:
+                remove_recording(path)
+                return
             _be_interruptible()
             self._report.print(path)
         except KeyboardInterrupt:
@@ -170,7 +174,8 @@ def parser() -> Parser:
         metavar="FILE",
         heading="what to print",
         brief="file for the recording",
-        help="file for the recording, which must not exist (default: named by script, date and PID)",
+        help="file for the recording, which must not exist (default: in .perfprobe/, named by script, date "
+        "and PID)",
     )
     add_options(parser, View, ("full", "view"))
     add_options(parser, Output)

@@ -37,7 +37,7 @@ perfprobe threads [FILE] [OPTIONS]
        perfprobe threads --sweep LIST [OPTIONS] -- PROGRAM [ARGS]"""
 _EXAMPLES = """\
 examples:
-  perfprobe threads                          the newest recording in this folder
+  perfprobe threads                          the newest recording here
   perfprobe threads --plot threads.png       active threads over time
   perfprobe threads --sweep 1,2 -- train.py --epochs 1
   perfprobe threads --sweep 1,2,2+passive,2+close -- train.py

@@ -73,7 +73,6 @@ class Options(Chosen):
     native: bool = option(
         False,
         "also sample native code: the libraries and functions in which operators spend CPU time",
-        brief="also the native functions in which operators run",
     )
     counters: bool = option(
         False,

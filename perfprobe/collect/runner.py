@@ -39,10 +39,16 @@ _launchers: list[ModuleType] = []
 
 
 class Ending:
-    """How the program ended, in words; None while it runs."""
+    """How the program ended.
+
+    Attributes:
+        text: in words; None while it runs.
+        is_of_start: whether it did not start: its source has an error, or there is no such module.
+    """
 
     def __init__(self) -> None:
         self.text: str | None = None
+        self.is_of_start = False
 
 
 def run(program: Program, ending: Ending, watch: Watch) -> None:
@@ -65,16 +71,26 @@ def run(program: Program, ending: Ending, watch: Watch) -> None:
         give_back(loaded, program.first_on_path)
     try:
         if runpy is None:
-            core.run_outermost(watch.begin, watch.end, _code(program, namespace), namespace)
+            ending.is_of_start = True
+            code = _code(program, namespace)
+            ending.is_of_start = False
+            core.run_outermost(watch.begin, watch.end, code, namespace)
         else:
             core.call_outermost(watch.begin, watch.end, runpy._run_module_as_main, *_module(program))
     except BaseException as error:
         ending.text = _ending(error)
+        ending.is_of_start |= runpy is not None and _is_of_runpy(error, namespace)
         hide_from_traceback(run.__code__, core)
         raise
     finally:
         _return_from(core, watch, ending)  # from here on perfprobe's frames only return
     ending.text = "returned"
+
+
+def _is_of_runpy(error: BaseException, namespace: dict[str, Any]) -> bool:
+    """Whether runpy found no module, or one with an error in its source: it then did not fill `__main__`."""
+    is_its_own = isinstance(error, SystemExit) and isinstance(error.code, str)
+    return namespace.get("__spec__") is None and (is_its_own or isinstance(error, SyntaxError))
 
 
 def _return_from(core: ModuleType, watch: Watch, ending: Ending) -> None:

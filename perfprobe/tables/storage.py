@@ -52,6 +52,7 @@ MAGIC = b"PERFPROBE\n"
 FORMAT_VERSION = 1
 MARKER = 0x4B4C4250
 SUFFIX = ".perfprobe"
+FOLDER = ".perfprobe"  # in a program's current folder: its recordings that the user did not name
 BATCH_ROWS = 131_072  # a batch's columns and what is computed from them stay near 20 MB
 MOST_BLOCK_ROWS = 262_144
 _FIRST_BLOCKS = 32  # blocks that hold what is written at the start
@@ -114,15 +115,27 @@ def facts(path: str) -> dict[str, Any]:
 
 
 def newest(folder: str | os.PathLike[str] = ".") -> str:
-    """Returns the recording in this folder that was written last. Raises InputError if there is none."""
+    """Returns the recording that was written last in this folder and its `.perfprobe/`.
+
+    Raises InputError if there is none.
+    """
     try:
-        with os.scandir(folder) as entries:
-            found = [entry for entry in entries if entry.name.endswith(SUFFIX) and entry.is_file()]
-        latest = max(found, key=lambda entry: entry.stat().st_mtime_ns)
-        return latest.name if os.fspath(folder) == "." else latest.path
+        latest = max(recordings_in(folder), key=lambda entry: entry.stat().st_mtime_ns)
+        return os.path.normpath(latest.path)
     except (OSError, ValueError) as error:  # ValueError: max() of nothing
         remedy = "name one, or make one: python -m perfprobe script.py"
         raise InputError(f"no recording (*{SUFFIX})", os.fspath(folder), remedy) from error
+
+
+def recordings_in(folder: str | os.PathLike[str]) -> list[os.DirEntry[str]]:
+    """Returns the recordings in this folder and its `.perfprobe/`. Raises OSError if it cannot be read."""
+    own = os.path.join(folder, FOLDER)
+    places = [folder, own] if os.path.isdir(own) and not os.path.islink(own) else [folder]
+    found: list[os.DirEntry[str]] = []
+    for place in places:
+        with os.scandir(place) as entries:
+            found += [entry for entry in entries if entry.name.endswith(SUFFIX) and entry.is_file()]
+    return found
 
 
 def rotated(path: str) -> list[str]:

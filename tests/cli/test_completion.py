@@ -26,7 +26,9 @@ printf '%s\\n' "${COMPREPLY[@]}"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("completion")
-    (made / "tree").mkdir()
+    for name in ("tree", ".perfprobe"):
+        (made / name).mkdir()
+    (made / ".perfprobe/kept.perfprobe").touch()
     for name in ("train.py", "two.py", "notes.txt", "tall.perfprobe", "told.pstats"):
         (made / name).write_text("")
     outcome = perfprobe(["completion", "bash"], made)
@@ -40,11 +42,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "completed"),
     [
         (["rep"], "report"),
-        ([""], "run report export graph bench threads trigger machine doctor build explain completion"),
+        (
+            [""],
+            "run report export graph list clean bench threads trigger machine doctor build explain "
+            "completion",
+        ),
         (["tra"], ""),  # shtab completes no script in place of a command
         (["report", "--sor"], "--sort"),
         (["report", "--sort", ""], "self total calls mean median p95 gpu"),
         (["report", "t"], "tall.perfprobe told.pstats tree"),
+        (["report", ".perfprobe/k"], ".perfprobe/kept.perfprobe"),
+        (["report", ".p"], ".perfprobe .perfprobe"),  # the folder, and by its ending; shown once
+        (["clean", "--"], "--help --keep --dry-run"),
         (["bench", "--em"], "--emit"),
         (["bench", "t"], "tall.perfprobe told.pstats tree"),
         (["--to"], "--top"),

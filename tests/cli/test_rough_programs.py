@@ -81,8 +81,8 @@ def test_spawned_children_after_a_change_of_folder(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     outcome = run(SPAWN.format(first="os.chdir('elsewhere')"), tmp_path, "-q")
     assert (outcome.status, outcome.out, outcome.err) == (0, b"child\n0\n", b"")
-    assert len(list(tmp_path.glob("main-*.perfprobe"))) == 1
-    assert len(list(tmp_path.glob("main-*-children/*.perfprobe"))) == 1
+    assert len(list(tmp_path.glob(".perfprobe/main-*.perfprobe"))) == 1
+    assert len(list(tmp_path.glob(".perfprobe/main-*-children/*.perfprobe"))) == 1
 
 
 def test_a_full_disk(tmp_path: Path) -> None:
@@ -112,7 +112,5 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stdout) == (0, b"['tr\\udcffin.py', '\\udcfe']\n")
     assert b"o operators" in done.stderr
-    assert (
-        sum(name.startswith(b"tr\xffin-") and name.endswith(b".perfprobe") for name in os.listdir(folder))
-        == 1
-    )
+    names = os.listdir(folder + b"/.perfprobe")
+    assert sum(name.startswith(b"tr\xffin-") and name.endswith(b".perfprobe") for name in names) == 1

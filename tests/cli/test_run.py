@@ -26,7 +26,7 @@ def script(tmp_path: Path) -> Path:
 
 
 def recordings(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.perfprobe"))
+    return [path for path in sorted(folder.rglob("*.perfprobe")) if path.is_file()]
 
 
 def test_the_report_is_printed_to_standard_error(script: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_program_may_change_folder_and_environment(tmp_path: Path) -> None:
         (["-c"], 2, "-c needs code to run"),
         (["--top", "x", "train.py"], 2, "argument --top: 'x' is not a whole number, 0 or more; see"),
         (["--sort", "best", "train.py"], 2, "argument --sort: invalid choice: 'best'"),
-        (["--nothing", "train.py"], 2, "there is no option: --nothing; see `perfprobe run --help all`"),
+        (["--xyzzy", "train.py"], 2, "there is no option: --xyzzy; see `perfprobe run --help all`"),
         (
             ["--focus", "a(", "train.py"],
             2,

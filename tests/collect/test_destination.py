@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe.collect import destination
+from perfprobe.collect import destination, own_folder
 from perfprobe.support.errors import EnvironmentLack, PerfprobeError, UsageError
 from perfprobe.tables import storage
 
@@ -26,10 +26,11 @@ def create(path: Path | str, *, named: bool) -> str:
 def test_names_contain_script_date_and_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     path = destination.default_path("train", None)
-    assert re.fullmatch(rf"{tmp_path}/train-\d{{8}}-\d{{6}}-{os.getpid()}\.perfprobe", path)
+    assert re.fullmatch(rf"{tmp_path}/\.perfprobe/train-\d{{8}}-\d{{6}}-{os.getpid()}\.perfprobe", path)
     ranked = destination.default_path("train", {"rank": 3, "world_size": 4})
     host = re.escape(os.uname().nodename)
-    assert re.fullmatch(rf"{tmp_path}/train-\d{{8}}-\d{{6}}-{host}-rank3-{os.getpid()}\.perfprobe", ranked)
+    name = rf"train-\d{{8}}-\d{{6}}-{host}-rank3-{os.getpid()}"
+    assert re.fullmatch(rf"{tmp_path}/\.perfprobe/{name}\.perfprobe", ranked)
 
 
 def test_each_rank_has_its_own_name() -> None:
@@ -80,5 +81,5 @@ def test_disk_errors_are_reported_in_one_line(number: int) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_recordings_are_found_by_their_suffix() -> None:
-    assert destination.SUFFIX == storage.SUFFIX
+def test_recordings_are_found_where_they_are_written() -> None:
+    assert (destination.SUFFIX, own_folder.FOLDER) == (storage.SUFFIX, storage.FOLDER)

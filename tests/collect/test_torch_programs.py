@@ -205,7 +205,8 @@ def test_torchrun_makes_one_recording_per_rank(tmp_path: Path) -> None:
     outcome = finish(start(words, tmp_path))
     assert outcome.status == 0
     assert len(outcome.said) == 2
-    ranks = [storage.read(path).fact("rank", "rank") for path in tmp_path.glob("train-*-rank*.perfprobe")]
+    paths = tmp_path.glob(".perfprobe/train-*-rank*.perfprobe")
+    ranks = [storage.read(path).fact("rank", "rank") for path in paths]
     assert sorted(ranks) == [0, 1]  # the names begin with the second of the start
     assert outcome.err.count(b"none found: no optimizer step") == 1  # one report
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfprobe.support.text import printable
+from perfprobe.tables.recording import Recording
 from perfprobe.tables.trace import Trace
 
 LONGEST_PROGRAM = 100
@@ -10,11 +11,16 @@ LONGEST_PROGRAM = 100
 
 def program(trace: Trace) -> str:
     """The command line of the program without the interpreter; for a profile of cProfile its file."""
-    profile = trace.recording.text("pstats")
+    return command(trace.recording)
+
+
+def command(recording: Recording) -> str:
+    """The same, of a recording."""
+    profile = recording.text("pstats")
     if profile is not None:
         return printable(profile)
-    argv = trace.recording.texts("program", "argv")
-    module = trace.recording.text("program", "module")
+    argv = recording.texts("program", "argv")
+    module = recording.text("program", "module")
     if module is not None:
         return printable(" ".join(["-m", module, *argv[1:]]))
     return printable(" ".join(argv)) if argv else "-"
