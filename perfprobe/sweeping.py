@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from perfprobe.tables.sweep import SweepRow
 
 # Operators and ranges are enough to find steps. Everything else is switched off, because it costs time.
-_RECORDED = ("-q", "--python", "off", "--gpu", "off", "--children", "off")
+_RECORDED = ("--no-config", "-q", "--python", "off", "--gpu", "off", "--children", "off")
 _LONGEST = 300  # characters of a failed program's error output that are quoted
 INTERRUPTED = "interrupted"
 _TIME_IS_UP = "the time is up"

@@ -8,6 +8,7 @@ import os
 import sys
 from itertools import chain
 
+from perfprobe.cli.config import add_config, said_with, use_config
 from perfprobe.cli.links import links_of
 from perfprobe.cli.options import Output, Parser, add_options, existing, view, writable
 from perfprobe.cli.terminal import colored, width
@@ -87,6 +88,7 @@ def parser() -> Parser:
         help="draw a picture instead (.png, .svg or .pdf): the steps, their phases and durations; with "
         "--view memory, memory over time",
     )
+    add_config(parser)
     return parser
 
 
@@ -94,9 +96,14 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Read the recording and build the report. The function that is returned prints it."""
     from perfprobe.cli.progress import reading
 
-    given = parser().parse_args(words)
+    options = parser()
+    configured = use_config(options, words)
+    given = options.parse_args(words)
     collect_garbage_seldom()
-    wanted = view(given)
+    try:
+        wanted = view(given)
+    except UsageError as error:
+        raise said_with(error, configured) from error
     paths = [path for named in given.files for path in files_of(existing(named))] or [newest()]
     with reading(paths):
         return _prepared(given, paths, wanted)

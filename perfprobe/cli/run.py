@@ -12,6 +12,7 @@ from perfprobe import __version__
 from perfprobe.cli import BEGUN_CPU_NS, COMMANDS, guarded
 from perfprobe.cli.after import ReportChild
 from perfprobe.cli.before import make_observer
+from perfprobe.cli.config import add_config, said_with, use_config
 from perfprobe.cli.options import (
     PROGRAM_OPTIONS,
     Output,
@@ -81,13 +82,17 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     """Check the words. The function that is returned starts recording and runs the program."""
     options = parser()
     place = options.split(words, PROGRAM_OPTIONS)
+    configured = use_config(options, words[:place])
     given = options.parse_args(words[:place])
     program = _program(words[place:])
     stderr = Stderr()
     if program.missing:
         _check_mistyped(program, words[place])
         return lambda: run_missing(program)
-    recorded = Options(**chosen(given, Options))
+    try:
+        recorded = Options(**chosen(given, Options))
+    except UsageError as error:
+        raise said_with(error, configured) from error
     about, folder = _about(program), program.folder
     make_observer(recorded, program.first_on_path, quiet=(rank() or {"rank": 0})["rank"] > 0)
     session = Session(about, folder, recorded, tell=stderr.tell, follow=True, begun_cpu_ns=BEGUN_CPU_NS)
@@ -200,6 +205,7 @@ def parser() -> Parser:
         brief=(quiet := "print no report, only where the recording is"),
         help=quiet,
     )
+    add_config(parser)
     return parser
 
 
