@@ -1,0 +1,104 @@
+"""Recordings are read where perfprobe's C++ extension cannot be used: the same to the byte, only slower."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import re
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.collect.runs import Outcome, command, finish, perfprobe, start
+
+READER = str(Path(__file__).with_name("without_core.py"))
+PROGRAM = """\
+import multiprocessing, torch, perfprobe
+
+def work(x):
+    with perfprobe.range("part"):
+        return torch.nn.functional.gelu(x @ x)
+
+if __name__ == "__main__":
+    model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(30):
+        optimizer.zero_grad()
+        model(work(torch.ones(8, 8))).sum().backward()
+        optimizer.step()
+    child = multiprocessing.get_context("spawn").Process(target=work, args=(torch.ones(2, 2),))
+    child.start(); child.join()
+"""
+
+COMMANDS = (
+    *(
+        ["report"],
+        ["report", "--full"],
+        ["report", "--json"],
+        ["report", "--brief"],
+        ["report", "--view", "children"],
+    ),
+    *(["report", "--calls", "gelu"], ["list"], ["list", "--json"], ["graph", "-o", "OUT.dot"]),
+    *(["export", "--format", form, "-o", "OUT"] for form in ("chrome", "speedscope", "collapsed", "pstats")),
+)
+
+
+def hidden(words: list[str], folder: Path, columns: str) -> Outcome:
+    return finish(start([READER, *words], folder, {"COLUMNS": columns}))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a recording of all sources."""
+    made = tmp_path_factory.mktemp("recorded")
+    (made / "train.py").write_text(PROGRAM)
+    outcome = perfprobe(["-q", "--memory", "--native", "--cpu-time", "train.py"], made)
+    assert outcome.status == 0, outcome.err
+    return made
+
+
+def content(file: Path) -> object:
+    data = file.read_bytes()
+    try:
+        return marshal.loads(data)  # pstats: which objects are marked as shared differs from run to run
+    except (EOFError, ValueError, TypeError):
+        return data
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_same_is_printed_and_written(
+    words: list[str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for columns in ("80", "200") if words[0] in ("report", "list") else ("80",):
+        monkeypatch.setenv("COLUMNS", columns)
+        found: list[tuple[bytes, bytes, list[str], list[object]]] = []
+        for run in (command, partial(hidden, columns=columns)):
+            path = tmp_path / f"{len(found)}"
+            given = [word.replace("OUT", str(path)) for word in words]
+            outcome = run(given, folder)
+            assert outcome.status == 0, outcome
+            said = [line.replace(str(path), "OUT") for line in outcome.said]
+            text = outcome.out.replace(os.fsencode(path), b"OUT")
+            written = [content(file) for file in sorted(tmp_path.glob(f"{path.name}*"))]
+            found.append((text, outcome.err, said, written))
+        assert found[0] == found[1]
+        assert len(found[0][0]) > 100 or found[0][3]
+
+
+def test_recording_says_what_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("print('never')\n")
+    outcome = hidden(["train.py"], tmp_path, "80")
+    assert (outcome.status, outcome.out, outcome.err) == (4, b"", b"")
+    (line,) = outcome.said
+    assert re.match(r"perfprobe: nothing can be recorded: perfprobe\._core was not built", line)
+    assert os.listdir(tmp_path) == ["train.py"]
+
+
+def test_old_recordings_are_removed_too(folder: Path, tmp_path: Path) -> None:
+    (recording,) = folder.glob(".perfprobe/*.perfprobe")
+    (tmp_path / ".perfprobe").mkdir()
+    (tmp_path / ".perfprobe/a.perfprobe").write_bytes(recording.read_bytes())
+    outcome = hidden(["clean", "--keep", "0"], tmp_path, "80")
+    assert outcome.out.startswith(b"removed a.perfprobe: 1 file, ")
+    assert os.listdir(tmp_path / ".perfprobe") == []
