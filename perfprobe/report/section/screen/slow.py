@@ -34,6 +34,7 @@ from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis, Short
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import HeldUpTeam
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.steps import StepTimes
 
@@ -76,7 +77,8 @@ def _slow(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
     else:
         yield from _in_steps(findings, first)
         yield from _limit(findings, first)
-        yield from _gain(first)
+        if HeldUpTeam not in findings:  # its times have waiting in them, of which the gain is larger
+            yield from _gain(first)
 
 
 def _in_steps(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
@@ -159,7 +161,7 @@ def _remedies(findings: Findings, short: Short) -> list[str]:
         found.append(f"{number} are read one by one: tolist() reads all at once")
     if short.of_updates is not None:
         share = whole_percent(short.of_updates)
-        found.append(f"{share} in the optimizer, by parameter: fused=True or foreach=True")
+        found.append(f"{share} in the optimizer, by parameter: foreach=True, or fused=True if it has that")
     return found
 
 
