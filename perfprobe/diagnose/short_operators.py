@@ -11,7 +11,7 @@ from perfprobe.diagnose.waits import of_group
 from perfprobe.models.nodes import ENGINE
 from perfprobe.models.work.slow_core import longest_ns
 from perfprobe.tables.account import Account, LeafKind, group
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, among
 from perfprobe.tables.diagnoses import Cause, Diagnosis, Short
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.step_rows import StepHotspots
@@ -51,8 +51,8 @@ def _diagnosis(account: Account, short: Short, most_ns: int) -> Diagnosis:
 
     most_ns: the time if no step took longer than usual. What few steps do beyond it is something else.
     """
-    leaves = account.leaves
-    lines = group(leaves.take((leaves.kind == LeafKind.LINE) & (leaves.operators_ns > 0)))
+    leaves = account.leaves.take(account.leaves.kind == LeafKind.LINE)
+    lines = group(leaves.take(among(leaves.frame, leaves.frame[leaves.operators_ns > 0])))
     found = of_group(account, lines._replace(time_ns=min(lines.time_ns, most_ns)), Cause.SHORT_OPERATORS)
     return replace(found, gain=None, short=short)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import HeldUpTeam, Rising
+from perfprobe.tables.judgements import Rising
 from perfprobe.tables.trends import Trend, Trends
 
 _SLOWER = 1.3  # the last steps, beside the first
@@ -18,8 +18,7 @@ def rising(findings: Findings) -> Rising | None:
     found = findings.get(Trends)
     if found is None:
         return None
-    is_own = HeldUpTeam not in findings  # otherwise it may be other processes that grow
-    slower = is_own and found.duration is not None and found.duration.last >= _SLOWER * found.duration.first
+    slower = found.duration is not None and found.duration.last >= _SLOWER * found.duration.first
     memory = found.memory is not None and _grows(found.memory)
     return Rising(slower, found.frame if slower and found.part >= _SAME_LINE else -1, memory)
 
