@@ -132,7 +132,8 @@ def test_memory_is_read_after_some_batches(path: Path) -> None:
         grown.append(int(workers.private_bytes[0] - workers.private_first_bytes[0]))
     if workers.private_bytes[0] < 0:
         pytest.skip("this kernel has no smaps_rollup")
-    assert [each >= 31 << 20 for each in grown] == [False, False, False, True, True]
+    # Less than 32: what other tests left may be freed meanwhile.
+    assert [each >= 24 << 20 for each in grown] == [False, False, False, True, True]
 
 
 def test_unknown_cells_are_refused(path: Path) -> None:
