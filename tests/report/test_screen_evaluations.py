@@ -60,3 +60,38 @@ def test_long_evaluations_are_on_the_first_screen(
         assert said["NEXT"] == "perfprobe report --view phases"
     else:
         assert not said["SLOW"].startswith("evaluation")
+
+
+def test_the_line_of_an_evaluation_is_not_that_of_the_training_before(tmp_path: Path) -> None:
+    """`train` runs 6 steps, and asks its loader once more. Then `test` calls the model for longer."""
+    steps, each_ms = 6, 100
+    end_ns = (steps * each_ms + 1000) * MS
+    program = Program(**{**META, "stop": {"monotonic_ns": end_ns, "cpu_ns": end_ns}})
+    program.thread(1)
+    net = program.module("", "Net")
+    trains = "/p/train.py:85 <module>"
+    asks, step = program.stack(trains, "/p/train.py:14 train"), program.stack(trains, "/p/train.py:18 train")
+    forward = program.stack(trains, ("/p/train.py:16 train", net))
+    backward = program.stack(
+        trains, "/p/train.py:17 train", "/env/site-packages/torch/autograd/graph.py:841 f"
+    )
+    tests = program.stack("/p/train.py:86 <module>", ("/p/train.py:34 test", net))
+    for number in range(steps + 1):
+        at = number * each_ms * MS
+        program.run(op("enumerate(DataLoader)#_Next", at, at + 5 * MS, stack=asks, scope=7))
+        if number < steps:
+            node = {"node_sequence": number, "node_thread": 1}
+            program.run(
+                op("aten::mm", at + 10 * MS, at + 50 * MS, stack=forward, sequence=number),
+                op("aten::mm", at + 50 * MS, at + 90 * MS, stack=backward, **node),
+                op("Optimizer.step#SGD.step", at + 90 * MS, at + 99 * MS, stack=step, scope=7),
+            )
+    begin_ns = (steps * each_ms + 10) * MS
+    program.run(
+        *(
+            op("aten::mm", at, at + 300 * MS, stack=tests)
+            for at in range(begin_ns, end_ns - 300 * MS, 310 * MS)
+        )
+    )
+    ((label, text),) = of_evaluations(screen_rows(found(program, tmp_path)))
+    assert (label, text.rpartition(": ")[2].partition(" ")[0]) == ("SLOW", "train.py:86")

@@ -170,6 +170,8 @@ def _place(trace: Trace, tree: StackTree, kept: Kept) -> tuple[int, int, int, in
     """The user's line and the library's line of the loop: frame, line, library frame, library line."""
     frames, is_evaluation = trace.recording[Frames], kept.kind is StepKind.EVALUATION
     events = [event for row in kept.rows for event in kept.spans[row].events[:_EXAMINED]]
+    if is_evaluation:  # it may begin with the end of the training's loader
+        events = [event for event in events if event.kind is Kind.CALL] or events
     function = LoopFunction(tree, [event.stack for event in events]) if is_evaluation else kept.loop.function
     # An inner loop, over time or micro-batches, may call forward. The loop itself calls the optimizer.
     ends = [event for row in kept.rows for event in kept.spans[row].events[-_EXAMINED:]]
