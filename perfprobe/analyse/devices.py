@@ -16,18 +16,13 @@ from perfprobe.tables.strings import Strings
 
 def device_rows(recording: Recording) -> DeviceRows:
     """A row for each device, the busiest first. Records without times are counted, but add no time."""
-    is_communication = recording[Strings].marks(communicates)
-    kernels, copies = recording[Kernels], recording[Copies]
+    kernels, copies, sends = recording[Kernels], recording[Copies], communicating(recording)
     devices = distinct(np.append(distinct(kernels.device), distinct(copies.device))).tolist()  # few
     found = DeviceRows.concat(
         [
-            _device(
-                number,
-                kernels.take(kernels.device == number),
-                copies.take(copies.device == number),
-                is_communication,
-            )
+            _device(number, kernels.take(own), copies.take(copies.device == number), sends[own])
             for number in devices
+            for own in [kernels.device == number]
         ]
     )
     return found.take(np.argsort(-found.busy_ns, kind="stable"))
@@ -63,8 +58,15 @@ def step_counts(
     return found if is_any else found.take(slice(0, -1))
 
 
-def _device(device: int, kernels: Kernels, copies: Copies, is_communication: Mask) -> DeviceRows:
-    communicates = is_communication[kernels.name]
+def communicating(recording: Recording) -> Mask:
+    """Which kernels communicate with other GPUs. Only the names of kernels are looked at."""
+    strings, names = recording[Strings], recording[Kernels].name
+    different, number = np.unique(names, return_inverse=True)
+    found = np.array([communicates(strings[name]) for name in different.tolist()], np.bool_)
+    return found[number.reshape(-1)]
+
+
+def _device(device: int, kernels: Kernels, copies: Copies, sends: Mask) -> DeviceRows:
     start_ns, end_ns = timed(kernels, copies)
     streams = np.concatenate([kernels.stream, copies.stream])
     values = {
@@ -77,8 +79,8 @@ def _device(device: int, kernels: Kernels, copies: Copies, is_communication: Mas
         "busy_ns": _open_ns(kernels, copies),
         "first_ns": int(start_ns.min()) if len(start_ns) else -1,
         "last_ns": int(end_ns.max()) if len(start_ns) else -1,
-        "computing_ns": _open_ns(kernels.take(~communicates)),
-        "communication_ns": _open_ns(kernels.take(communicates)),
+        "computing_ns": _open_ns(kernels.take(~sends)),
+        "communication_ns": _open_ns(kernels.take(sends)),
         "copying_ns": _open_ns(copies),
     }
     columns = {name: np.array([value], np.int64) for name, value in values.items()}

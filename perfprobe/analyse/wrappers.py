@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.analyse.devices import communicating
 from perfprobe.analyse.loop.timeline import is_possible
-from perfprobe.models.communication import communicates
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.gpu import ApiCalls, Kernels
@@ -75,7 +75,7 @@ def _kinds(spans: WrapperSpans) -> list[Int64]:
 
 
 def wrappers(trace: Trace, spans: WrapperSpans, call: Int32) -> Int8:
-    """A `Wrapper` for each kernel. A kernel of NCCL belongs to the wrapper whose code launched it.
+    """A `Wrapper` for each kernel. One that communicates belongs to the wrapper whose code launched it.
 
     Args:
         call: for each kernel the row of `api_calls` that launched it, -1 for none.
@@ -84,9 +84,8 @@ def wrappers(trace: Trace, spans: WrapperSpans, call: Int32) -> Int8:
     found = np.zeros(len(kernels), np.int8)
     if len(spans) == 0:
         return found
-    is_communication = recording[Strings].marks(communicates)[kernels.name]
     sends = recording[Strings].marks(lambda text: _BROADCAST in text.lower())[kernels.name]
-    rows = np.flatnonzero(is_communication & (call >= 0))
+    rows = np.flatnonzero(communicating(recording) & (call >= 0))
     os_threads, calls = recording.os_threads(), recording[ApiCalls].take(call[rows])
     for chosen in _kinds(spans):
         own = spans.take(chosen)

@@ -83,8 +83,8 @@ def _is_theirs(times: StepTimes, every: Windows, work: Work, whole: Windows) -> 
     known = work.launch_ns >= 0
     if 2 * np.count_nonzero(known) < len(known):
         return 2 * every.busy_ns(work) >= whole.busy_ns(work)
-    steps = times.steps.take(np.argsort(times.steps.start_ns, kind="stable"))
-    time_ns, inside = (work.end_ns - work.start_ns)[known], Covered(steps.start_ns, steps.end_ns)
+    time_ns = (work.end_ns - work.start_ns)[known]
+    inside = Covered(times.steps.start_ns, times.steps.end_ns)
     launched = inside.within(work.launch_ns[known], work.launch_ns[known] + 1) > 0
     return bool(2 * time_ns[launched].sum() >= time_ns.sum())
 

@@ -12,16 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from perfprobe.analyse.devices import duration_ns
+from perfprobe.analyse.devices import communicating, duration_ns
 from perfprobe.analyse.grouping import first_of_each
 from perfprobe.analyse.loop.covered import Covered
-from perfprobe.models.communication import communicates as is_communication
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows
 from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, Kernels
 from perfprobe.tables.idle import SHORT_GAP_NS, IdleKind, StreamIdle
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import Steps
-from perfprobe.tables.strings import Strings
 
 COMPUTE, COMMUNICATION, COPY = range(3)
 
@@ -66,7 +64,6 @@ class Gaps(NamedTuple):
 def work_of(recording: Recording, links: GpuLinks) -> Work:
     """Returns all work that has times, sorted by device, stream and start."""
     kernels, copies, calls = recording[Kernels], recording[Copies], recording[ApiCalls]
-    communicates = recording[Strings].marks(is_communication)[kernels.name]
     call = np.concatenate([links.kernel_call, links.copy_call])
     found = Work(
         start_ns=np.concatenate([kernels.start_ns, copies.start_ns]),
@@ -76,7 +73,7 @@ def work_of(recording: Recording, links: GpuLinks) -> Work:
         call=call,
         launch_ns=np.append(calls.start_ns, np.int64(-1))[call],
         kind=np.concatenate(
-            [np.where(communicates, COMMUNICATION, COMPUTE), np.full(len(copies), COPY)]
+            [np.where(communicating(recording), COMMUNICATION, COMPUTE), np.full(len(copies), COPY)]
         ).astype(np.int8),
         row=np.arange(len(call)),
     )

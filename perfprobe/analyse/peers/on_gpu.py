@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.devices import duration_ns
+from perfprobe.analyse.devices import communicating, duration_ns
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.operator_rows import same_signatures
-from perfprobe.models.communication import communicates
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, Kernels
 from perfprobe.tables.peers import ON_GPU, PeerSteps, PeerType, RuntimeTimes
-from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Trace
 
 
@@ -55,7 +53,7 @@ def on_gpu(trace: Trace) -> OnGpu | None:
     began_ns, ended_ns = (np.append(times, np.int64(-1)) for times in (calls.start_ns, calls.end_ns))
     call = np.append(links.kernel_call, links.copy_call)
     is_kernel = np.arange(len(kernels) + len(copies)) < len(kernels)
-    is_sent = np.append(recording[Strings].marks(communicates)[kernels.name], np.zeros(len(copies), np.bool_))
+    is_sent = np.append(communicating(recording), np.zeros(len(copies), np.bool_))
     is_fill = np.append(np.zeros(len(kernels), np.bool_), copies.kind == CopyKind.FILL)
     timed = np.append(duration_ns(kernels), duration_ns(copies)) >= 0
     api = calls.take(duration_ns(calls) >= 0)
