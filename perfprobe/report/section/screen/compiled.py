@@ -21,12 +21,17 @@ def recompiled_line(findings: Findings) -> Iterator[ScreenRow]:
     """ALSO: the function that was compiled again and again, and the guard that failed last."""
     found, judged = findings.get(Recompiled), findings.get(Diagnoses)
     slow = None if judged is None else judged.slow
-    if found is None or (slow is not None and slow.cause is Cause.COMPILE and slow.base is Base.LOOP):
+    if found is None or (slow is not None and is_in_left_out_steps(slow)):
         return
     function = found.function
     took = "" if function.time_ns is None else f"; {units.duration(function.time_ns)}"
     facts: dict[str, Any] = {"time_ns": function.time_ns, "line": function.line}
     yield said("ALSO", _often(found), _guard(found), took, style="yellow", **facts)
+
+
+def is_in_left_out_steps(each: Diagnosis) -> bool:
+    """Whether it is about torch.compile in steps that averages leave out."""
+    return each.cause is Cause.COMPILE and each.base is Base.LOOP
 
 
 def compiling_lines(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:

@@ -13,7 +13,7 @@ from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.gpu.idle import cause_text
 from perfprobe.report.section.gpu.names import cut_middle, shortened
 from perfprobe.report.section.screen.parts import parts_text, whole_percents
-from perfprobe.report.section.screen.places import at_line, place_in, whole_percent
+from perfprobe.report.section.screen.places import at_line, facts_of, place_in, whole_percent
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.device_account import DeviceAccount
@@ -74,7 +74,7 @@ def device_parts(findings: Findings) -> ScreenRow:
 def device_lines(findings: Findings, each: Diagnosis, label: str, also: str = "") -> Iterator[ScreenRow]:
     """The judgement, and for SLOW where it is and what it consists of."""
     line, parts = findings.trace.line(each.frame), parts_of(findings, each)
-    facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}
+    facts = facts_of(findings, each)
     whose = "the GPU's" if each.cause in (*_WORK, Cause.RANKS, Cause.COPIES) else "its"
     much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)} of {whose} time"
     style = "bold" if label == "SLOW" else ""

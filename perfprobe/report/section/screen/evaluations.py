@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
-from perfprobe.report.section.screen.places import at_most, place_in, whole_percent
+from perfprobe.report.section.screen.places import at_most, facts_of, place_in, whole_percent
 from perfprobe.support import units
 from perfprobe.tables.diagnoses import Diagnosis
 from perfprobe.tables.findings import Findings
@@ -17,12 +17,13 @@ _MOST_PARTS = 3
 
 def evaluation_lines(findings: Findings, found: Diagnosis, label: str) -> Iterator[ScreenRow]:
     """The line with this label; for SLOW what they consist of, and GAIN."""
-    line = findings.trace.line(found.frame)
+    facts = facts_of(findings, found)
     which = "evaluation or rollout" if found.steps == 1 else f"{found.steps:,} evaluations or rollouts"
     text = f"{which}, {units.duration(found.time_ns)} = {whole_percent(found.share)}"
-    facts = {"time_ns": found.time_ns, "share": found.share, "line": line}
     is_first = label == "SLOW"
-    yield said(label, f"{text} of the loop", *place_in(line), style="bold" if is_first else "", **facts)
+    yield said(
+        label, f"{text} of the loop", *place_in(facts["line"]), style="bold" if is_first else "", **facts
+    )
     if is_first:
         yield said("", "between training steps", *listed(_parts(found), first=": "))
         if found.gain is not None:

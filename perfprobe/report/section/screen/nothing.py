@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.models.seen import has_samples, has_shapes, knows_python
@@ -11,8 +10,8 @@ from perfprobe.models.waiting import waited_ns
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.screen.device import judged_by_gpu, largest_work
-from perfprobe.report.section.screen.places import at_line, whole_percent
-from perfprobe.report.section.screen.worded import how_much, what
+from perfprobe.report.section.screen.places import facts_of, whole_percent
+from perfprobe.report.section.screen.worded import in_a_line
 from perfprobe.tables.diagnoses import Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import Noise
@@ -27,7 +26,7 @@ def nothing(findings: Findings) -> Iterator[ScreenRow]:
         yield said("SLOW", "nothing stands out", text, style="bold", **known)
         return
     parts = sorted(_parts(findings[Diagnoses]), key=lambda each: -each.share)
-    largest = [(_part_text(findings, each), _facts(findings, each)) for each in parts[:2]]
+    largest = [(in_a_line(findings, each), facts_of(findings, each)) for each in parts[:2]]
     text, facts = largest[0] if largest else ("", {})
     yield said("SLOW", "nothing stands out", f"; largest {text}" if text else "", style="bold", **facts)
     yield from (said("THEN", text, **facts) for text, facts in largest[1:])
@@ -38,16 +37,6 @@ def _parts(judged: Diagnoses) -> Iterator[Diagnosis]:
     for each in judged.found:
         if each.base is judged.base and each.crowd is None and each.short is None and is_named(each.share):
             yield each
-
-
-def _part_text(findings: Findings, each: Diagnosis) -> str:
-    line = findings.trace.line(each.frame)
-    return f"{what(findings, each)}{'' if line is None else f' {at_line(line)}'}, {how_much(each)}"
-
-
-def _facts(findings: Findings, each: Diagnosis) -> dict[str, Any]:
-    line = findings.trace.line(each.frame)
-    return {"time_ns": each.time_ns, "share": each.share, "line": line}
 
 
 def checked_lines(findings: Findings) -> Iterator[ScreenRow]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from perfprobe.report.rows.named import is_nearly_all
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.hottest import of_run
-from perfprobe.report.section.screen.places import at_line, place_in, whole_percent
+from perfprobe.report.section.screen.places import at_line, facts_of, place_in, whole_percent
 from perfprobe.support import units
 from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
@@ -22,7 +20,7 @@ def outside_row(findings: Findings, each: Diagnosis) -> ScreenRow:
     of = of_run(findings) if each.base is Base.RUN else "of all threads' Python time"
     much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)} {of}"
     called = printable(strings[each.called]) if each.called >= 0 else ""
-    facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}
+    facts = facts_of(findings, each)
     if each.cause is Cause.COMPILE:
         return said("", f"torch.compile's own work, {much}", *place_in(line), **facts)
     at = "" if line is None else f"{at_line(line)}, "

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from perfprobe.report import shorten
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.section.operator_columns import operator_text, signature_text
 from perfprobe.support import units
 from perfprobe.support.first_line import remark
 from perfprobe.support.text import printable
+from perfprobe.tables.diagnoses import Diagnosis
 from perfprobe.tables.findings import Findings, Hotspots
 from perfprobe.tables.trace import Line
 
 _LARGE = 50
+
+
+def facts_of(findings: Findings, each: Diagnosis) -> dict[str, Any]:
+    """The figures and the line of a judgement's row."""
+    return {"time_ns": each.time_ns, "share": each.share, "line": findings.trace.line(each.frame)}
 
 
 def place_in(line: Line | None, before: str = ": ") -> tuple[str, ...]:

@@ -9,19 +9,20 @@ from perfprobe.models.seen import has_shapes
 from perfprobe.report.rows.diagnosed import module_of
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.section.screen.compiled import compiling_lines
+from perfprobe.report.section.screen.compiled import compiling_lines, is_in_left_out_steps
 from perfprobe.report.section.screen.device import device_lines, judged_by_gpu
 from perfprobe.report.section.screen.evaluations import evaluation_lines
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.model import module_lines
 from perfprobe.report.section.screen.nothing import nothing, option_for_lines
-from perfprobe.report.section.screen.places import at_line, at_most, place_in, whole_percent
+from perfprobe.report.section.screen.places import at_line, at_most, facts_of, place_in, whole_percent
 from perfprobe.report.section.screen.source import loop_line, source_line
 from perfprobe.report.section.screen.start_up import slow_start_lines
 from perfprobe.report.section.screen.steps import step_word
 from perfprobe.report.section.screen.threads import crowd_text, thread_lines
 from perfprobe.report.section.screen.worded import (
     how_much,
+    in_a_line,
     in_steps,
     made_of,
     main_of,
@@ -32,7 +33,7 @@ from perfprobe.report.section.screen.worded import (
 from perfprobe.report.shorten import place
 from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
-from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis, Short
+from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis, Short
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import HeldUpTeam
 from perfprobe.tables.measurements import Measurements
@@ -69,7 +70,7 @@ def _slow(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
         yield from slow_start_lines(findings, first)
     elif first.cause is Cause.EVALUATION:
         yield from evaluation_lines(findings, first, "SLOW")
-    elif first.cause is Cause.COMPILE and first.base is Base.LOOP:
+    elif is_in_left_out_steps(first):
         yield from compiling_lines(findings, first)
     elif first.group is not None:
         yield from device_lines(findings, first, "SLOW")
@@ -82,8 +83,7 @@ def _slow(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
 
 
 def _in_steps(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
-    line, module = findings.trace.line(first.frame), module_of(findings, first)
-    facts: dict[str, Any] = {"time_ns": first.time_ns, "share": first.share, "line": line}
+    module, facts = module_of(findings, first), facts_of(findings, first)
     if first.crowd is not None:
         yield from thread_lines(findings, first.crowd, facts)
     elif first.cause is Cause.SHORT_OPERATORS:
@@ -190,12 +190,11 @@ def _then(findings: Findings, each: Diagnosis | None, *, is_close: bool = False)
     if each.group is not None:
         yield from device_lines(findings, each, "THEN", "perhaps as much: " if is_close else "")
         return
-    line = findings.trace.line(each.frame)
-    facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}
+    facts = facts_of(findings, each)
     if each.crowd is not None:
         yield said("THEN", crowd_text(findings, each.crowd), **facts)
     elif each.cause is Cause.SHORT_OPERATORS:
         yield said("THEN", short_text(findings, each), **facts)
     else:
-        also, at = "perhaps as much: " if is_close else "", "" if line is None else f" {at_line(line)}"
-        yield said("THEN", f"{also}{what(findings, each)}{at}, {how_much(each)}", **facts)
+        also = "perhaps as much: " if is_close else ""
+        yield said("THEN", f"{also}{in_a_line(findings, each)}", **facts)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.section.screen.places import times, whole_percent
+from perfprobe.report.section.screen.places import facts_of, times, whole_percent
 from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -46,11 +46,11 @@ def slow_start_lines(findings: Findings, start: Diagnosis) -> Iterator[ScreenRow
 
 def _start(findings: Findings, start: Diagnosis) -> tuple[str, dict[str, Any]]:
     """What it is, how long, and its line; and the same as figures."""
-    line = findings.trace.line(start.frame)
-    at = "" if line is None else f": {place(line)}"
-    what = _own_module(findings, line) or _TEXTS[start.part or StartUpPart.OTHER]
+    facts = facts_of(findings, start)
+    at = "" if facts["line"] is None else f": {place(facts['line'])}"
+    what = _own_module(findings, facts["line"]) or _TEXTS[start.part or StartUpPart.OTHER]
     much = f"{units.duration(start.time_ns)} = {whole_percent(start.share)} of the run"
-    return f"{what}, {much}{at}", {"time_ns": start.time_ns, "share": start.share, "line": line}
+    return f"{what}, {much}{at}", facts
 
 
 def also_start(findings: Findings) -> Iterator[ScreenRow]:

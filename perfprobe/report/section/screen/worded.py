@@ -10,7 +10,7 @@ from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.screen import listed
 from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.phase_texts import phase_text
-from perfprobe.report.section.screen.places import inputs, operator, whole_percent
+from perfprobe.report.section.screen.places import at_line, inputs, operator, whole_percent
 from perfprobe.report.section.screen.steps import ORDER, step_word
 from perfprobe.support import units
 from perfprobe.support.first_line import bare
@@ -85,6 +85,12 @@ def what(findings: Findings, each: Diagnosis) -> str:
         return printable(findings.trace.recording[Strings][each.name])
     main = main_of(findings, each)
     return " ".join(filter(None, [phases_of(findings, each, main), "" if main is None else main.name]))
+
+
+def in_a_line(findings: Findings, each: Diagnosis) -> str:
+    """What it is, where, and how much: `backward mm ffn.py:162, 87.0 ms = 7 %`."""
+    line = findings.trace.line(each.frame)
+    return f"{what(findings, each)}{'' if line is None else f' {at_line(line)}'}, {how_much(each)}"
 
 
 def made_of(findings: Findings, each: Diagnosis) -> list[str]:
