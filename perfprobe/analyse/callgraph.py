@@ -16,7 +16,7 @@ from perfprobe.analyse.counted import counted_graph
 from perfprobe.analyse.folding import shown
 from perfprobe.analyse.grouping import sort_by_keys
 from perfprobe.analyse.paths import Paths
-from perfprobe.analyse.rooted import below, matching, with_weight
+from perfprobe.analyse.rooted import below, matching
 from perfprobe.analyse.stack_weights import StackWeights, innermost
 from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.support.errors import InputError
@@ -64,8 +64,10 @@ def call_graph(
             raise _nothing(trace, by)
         return graph
     weights = _measured(structure, by) if spent is None else _spent(trace, structure, spent)
-    roots = with_weight(trace, structure, roots, weights)
     is_root, is_below = below(trace, structure, roots)
+    if not bool(weights.weight[is_below[weights.stack]].any()):
+        roots = None
+        is_root, is_below = below(trace, structure, roots)
     weights = weights if roots is None else weights.take(is_below[weights.stack])
     if not int(weights.weight.sum()):
         raise _nothing(trace, by)

@@ -6,7 +6,6 @@ import re
 
 import numpy as np
 
-from perfprobe.analyse.stack_weights import StackWeights
 from perfprobe.models.code_names import searched
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.python import CallStructure
@@ -22,14 +21,6 @@ def matching(trace: Trace, structure: CallStructure, root: re.Pattern[str] | Non
     strings, code = trace.recording[Strings], structure.python.code
     found = np.array([bool(root.search(searched(strings, code, row))) for row in range(len(code))], np.bool_)
     return found if bool(found.any()) else None
-
-
-def with_weight(
-    trace: Trace, structure: CallStructure, roots: Mask | None, weights: StackWeights
-) -> Mask | None:
-    """The roots; None if nothing has weight there."""
-    _, is_below = below(trace, structure, roots)
-    return roots if bool(weights.weight[is_below[weights.stack]].any()) else None
 
 
 def below(trace: Trace, structure: CallStructure, roots: Mask | None) -> tuple[Mask, Mask]:
