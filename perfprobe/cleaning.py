@@ -89,11 +89,8 @@ class Cleaning:
             self.left.append((one.name, f"process {process} still writes it"))
             return
         sizes = [size for name in one.folders for size in self._remove_children(folder, name, dry)]
-        for name in (
-            *one.files,
-            *one.further,
-            one.name,
-        ):  # the recording last, so that another try finds the rest
+        # The recording last, so that another try finds the rest.
+        for name in (*one.files, *one.further, one.name):
             sizes += self._remove_file(folder, name, name, dry)
         self.removed.append(Removed(one.name, len(sizes), sum(sizes)))
 

@@ -68,7 +68,7 @@ def use_config(parser: Parser, words: Sequence[str]) -> str:
         return ""
     path = _nearest_file(folder)
     text = "" if path == "" else _text(path)
-    if "[tool.perfprobe]" not in text and _HEADER.search(text) is None:
+    if _TABLE not in text and _HEADER.search(text) is None:
         return ""
     own = {action.dest for action in parser._actions}
     found = {name: value for name, value in _defaults(path, text) if name in own}

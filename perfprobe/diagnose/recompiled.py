@@ -41,8 +41,7 @@ def _is_often(each: CompiledFunction, wall_ns: int) -> bool:
 
 def compiling_steps(known: StepTimes) -> Iterator[Diagnosis]:
     """Steps of the leading loop after the first ones in which torch.compile was at work."""
-    steps = known.steps.take(known.steps.loop == 0)
-    steps = steps.take(np.argsort(steps.start_ns, kind="stable"))
+    steps = known.steps.take(known.steps.loop == 0)  # by time
     duration_ns = steps.end_ns - steps.start_ns
     late = (steps.mark == StepMark.COMPILE) & (np.arange(len(steps)) >= _FIRST)
     time_ns = int(duration_ns[late].sum())
