@@ -38,10 +38,12 @@ from perfprobe.diagnose.trends import rising
 from perfprobe.diagnose.unexplained import unexplained
 from perfprobe.diagnose.waits import waits
 from perfprobe.tables.account import Account
+from perfprobe.tables.children import Children
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.workers import WorkerFindings
 
 # Of causes that stand out, those of the first group come first. What takes more than all steps comes before
 # what is in them, and there what is not the program's own work.
@@ -60,6 +62,8 @@ _RANKS = (
     (Cause.UNEXPLAINED, Cause.IMPORTS),
 )
 _ABOUT = 1.1
+# Batches that the loop makes itself are work, which one argument of DataLoader moves to other processes.
+_EASIER = 1.3
 _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
 # Judgements of other types than `Diagnosis`. The rules below may need them.
@@ -82,7 +86,8 @@ def diagnosed(findings: Findings) -> Findings:
     strings = findings.trace.recording[Strings]
     found = [*_found(findings, times, account), *(() if gpu is None else device(gpu, strings))]
     # Where a GPU is judged, what its loop's thread did is said, but is not the bottleneck.
-    found.sort(key=lambda each: (gpu is not None and each.base is Base.STEPS, *_order(each)))
+    own_batches = _makes_batches(findings)
+    found.sort(key=lambda each: (gpu is not None and each.base is Base.STEPS, *_order(each, own_batches)))
     return findings.plus(Diagnoses(tuple(found), 0 if account is None else account.steps, base))
 
 
@@ -97,7 +102,7 @@ def _found(findings: Findings, times: StepTimes | None, account: Account | None)
 
 
 def _in_steps(findings: Findings, account: Account) -> Iterator[Diagnosis]:
-    yield from waits(account)
+    yield from waits(findings, account)
     yield from threads(findings, account)
     yield from short_operators(findings, account)
     yield from lines(findings, account)
@@ -105,10 +110,20 @@ def _in_steps(findings: Findings, account: Account) -> Iterator[Diagnosis]:
     yield from unexplained(account)
 
 
-def _order(each: Diagnosis) -> tuple[bool, int, float]:
+def _order(each: Diagnosis, own_batches: bool) -> tuple[bool, int, float]:
     """What stands out first, by rank; then the largest share.
 
     Short operators leave out what few steps do beyond the median. A line that has as much is one of theirs.
+    own_batches: whether the loop makes its batches itself: this is then work like that of any line.
     """
-    share = each.share * (_ABOUT if each.cause is Cause.SHORT_OPERATORS else 1)
-    return not each.stands_out, _RANK[each.cause] if each.stands_out else 0, -share
+    is_own = own_batches and each.cause is Cause.DATA and each.base is Base.STEPS and each.frame >= 0
+    factors = {Cause.SHORT_OPERATORS: _ABOUT, Cause.DATA: _EASIER if is_own else 1}
+    rank = _RANK[Cause.LINE if is_own else each.cause]
+    return not each.stands_out, rank if each.stands_out else 0, -each.share * factors.get(each.cause, 1)
+
+
+def _makes_batches(findings: Findings) -> bool:
+    """Whether no other process makes the loop's batches, as far as known."""
+    workers, children = findings.get(WorkerFindings), findings.get(Children)
+    has_none = workers is None or not workers.made_batches
+    return has_none and children is None and not findings.trace.recording.is_trace

@@ -12,9 +12,10 @@ import numpy as np
 
 from perfprobe.diagnose.limits import gain
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
-from perfprobe.tables.steps import StepKind, StepPhase, StepTimes
+from perfprobe.tables.steps import StepKind, StepMark, StepPhase, StepTimes
 
 _NOTEWORTHY = 0.1  # of the time of steps and evaluations
+_ONCE = (StepMark.WARM_UP, StepMark.COMPILE)  # a longer run has no more of these steps
 _MOST = 0.5  # with a larger share they are the bottleneck
 
 
@@ -22,7 +23,8 @@ def evaluations(known: StepTimes) -> Iterator[Diagnosis]:
     """All evaluations together. The line and the phases are of the loop with most of their time."""
     steps = known.steps
     duration_ns, is_own = steps.end_ns - steps.start_ns, steps.kind == StepKind.EVALUATION
-    time_ns, whole_ns = int(duration_ns[is_own].sum()), int(duration_ns.sum())
+    counts = is_own | ~np.isin(steps.mark, _ONCE)
+    time_ns, whole_ns = int(duration_ns[is_own].sum()), int(duration_ns[counts].sum())
     trains = int(known.loops.kind[0]) == StepKind.TRAINING
     if not trains or time_ns < _NOTEWORTHY * whole_ns or time_ns == 0:
         return

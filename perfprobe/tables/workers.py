@@ -141,6 +141,11 @@ class WorkerFindings:
     cores_used: float | None
     cores: float | None
 
+    @property
+    def made_batches(self) -> bool:
+        """Whether workers made any batch."""
+        return bool((self.loaders.batches > 0).any())
+
 
 class LoaderWaits(Table):
     """Calls of `next` of a DataLoader with workers, in the main process, in the order of their ends."""

@@ -66,8 +66,8 @@ def line(percent: int, frame: int = 1, phase: StepPhase = StepPhase.FORWARD) -> 
     return LeafKind.LINE, phase, frame, percent
 
 
-def data(percent: int) -> Part:
-    return LeafKind.DATA, StepPhase.DATA, -1, percent
+def data(percent: int, frame: int = -1) -> Part:
+    return LeafKind.DATA, StepPhase.DATA, frame, percent
 
 
 @pytest.mark.parametrize(
@@ -79,6 +79,8 @@ def data(percent: int) -> Part:
         ([data(19), line(19)], None, 0),
         ([data(25), line(60)], Cause.DATA, 0.25),  # a wait comes before work
         ([data(19), line(60)], Cause.LINE, 0.6),
+        ([data(25, frame=5), line(60)], Cause.LINE, 0.6),  # made by the loop itself, it is work as well,
+        ([data(45, frame=5), line(50)], Cause.DATA, 0.45),  # of which workers take all
         ([data(22), (LeafKind.COLLECTION, StepPhase.COLLECTION, -1, 30)], Cause.COLLECTION, 0.3),
         ([(LeafKind.COMPILE, StepPhase.COMPILE, -1, 40), line(50)], Cause.COMPILE, 0.4),
         ([(LeafKind.RANKS, StepPhase.BACKWARD, 3, 30), line(60)], Cause.RANKS, 0.3),

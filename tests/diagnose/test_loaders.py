@@ -13,10 +13,13 @@ from perfprobe.merge import link
 from perfprobe.report.rows.workers import LoaderRow, loader_rows
 from perfprobe.report.section.screen.loader import worker_lines
 from perfprobe.report.section.screen.trends import workers_growth_line
+from perfprobe.tables.diagnoses import Cause, Diagnoses
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import LoaderRemedy
 from perfprobe.tables.workers import Loaders, WorkerFindings, Workers
 from tests.build import Program
+from tests.report.test_screen import found
+from tests.report.test_screen_short import short
 
 
 def row(folder: Path, used: float | None = None, **given: int) -> LoaderRow:
@@ -24,8 +27,8 @@ def row(folder: Path, used: float | None = None, **given: int) -> LoaderRow:
     known |= given
     columns = {name: np.array([known.get(name, 0)], dtype) for name, dtype in Loaders.dtypes.items()}
     children = WorkerFindings(Workers.empty(), Loaders(**columns), used, 4)
-    (found,) = loader_rows(diagnosed(Findings(link(Program().recording(folder)), children)))
-    return found
+    (of_loader,) = loader_rows(diagnosed(Findings(link(Program().recording(folder)), children)))
+    return of_loader
 
 
 @pytest.mark.parametrize(
@@ -62,6 +65,17 @@ def test_one_more_worker_helps_while_there_is_waiting_and_a_processor(
     tmp_path: Path, given: dict[str, int], used: float | None, remedy: LoaderRemedy
 ) -> None:
     assert row(tmp_path, used, **given).verdict.remedy is remedy
+
+
+@pytest.mark.parametrize(("steps", "batches", "waits"), [(1, 8, False), (1, 0, True), (2, 8, True)])
+def test_a_first_step_alone_waits_for_workers_that_start(
+    tmp_path: Path, steps: int, batches: int, waits: bool
+) -> None:
+    columns = {name: np.array([batches], dtype) for name, dtype in Loaders.dtypes.items()}
+    children = WorkerFindings(Workers.empty(), Loaders(**columns), None, 4)
+    findings = found(short(200, 4, load_us=400, steps=steps), tmp_path)
+    (data,) = diagnosed(findings.plus(children))[Diagnoses].of(Cause.DATA)
+    assert data.stands_out is waits
 
 
 @pytest.mark.parametrize(("grown_mib", "is_said"), [(200, True), (128, True), (127, False), (-1, False)])

@@ -15,10 +15,14 @@ from tests.report.test_text import META
 ROUNDS, UPDATES = 4, 3
 
 
-def rollouts(rollout_ms: int) -> Program:
-    """4 rounds, each of 3 training steps of 100 ms and then a call of the model in `act`."""
+def rollouts(rollout_ms: int, first_ms: int = 0) -> Program:
+    """4 rounds, each of 3 training steps of 100 ms and then a call of the model in `act`.
+
+    first_ms: how much longer the first step is.
+    """
     round_ns = rollout_ms * MS + UPDATES * STEP_NS
-    program = Program(**{**META, "stop": {"monotonic_ns": ROUNDS * round_ns, "cpu_ns": ROUNDS * round_ns}})
+    stop_ns = ROUNDS * round_ns + first_ms * MS
+    program = Program(**{**META, "stop": {"monotonic_ns": stop_ns, "cpu_ns": stop_ns}})
     program.thread(1)
     net = program.module("", "Net")
     act = program.stack("/p/ppo.py:60 main", ("/p/ppo.py:12 act", net))
@@ -26,9 +30,10 @@ def rollouts(rollout_ms: int) -> Program:
     engine = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
     backward, step = program.stack("/p/ppo.py:51 main", engine), program.stack("/p/ppo.py:52 main")
     for link in range(ROUNDS * UPDATES):
-        at = link // UPDATES * round_ns + link % UPDATES * STEP_NS
+        at = link // UPDATES * round_ns + link % UPDATES * STEP_NS + first_ms * MS
+        begin = at if link else 0
         program.run(
-            op("aten::mm", at, at + 50 * MS, stack=forward, sequence=link),
+            op("aten::mm", begin, at + 50 * MS, stack=forward, sequence=link),
             op("aten::mm", at + 50 * MS, at + 90 * MS, stack=backward, node_sequence=link, node_thread=1),
             op("Optimizer.step#SGD.step", at + 90 * MS, at + 99 * MS, stack=step, scope=7),
         )
@@ -60,6 +65,13 @@ def test_long_evaluations_are_on_the_first_screen(
         assert said["NEXT"] == "perfprobe report --view phases"
     else:
         assert not said["SLOW"].startswith("evaluation")
+
+
+def test_a_long_first_step_does_not_hide_evaluations(tmp_path: Path) -> None:
+    rows = screen_rows(found(rollouts(40, first_ms=400), tmp_path))
+    assert of_evaluations(rows) == [
+        ("ALSO", "4 evaluations or rollouts, 160 ms = 13 % of the loop: ppo.py:60 in main")
+    ]
 
 
 def test_the_line_of_an_evaluation_is_not_that_of_the_training_before(tmp_path: Path) -> None:

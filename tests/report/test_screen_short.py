@@ -17,14 +17,20 @@ STEPS = 6
 
 
 def short(
-    calls: int, each_us: int, elements: int = 8, lines: int = 8, load_us: int = 0, long_us: int = 0
+    calls: int,
+    each_us: int,
+    elements: int = 8,
+    lines: int = 8,
+    load_us: int = 0,
+    long_us: int = 0,
+    steps: int = STEPS,
 ) -> Program:
     """Steps with this many additions back to back, on so many lines.
 
     load_us: in the loader. long_us: one operator in the optimizer.
     """
     step_ns = (load_us + calls * each_us + long_us + 20) * US
-    program = Program(**{**META, "stop": {"monotonic_ns": STEPS * step_ns, "cpu_ns": STEPS * step_ns}})
+    program = Program(**{**META, "stop": {"monotonic_ns": steps * step_ns, "cpu_ns": steps * step_ns}})
     program.thread(1)
     net = program.module("", "Net")
     stacks = [
@@ -33,7 +39,7 @@ def short(
     engine = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
     backward, step = program.stack("/p/train.py:39 main", engine), program.stack("/p/train.py:40 main")
     inputs = program.signature(f"f32[{elements}] f32[{elements}] alpha=1")
-    for number in range(STEPS):
+    for number in range(steps):
         at = number * step_ns
         if load_us:
             program.run(op("enumerate(DataLoader)#_Next", at, at + load_us * US, stack=step, scope=7))
@@ -79,7 +85,7 @@ def test_they_come_before_the_line_that_has_most_of_them(tmp_path: Path) -> None
 
 
 def test_beside_a_wait_they_are_another_finding(tmp_path: Path, snapshot: Snapshot) -> None:
-    program = short(500, 4, load_us=1000)
+    program = short(500, 4, load_us=3000)
     said = [text for label in ("SLOW", "ALSO") for text in texts(program, tmp_path, label)]
     snapshot("\n".join(said))
 

@@ -81,13 +81,17 @@ def training_steps(function: LoopFunction, events: Sequence[Event], first_ns: in
         following = found[at + 1] if at + 1 < len(found) else Iteration([], rest)
         end_ns = max(_end_ns(iteration, following), start_ns)
         spans.append(Span(start_ns, end_ns, False, tuple(iteration.own)))
-    return spans + _after_last(rest, spans[-1].end_ns) if spans else []
+    trained = {event.site for span in spans for event in span.events if event.is_trained}
+    return spans + _after_last(rest, spans[-1].end_ns, trained) if spans else []
 
 
-def _after_last(rest: list[Event], last_ns: int) -> list[Span]:
-    """An evaluation after the last step, and a step that had not ended, if there are any."""
+def _after_last(rest: list[Event], last_ns: int, trained: set[int]) -> list[Span]:
+    """An evaluation after the last step, and a step that had not ended, if there are any.
+
+    trained: the sites of all calls in steps that backward refers to.
+    """
     chunks = _chunks(rest)
-    is_cut = any(event.kind is Kind.BACKWARD for event in rest)
+    is_cut = any(event.kind is Kind.BACKWARD for event in rest) or _is_begun(rest, trained)
     ahead = [event for chunk in (chunks[:-1] if is_cut else chunks) for event in chunk]
     while ahead and ahead[-1].kind is not Kind.CALL:
         ahead.pop()
@@ -102,6 +106,12 @@ def _after_last(rest: list[Event], last_ns: int) -> list[Span]:
         cut = tuple(rest[len(ahead) :])
         spans.append(Span(last_ns, max(last_ns, *(e.end_ns for e in cut)), False, cut, is_cut=True))
     return spans
+
+
+def _is_begun(rest: list[Event], trained: set[int]) -> bool:
+    """Whether these are the beginning of a step: one call each of what steps call, before any backward."""
+    sites = [event.site for event in rest if event.kind is Kind.CALL]
+    return bool(sites) and len(set(sites)) == len(sites) and trained.issuperset(sites)
 
 
 def _without_former(iteration: Iteration, later: Sequence[Iteration]) -> Iteration:

@@ -79,6 +79,16 @@ def test_unused_graphs_are_no_training_steps(
     assert also == f"autograd recorded in {what}: no_grad missing"
 
 
+def test_a_forward_before_the_end_is_no_evaluation(tmp_path: Path) -> None:
+    plain = LOOPS["plain"]
+    cut = plain.text.replace("    loss.backward()\n", "    if i == 6:\n        break\n    loss.backward()\n")
+    found, _ = tables(tmp_path, plain._replace(text=cut).program)
+    assert [(row["kind"], row["mark"]) for row in found["steps"]][-2:] == [
+        ("training", "steady"),
+        ("training", "cut"),
+    ]
+
+
 @pytest.mark.parametrize("passes", [1, 4])
 def test_passes_before_the_first_step_are_start_up(tmp_path: Path, passes: int) -> None:
     plain, ahead = LOOPS["plain"], "net = Net()\nwith torch.no_grad():\n"

@@ -96,7 +96,7 @@ def _what(findings: Findings, times: StepTimes) -> str:
         model = _model(findings, times)
         return f"{_number(count, 'call')}{f' of {model}' if model else ''}"
     if micro > 1:
-        return f"{_number(count, 'optimizer step')} of {micro} micro-batches"
+        return f"{_number(count, 'optimizer step')} of {micro} forward and backward passes"
     return _number(count, "training step")
 
 
@@ -119,8 +119,7 @@ def _left_out(times: StepTimes) -> Iterator[str]:
     """`1 warm-up left out`: the steps that averages leave out."""
     marks = times.steps.mark[times.steps.loop == 0]
     if not bool((marks == StepMark.STEADY).any()):
-        if len(marks) > 1:
-            yield "none steady"
+        yield "none steady" if len(marks) > 1 else "the first: what happens only once is in it"
         return
     counts = [(int((marks == mark).sum()), text) for mark, text in _LEFT_OUT.items()]
     found = [f"{count:,} {text}" for count, text in counts if count]
