@@ -17,7 +17,7 @@ from perfprobe.analyse.loop.next_item import NextItem
 from perfprobe.analyse.loop.pieces import Pieces, pieces
 from perfprobe.analyse.loop.ranges import NamedSpans
 from perfprobe.analyse.loop.regions import regions
-from perfprobe.analyse.loop.start_up import by_time, one, start_up
+from perfprobe.analyse.loop.start_up import after_first, by_time, one, start_up
 from perfprobe.analyse.loop.summed import (
     Kept,
     event_rows,
@@ -31,6 +31,7 @@ from perfprobe.analyse.loop.timeline import Timeline
 from perfprobe.analyse.loop.training import Span
 from perfprobe.analyse.loop.unrecorded import Unrecorded
 from perfprobe.tables.events import LinkedOperators
+from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.steps import (
     Loops,
@@ -111,6 +112,7 @@ class StepWatch:
             is_next=kept[0].item.is_next if kept else np.zeros(len(self._trace.recording[Stacks]), np.bool_),
             start_up=by_time(rows),
             start_up_ns=None if begin_ns is None or until_ns is None else max(until_ns - begin_ns, 0),
+            after=self._after(kept, steps),
         )
 
     def _first_ns(self, kept: Sequence[Kept], unrecorded_ns: int | None) -> int | None:
@@ -127,10 +129,23 @@ class StepWatch:
         until_ns = until_ns if until_ns is not None else self._trace.end_ns
         if until_ns is None:
             return StartUp.empty()
+        return start_up(self._trace, until_ns, self._main(kept))
+
+    def _main(self, kept: Sequence[Kept]) -> int | None:
+        """The system's number of the main thread; if not known, of the leading loop's."""
         recording = self._trace.recording
         main = recording.os_threads()[:-1][recording.main_thread()[:-1]].tolist()
-        thread = main[0] if main else kept[0].loop.thread if kept else None
-        return start_up(self._trace, until_ns, thread)
+        return main[0] if main else kept[0].loop.thread if kept else None
+
+    def _after(self, kept: Sequence[Kept], steps: Steps) -> StartUp:
+        """What the main thread did after its first step and outside of all, also of those not recorded."""
+        main, numbers = self._main(kept), self._trace.recording.os_threads()
+        every = (steps, self._trace.recording[LiveSteps].counted())
+        tables = [each.take(numbers[each.thread] == main) for each in every]
+        begins_ns, ends_ns = (
+            np.concatenate([getattr(each, name) for each in tables]) for name in ("start_ns", "end_ns")
+        )
+        return after_first(self._trace, begins_ns, ends_ns, main)
 
 
 def _by_kind(loop: ThreadLoop, found: Pieces, item: NextItem, thread: int, idle: IdleTime) -> list[Kept]:

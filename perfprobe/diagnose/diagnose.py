@@ -29,7 +29,7 @@ from perfprobe.diagnose.recomputed import recomputed
 from perfprobe.diagnose.run import of_run
 from perfprobe.diagnose.short_operators import short_operators
 from perfprobe.diagnose.slow_dtypes import slow_dtype
-from perfprobe.diagnose.start_up import start_up
+from perfprobe.diagnose.start_up import after_steps, start_up
 from perfprobe.diagnose.starved import starved
 from perfprobe.diagnose.teams.problems import thread_problems
 from perfprobe.diagnose.threads import threads
@@ -48,7 +48,7 @@ from perfprobe.tables.workers import WorkerFindings
 # Of causes that stand out, those of the first group come first. What takes more than all steps comes before
 # what is in them, and there what is not the program's own work.
 _RANKS = (
-    (Cause.START_UP,),
+    (Cause.START_UP, Cause.AFTER),
     (Cause.EVALUATION,),
     (
         *(Cause.DATA, Cause.COLLECTION, Cause.COMPILE, Cause.IMPORT, Cause.THREADS),
@@ -94,6 +94,7 @@ def diagnosed(findings: Findings) -> Findings:
 def _found(findings: Findings, times: StepTimes | None, account: Account | None) -> Iterator[Diagnosis]:
     if times is not None:
         yield from start_up(findings, times)
+        yield from after_steps(findings, times)
         yield from late_imports(findings, times)
         yield from evaluations(times)
         yield from compiling_steps(times)

@@ -1,4 +1,4 @@
-"""Rule: something before the first step took longer than all steps together, or much of the run.
+"""Rules: something outside of the steps took longer than all of them together, or much of the run.
 
 Imports of libraries are left out, because in a recording of a few steps they always take longest. With
 options such as `--steps 3:14`, all of start-up is.
@@ -12,7 +12,7 @@ from perfprobe.diagnose.limits import gain
 from perfprobe.models.left_out import window_option
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.steps import StartUpPart, StepTimes
+from perfprobe.tables.steps import StartUp, StartUpPart, StepTimes
 
 _LEAST_NS = 500_000_000  # a shorter start-up is never a bottleneck
 _MUCH = 0.2  # of the run
@@ -24,7 +24,16 @@ _PARTS = (
 
 def start_up(findings: Findings, known: StepTimes) -> Iterator[Diagnosis]:
     """The longest part, if it is that long. In a longer run the steps count."""
-    wall_ns, rows = findings.wall_ns, known.start_up
+    yield from _longest(findings, known, known.start_up, Cause.START_UP)
+
+
+def after_steps(findings: Findings, known: StepTimes) -> Iterator[Diagnosis]:
+    """The same of the time after the first step and outside of all, such as after the last one."""
+    yield from _longest(findings, known, known.after, Cause.AFTER)
+
+
+def _longest(findings: Findings, known: StepTimes, rows: StartUp, cause: Cause) -> Iterator[Diagnosis]:
+    wall_ns = findings.wall_ns
     stepping_ns = int((known.steps.end_ns - known.steps.start_ns).sum())
     columns = (rows.time_ns.tolist(), rows.kind.tolist(), rows.frame.tolist())
     parts = [part for part in zip(*columns, strict=True) if part[1] in _PARTS]
@@ -33,7 +42,7 @@ def start_up(findings: Findings, known: StepTimes) -> Iterator[Diagnosis]:
         return
     share = time_ns / wall_ns  # it stands out only if it is longer than the steps
     yield Diagnosis(
-        cause=Cause.START_UP,
+        cause=cause,
         base=Base.RUN,
         time_ns=time_ns,
         share=share,

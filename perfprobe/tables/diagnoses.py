@@ -15,6 +15,7 @@ class Cause(Enum):
     """What takes the time. The values are stable ids."""
 
     START_UP = "start-up"  # took longer than all steps
+    AFTER = "after-steps"  # outside of the steps, after the first one
     GPU_OPERATOR = "gpu-operator"  # of a GPU's time
     EVALUATION = "evaluation"
     DATA = "data"

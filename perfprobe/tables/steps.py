@@ -271,7 +271,8 @@ class StepTimes:
     """Steps and their parts. start_up_ns: from the program's start to its first step; None if not known.
 
     Without steps `loops` is empty, and `start_up` has what is known of imports and other parts. is_next:
-    which stacks are part of getting the leading loop's next item.
+    which stacks are part of getting the leading loop's next item. after: what the main thread did after its
+    first step and outside of all its steps, by samples.
     """
 
     loops: Loops
@@ -283,6 +284,7 @@ class StepTimes:
     is_next: Mask
     start_up: StartUp
     start_up_ns: int | None
+    after: StartUp
 
     def leading(self) -> Rows:
         """The rows of the leading loop's steps that count, by time."""

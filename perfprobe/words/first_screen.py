@@ -33,11 +33,11 @@ FIRST_SCREEN: dict[str, str] = {
     "`+-` is the error by sampling: two standard deviations. Where no line has as much, a function of the "
     "program may, with all its lines, of which the first and the last are named. Below it, the text of the "
     "line, if its file is below the current folder and was not changed since the recording began; and its "
-    "parts: times of operators there, each added up over the shapes of its inputs. If evaluations or "
-    "start-up took longer than all steps, these. Many short operators: the step consists of their fixed "
-    "costs (dispatch, autograd, Python), because a slow core would need at most the share shown for their "
-    "work. A line below says if many of them read single values (`.item()`), or if a quarter of the step or "
-    "more is the optimizer's, parameter by parameter.",
+    "parts: times of operators there, each added up over the shapes of its inputs. If evaluations, "
+    "start-up or what came after the steps took longer than all of them, these. Many short operators: the "
+    "step consists of their fixed costs (dispatch, autograd, Python), because a slow core would need at most "
+    "the share shown for their work. A line below says if many of them read single values (`.item()`), or if "
+    "a quarter of the step or more is the optimizer's, parameter by parameter.",
     "OPS": "Operators with 5 % of the steps' own time or more, with all inputs, lines and phases. Where a "
     "GPU judges: of its time kinds of work by the library that the kernels are of, whoever launched them; "
     "other kernels by their names, variants together.",

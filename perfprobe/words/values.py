@@ -144,10 +144,11 @@ VALUES: dict[str, dict[str, str]] = {
         "building models | model | building the model": "Creating modules and optimizers.",
         "compiling | compile | torch.compile": "torch.compile was active.",
         "first steps, beyond the median | warm-up | warm_up": "The extra time of steps marked as warm-up.",
-        "waiting | waiting before the first step": "The thread did not run: a file, a lock, a sleep.",
+        "waiting | waiting before the first step | waiting outside of the steps": "The thread did not run: a "
+        "file, a lock, a sleep.",
         "waiting for the first request | idle": "A server's thread waited for clients, or for a queue.",
         "waiting for child processes | children": "The thread waited for processes that it had started.",
-        "other | Python before the first step": "Everything else before the first step.",
+        "other | Python before the first step | outside of the steps": "Everything else there.",
     },
     "kind (steps)": {
         "training | training step": "From one optimizer step to the next.",

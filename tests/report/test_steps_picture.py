@@ -61,6 +61,7 @@ def times(durations_ns: Sequence[int], marks: Sequence[int] = ()) -> StepTimes:
         looks=StepLooks.empty(),
         is_next=np.empty(0, np.bool_),
         start_up=StartUp.empty(),
+        after=StartUp.empty(),
         start_up_ns=0,
     )
 

@@ -1,15 +1,16 @@
-"""The time before the first step, divided by what samples show, and the extra time of first steps."""
+"""The time before the first step and outside of later ones, divided by what samples show."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from perfprobe.analyse.grouping import sort_by_keys
+from perfprobe.analyse.loop.covered import outside
 from perfprobe.analyse.loop.idle import own_waits, request_waits
 from perfprobe.analyse.sampled import in_program
 from perfprobe.models.waiting import stood_still
-from perfprobe.tables.columns import Int8, Int32, Mask, among, distinct
-from perfprobe.tables.python import Look, Origin
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
+from perfprobe.tables.python import Look, Origin, Samples
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.steps import StartUp, StartUpPart
 from perfprobe.tables.strings import Strings
@@ -28,16 +29,49 @@ def start_up(trace: Trace, until_ns: int, thread: int | None) -> StartUp:
         until_ns: when the first step began.
         thread: the system's number of the thread whose samples count, None if not known.
     """
-    samples = in_program(trace.recording)
     begin_ns = trace.start_ns
-    if trace.python is None or begin_ns is None or len(samples) == 0 or thread is None:
-        return _rest(0 if begin_ns is None else until_ns - begin_ns)
-    chosen = (trace.recording.os_threads()[samples.thread] == thread) & (samples.start_ns < until_ns)
-    chosen &= (samples.look == Look.READ) & (samples.stack >= 0)
-    samples = samples.take(chosen)
-    time_ns = np.minimum(samples.end_ns, until_ns) - samples.start_ns
+    whole_ns = 0 if begin_ns is None else until_ns - begin_ns
+    samples = None if begin_ns is None else _of_thread(trace, thread)
+    if samples is None:
+        return _rest(whole_ns)
+    samples = samples.take(samples.start_ns < until_ns)
+    found = _grouped(trace, samples, np.minimum(samples.end_ns, until_ns) - samples.start_ns)
+    return by_time([found, _rest(max(whole_ns - int(found.time_ns.sum()), 0))])
+
+
+def after_first(trace: Trace, begins_ns: Int64, ends_ns: Int64, thread: int | None) -> StartUp:
+    """The parts of the time after the first step and outside of all steps, most time first, in ns.
+
+    Without samples it has no rows.
+
+    Args:
+        begins_ns, ends_ns: of the thread's steps.
+        thread: as in `start_up`.
+    """
+    samples = _of_thread(trace, thread) if len(begins_ns) else None
+    if samples is None:
+        return StartUp.empty()
+    row, start_ns, end_ns = outside(samples.start_ns, samples.end_ns, begins_ns, ends_ns)
+    is_after = start_ns >= begins_ns.min()
+    return by_time([_grouped(trace, samples.take(row[is_after]), (end_ns - start_ns)[is_after])])
+
+
+def _of_thread(trace: Trace, thread: int | None) -> Samples | None:
+    """The samples of a thread that show where it was; None if nothing was sampled."""
+    samples = in_program(trace.recording)
+    if trace.python is None or len(samples) == 0 or thread is None:
+        return None
+    is_own = trace.recording.os_threads()[samples.thread] == thread
+    return samples.take(is_own & (samples.look == Look.READ) & (samples.stack >= 0))
+
+
+def _grouped(trace: Trace, samples: Samples, time_ns: Int64) -> StartUp:
+    """The time of these samples by what the thread did, and for imports by what was imported."""
+    assert trace.python is not None
     imported = trace.python.imports
     stack = samples.stack
+    if len(stack) == 0:
+        return StartUp.empty()
     part = _parts(trace)[stack]
     waits = stood_still(trace.recording, samples.cpu_ns, samples.end_ns - samples.start_ns)
     waited_for = np.where(own_waits(trace, samples), np.int8(StartUpPart.IDLE), _waits(trace)[stack])
@@ -46,18 +80,14 @@ def start_up(trace: Trace, until_ns: int, thread: int | None) -> StartUp:
     importer = np.where(is_import, imported.importer[stack], np.int32(-1)).astype(np.int32)
     body = np.where(is_import, imported.body[stack], np.int32(-1)).astype(np.int32)
     frame = np.append(trace.sites.frame, np.int32(-1))[stack]
-    found = StartUp.empty()
-    if len(stack):
-        order, first = sort_by_keys([part, importer, body])
-        found = StartUp(
-            kind=part[order[first]],
-            importer=importer[order[first]],
-            body=body[order[first]],
-            frame=_most(frame[order], time_ns[order], first),
-            time_ns=np.add.reduceat(time_ns[order], first),
-        )
-    rest_ns = max(until_ns - begin_ns - int(found.time_ns.sum()), 0)
-    return by_time([found, _rest(rest_ns)])
+    order, first = sort_by_keys([part, importer, body])
+    return StartUp(
+        kind=part[order[first]],
+        importer=importer[order[first]],
+        body=body[order[first]],
+        frame=_most(frame[order], time_ns[order], first),
+        time_ns=np.add.reduceat(time_ns[order], first),
+    )
 
 
 def by_time(tables: list[StartUp]) -> StartUp:

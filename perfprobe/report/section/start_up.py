@@ -1,4 +1,4 @@
-"""The table of start-up: the time before the first step."""
+"""The tables of what is outside of the steps: start-up, and what came later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.steps import StartUp, StepTimes
 
 _TOP = 6
 _LEAST_NS = 50_000_000  # shorter rows are left out
@@ -30,19 +30,32 @@ _TEXTS = {
 
 
 def start_up_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`start_up`."""
-    return {"start_up": start_up_rows(findings)}
+    """`start_up` and `after_steps`."""
+    found = findings[StepTimes]
+    tables: dict[str, Sequence[Any]] = {"start_up": start_up_rows(findings, found.start_up)}
+    after = start_up_rows(findings, found.after)
+    return tables | ({"after_steps": after} if after else {})
 
 
 def start_up(findings: Findings, choice: Choice) -> Iterator[Block]:
-    """The parts that took long; nothing without steps, or with a short start-up."""
+    """The parts that took long; nothing without steps, or where all of it is short."""
     found = findings[StepTimes]
-    if len(found.loops) == 0 or (found.start_up_ns or 0) < _NOTEWORTHY_NS:
+    if len(found.loops) == 0:
         return
-    rows = [row for row in start_up_rows(findings) if row.time_ns >= _LEAST_NS][: choice.most(_TOP)]
-    until = units.duration(found.start_up_ns)
-    yield Heading("Start-up", f"{until} until the first step; not part of any step")
-    yield Table(columns(_COLUMNS, rows))
+    until = f"{units.duration(found.start_up_ns)} until the first step; not part of any step"
+    yield from _table(findings, choice, found.start_up, found.start_up_ns or 0, "Start-up", until)
+    after_ns = int(found.after.time_ns.sum())
+    later = f"{units.duration(after_ns)} after the first step; not part of any step"
+    yield from _table(findings, choice, found.after, after_ns, "Outside of the steps", later)
+
+
+def _table(
+    findings: Findings, choice: Choice, parts: StartUp, whole_ns: int, title: str, note: str
+) -> Iterator[Block]:
+    if whole_ns >= _NOTEWORTHY_NS:
+        rows = [row for row in start_up_rows(findings, parts) if row.time_ns >= _LEAST_NS]
+        yield Heading(title, note)
+        yield Table(columns(_COLUMNS, rows[: choice.most(_TOP)]))
 
 
 def _what(row: StartUpRow) -> str:
@@ -58,7 +71,7 @@ def _line(row: StartUpRow) -> str:
 
 _COLUMNS: tuple[Head[Sequence[StartUpRow]], ...] = (
     figure(
-        "took", "Time it took before the first step.", lambda row: units.duration(row.time_ns), style="bold"
+        "took", "Time it took outside of the steps.", lambda row: units.duration(row.time_ns), style="bold"
     ),
     text(
         "what",
@@ -73,11 +86,12 @@ START_UP = Section(
     (StepTimes,),
     start_up,
     start_up_tables,
-    titles=("Start-up",),
+    titles=("Start-up", "Outside of the steps"),
     guide="steps",
-    means="Where the time before the first step went.",
+    means="Where the time before the first step went, and that outside of later ones.",
     heads=_COLUMNS,
     json={
         "start_up": "The section *start-up*.",
+        "after_steps": "What the main thread did after its first step and outside of all its steps.",
     },
 )

@@ -42,6 +42,9 @@ took["all"] = time.monotonic_ns() - begin
 for _ in range(5):
     net(x).sum().backward()
     opt.step()
+def later():
+    work()
+timed("after", later)
 print(json.dumps(took))
 """
 
@@ -49,6 +52,9 @@ print(json.dumps(took))
 def test_parts_of_start_up_are_as_the_program_timed_them(tmp_path: Path) -> None:
     found, said = tables(tmp_path, PROGRAM)
     took = json.loads(said)
+    after_ns, after = took.pop("after"), found["after_steps"]
+    assert "work" in {row["function"] for row in after}
+    assert 0.85 * after_ns <= sum(row["time_ns"] for row in after) <= 1.15 * after_ns + 500_000_000
     rows = [row for row in found["start_up"] if row["part"] != "import" or row["by"] is None]
     known = {row["part"]: row["time_ns"] for row in reversed(rows)}
     rest_ns = took.pop("all") - sum(took.values())  # on a busy machine the program waits between the parts

@@ -20,7 +20,12 @@ _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD)
 _OUTSIDE = (Cause.PYTHON, Cause.WAITING, Cause.COMPILE, Cause.IMPORTS)
 _VIEWS = {Cause.THREADS: "threads", Cause.MODULE: "modules", Cause.UNEXPLAINED: "phases"}
 _VIEWS |= {Cause.LOCK: "threads", Cause.RANKS: "ranks", Cause.GPU: "gpus"}
-_VIEWS |= {Cause.EVALUATION: "phases", Cause.IMPORT: "phases", Cause.START_UP: "start-up"}
+_VIEWS |= {
+    Cause.EVALUATION: "phases",
+    Cause.IMPORT: "phases",
+    Cause.START_UP: "start-up",
+    Cause.AFTER: "functions",
+}
 # By a GPU's time; what it waits for is in `idle`.
 _GPU_VIEWS = {Cause.GPU_OPERATOR: "kernels", Cause.LINE: "kernels", Cause.BETWEEN_KERNELS: "sequences"}
 _GPU_VIEWS |= {Cause.COPIES: "copies", Cause.RANKS: "overlap"}

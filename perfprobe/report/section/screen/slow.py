@@ -66,7 +66,7 @@ def short_lines(findings: Findings) -> Iterator[ScreenRow]:
 
 
 def _slow(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
-    if first.cause is Cause.START_UP:
+    if first.cause in (Cause.START_UP, Cause.AFTER):
         yield from slow_start_lines(findings, first)
     elif first.cause is Cause.EVALUATION:
         yield from evaluation_lines(findings, first, "SLOW")

@@ -1,4 +1,4 @@
-"""Lines about the time before the first step."""
+"""Lines about the time outside of the steps: before the first one, and after it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,14 @@ from perfprobe.tables.steps import StartUpPart
 from perfprobe.tables.trace import Line
 
 _TEXTS = {
-    StartUpPart.OTHER: "Python before the first step",
     StartUpPart.MODEL: "building the model",
     StartUpPart.COMPILE: "torch.compile",
-    StartUpPart.WAITING: "waiting before the first step",
     StartUpPart.CHILDREN: "waiting for child processes",
+}
+_OTHER = {Cause.START_UP: "Python before the first step", Cause.AFTER: "outside of the steps"}
+_WAITING = {
+    Cause.START_UP: "waiting before the first step",
+    Cause.AFTER: "waiting outside of the steps",
 }
 
 
@@ -37,7 +40,8 @@ def slow_start_lines(findings: Findings, start: Diagnosis) -> Iterator[ScreenRow
         if recorded:
             yield said("", f"what they do is in their own recordings, {recorded:,} of them")
         return
-    yield said("", "before the first step; in a longer run the steps count")
+    if start.cause is Cause.START_UP:
+        yield said("", "before the first step; in a longer run the steps count")
     gain = "nearly all of this run's time"
     if start.gain is not None:
         gain = f"this run at most {times(start.gain)} as fast"
@@ -48,18 +52,24 @@ def _start(findings: Findings, start: Diagnosis) -> tuple[str, dict[str, Any]]:
     """What it is, how long, and its line; and the same as figures."""
     facts = facts_of(findings, start)
     at = "" if facts["line"] is None else f": {place(facts['line'])}"
-    what = _own_module(findings, facts["line"]) or _TEXTS[start.part or StartUpPart.OTHER]
+    what = _own_module(findings, facts["line"]) or _what(start)
     much = f"{units.duration(start.time_ns)} = {whole_percent(start.share)} of the run"
     return f"{what}, {much}{at}", facts
 
 
+def _what(found: Diagnosis) -> str:
+    others = _WAITING if found.part is StartUpPart.WAITING else _OTHER
+    return _TEXTS.get(found.part or StartUpPart.OTHER, others[found.cause])
+
+
 def also_start(findings: Findings) -> Iterator[ScreenRow]:
     """ALSO: the longest part of start-up, and the longest import of a library, if much of the run."""
-    for each in findings[Diagnoses].of(Cause.START_UP):
-        if not each.stands_out:
+    judged = findings[Diagnoses]
+    for each in (found for cause in _OTHER for found in judged.of(cause)):
+        if each is not judged.slow:
             text, facts = _start(findings, each)
             yield said("ALSO", text, **facts)
-    for each in findings[Diagnoses].of(Cause.IMPORTS):
+    for each in judged.of(Cause.IMPORTS):
         found = each.imported
         if found is not None:
             at = "" if found.line is None else f", {place(found.line)}"
