@@ -36,6 +36,7 @@ class ApartKind(IntEnum):
     OTHER_LOOPS = 3
     PROCESSOR = 4  # waiting for a processor in the steps that count
     THREADS = 5  # operators of other threads, at the same time
+    AFTER = 6  # outside of the steps, after the first one
 
 
 APART_TEXTS = {
@@ -45,6 +46,7 @@ APART_TEXTS = {
     ApartKind.OTHER_LOOPS: "step of another loop",
     ApartKind.PROCESSOR: "waiting for a processor",
     ApartKind.THREADS: "operators of other threads, at the same time",
+    ApartKind.AFTER: "outside of the steps",
 }
 
 

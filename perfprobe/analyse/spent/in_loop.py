@@ -181,6 +181,7 @@ def apart(times: StepTimes, account: Account, threads_ns: int) -> ApartTimes:
         ApartKind.OTHER_LOOPS: of_steps((steps.loop != 0) & ~evaluation),
         ApartKind.PROCESSOR: (account.waited_ns or 0, -1),
         ApartKind.THREADS: (threads_ns, -1),
+        ApartKind.AFTER: (int(times.after.time_ns.sum()), -1),
     }
     kept = {kind: row for kind, row in found.items() if row[0] > 0}
     return ApartTimes(
