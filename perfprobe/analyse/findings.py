@@ -47,6 +47,7 @@ from perfprobe.analyse.step_rows import OfSteps, RowsInSteps, SitesInSteps, Step
 from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
 from perfprobe.analyse.teams.teams import teams
+from perfprobe.analyse.tests import tests
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.trends import trends
 from perfprobe.analyse.unused_forward import UnusedForwardWatch
@@ -83,6 +84,7 @@ from perfprobe.tables.spent import LoopSpent, RunSpent
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams, WorkerTeams
+from perfprobe.tables.tests import Tests
 from perfprobe.tables.trends import Trends
 from perfprobe.tables.unused_forward import UnusedForward
 from perfprobe.tables.workers import LoaderWaits, WorkerFindings
@@ -183,6 +185,7 @@ PASSES: dict[type, Pass] = {
     UnusedForward: Pass(
         lambda trace, asked, times: UnusedForwardWatch(trace, times), needs=(StepTimes,), watches=True
     ),
+    Tests: Pass(lambda trace, asked, structure: tests(trace, structure), needs=(CallStructure,)),
     Compilations: Pass(lambda trace, asked: compilations(trace)),
     Trends: Pass(lambda trace, asked, *needs: trends(trace, *needs), needs=(StepTimes, Looks)),
     LoopSpent: Pass(

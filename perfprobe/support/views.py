@@ -55,6 +55,7 @@ SECTION_VIEWS: Mapping[str, Needed] = {
     "sequences": Needed("three or more short kernels in a row on a CUDA GPU", ("gpu",)),
     "critical-path": _OPERATORS,
     "functions": Needed("Python functions", ("functions",)),
+    "tests": Needed("tests that pytest or unittest runs, and the sampler of Python functions", ("samples",)),
     "between": _OPERATORS,
     "ranges": Needed(
         "ranges that the program sets: torch.profiler.record_function, NVTX or ITT", ("ranges",)

@@ -25,6 +25,8 @@ FIRST_SCREEN: dict[str, str] = {
     "PARTS": "The phases of all steps together, without waiting for a processor, in whole percentages that "
     "sum to 100. Without steps: the share of the wall time in operators.",
     "IMPORTS": "Share of the wall time in imports, and the code that imported.",
+    "TESTS": "How many tests of pytest or unittest were seen, their time together, and the longest; short "
+    "ones may be missing. `--view tests` has all, and fixtures.",
     "MODE": "The program switched on something that makes torch slower, for 20 % of the steps or more: its "
     "own torch.profiler, anomaly mode, or deterministic algorithms; since which line, and how much longer "
     "steps take with it, where there are others to compare with.",

@@ -61,6 +61,7 @@ from perfprobe.tables.ranks import Ranks
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams, WorkerTeams
+from perfprobe.tables.tests import Tests
 from perfprobe.tables.trends import Trends
 from perfprobe.tables.unused_forward import UnusedForward
 from perfprobe.tables.workers import WorkerFindings
@@ -69,7 +70,7 @@ LINES = 12
 ALL = 24
 ROWS = 10
 _OF_MACHINE = (DeviceAccount, GpuFindings, DeviceStates, IdleTimes, Processors, Teams)
-_OF_STEPS = (StepTimes, Baseline, Hotspots, CallStructure, Compilations, Modes)
+_OF_STEPS = (StepTimes, Baseline, Hotspots, CallStructure, Compilations, Modes, Tests)
 _BESIDE = (Measurements, Children, WorkerFindings, WorkerTeams, Ranks)
 KINDS = (*_OF_STEPS, *_BESIDE, MemoryUse, DeviceMemory, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.

@@ -23,6 +23,7 @@ from perfprobe.report.section.screen.outside import outside_row
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
 from perfprobe.report.section.screen.shares import operators_line
 from perfprobe.report.section.screen.source import source_line
+from perfprobe.report.section.screen.tests import tests_line
 from perfprobe.report.shorten import cut, place
 from perfprobe.support import units
 from perfprobe.support.text import printable
@@ -36,6 +37,7 @@ _LONGEST = 60
 def script_lines(findings: Findings) -> Iterator[ScreenRow]:
     """Yields what ran, how long, and what was hottest."""
     yield head(findings)
+    yield from tests_line(findings)
     yield from starved_line(findings)
     yield said("STEPS", "none found: no optimizer step, no repeated call of a module")
     yield from [device_parts(findings)] if judged_by_gpu(findings) else _operators(findings)

@@ -14,6 +14,7 @@ from perfprobe.report.section.screen.device import device_parts, judged_by_gpu
 from perfprobe.report.section.screen.machine import starved_line
 from perfprobe.report.section.screen.parts import parts_text, whole_percents
 from perfprobe.report.section.screen.spark import spark
+from perfprobe.report.section.screen.tests import tests_line
 from perfprobe.report.section.screen.trends import slower_line
 from perfprobe.report.shorten import place
 from perfprobe.support import units
@@ -55,6 +56,7 @@ def steps_lines(findings: Findings) -> Iterator[ScreenRow]:
     """The first line, then STEP or CALL, and PARTS."""
     times = findings[StepTimes]
     yield _head(findings, times)
+    yield from tests_line(findings)
     yield from starved_line(findings)
     yield _durations(findings, times)
     yield from slower_line(findings, step_word(findings))
