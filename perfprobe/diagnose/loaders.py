@@ -9,10 +9,12 @@ from perfprobe.tables.judgements import LoaderRemedy, LoaderVerdict, LoaderVerdi
 from perfprobe.tables.workers import WorkerFindings
 
 _LITTLE = 0.02  # waiting for less than this share of the workers' lifetime needs no change
+_IDLE = 0.8  # workers that wait for so much of their time need not be more
+_READY_PPM = 1_000_000  # nor where a finished batch is in the queue on average
 _IN_USE = 0.9  # if this share of the processors is used, none is left for one more worker
 _COLUMNS = (
     *("workers", "processes", "busy_ns", "waiting_ns", "waited_ns", "start_wait_ns"),
-    *("span_ns", "most_gain_ns"),
+    *("span_ns", "most_gain_ns", "queued_ppm"),
 )
 
 
@@ -48,6 +50,16 @@ def _remedy(found: WorkerFindings, row: dict[str, Any], mostly_starts: bool) -> 
         return LoaderRemedy.UNKNOWN
     if mostly_starts:
         return LoaderRemedy.PERSISTENT
+    return LoaderRemedy.RECEIVING if _are_ready(row) else _with_more(found)
+
+
+def _are_ready(row: dict[str, Any]) -> bool:
+    """Whether workers wait while finished batches are in the queue."""
+    lived_ns = row["waiting_ns"] + row["busy_ns"]
+    return bool(row["queued_ppm"] >= _READY_PPM and row["waiting_ns"] >= _IDLE * lived_ns)
+
+
+def _with_more(found: WorkerFindings) -> LoaderRemedy:
     used, cores = found.cores_used, found.cores
     if used is not None and cores and used >= _IN_USE * cores:
         return LoaderRemedy.NO_PROCESSOR

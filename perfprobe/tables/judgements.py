@@ -177,6 +177,7 @@ class LoaderRemedy(Enum):
     UNKNOWN = "unknown"
     NOTHING = "nothing"  # it hardly waits
     PERSISTENT = "persistent"  # it waits for workers that start again and again
+    RECEIVING = "receiving"  # batches are ready, to receive them takes the time
     NO_PROCESSOR = "no processor"  # nothing: no processor is left for one more worker
     WORKER = "worker"
 

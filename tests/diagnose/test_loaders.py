@@ -21,6 +21,8 @@ from tests.build import Program
 from tests.report.test_screen import found
 from tests.report.test_screen_short import short
 
+READY = {"queued_ppm": 6_700_000, "waiting_ns": 97, "busy_ns": 3}
+
 
 def row(folder: Path, used: float | None = None, **given: int) -> LoaderRow:
     known: dict[str, Any] = {"workers": 2, "processes": 2, "batches": 10, "span_ns": 100, "most_gain_ns": 5}
@@ -59,6 +61,9 @@ def test_workers_that_are_started_again_and_again(
         ({"waited_ns": 2, "most_gain_ns": -1}, None, LoaderRemedy.UNKNOWN),
         ({"waited_ns": 50}, 3.5, LoaderRemedy.WORKER),
         ({"waited_ns": 50}, 3.6, LoaderRemedy.NO_PROCESSOR),
+        ({"waited_ns": 50, **READY}, 3.6, LoaderRemedy.RECEIVING),
+        ({"waited_ns": 50, **READY, "queued_ppm": 900_000}, None, LoaderRemedy.WORKER),
+        ({"waited_ns": 50, **READY, "busy_ns": 30}, None, LoaderRemedy.WORKER),
     ],
 )
 def test_one_more_worker_helps_while_there_is_waiting_and_a_processor(

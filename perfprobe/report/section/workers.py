@@ -22,6 +22,7 @@ _HELPS = {
     LoaderRemedy.UNKNOWN: "",
     LoaderRemedy.NOTHING: "More workers would not help.",
     LoaderRemedy.PERSISTENT: "persistent_workers=True starts them once.",
+    LoaderRemedy.RECEIVING: "Batches waited to be received: try num_workers=0, or larger batches.",
 }
 _KINDS = {"pool": "of Pool", "executor": "of ProcessPoolExecutor", "process": "of Process"}
 

@@ -10,6 +10,7 @@ from perfprobe.report.rows.workers import LoaderRow, loader_rows
 from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.judgements import LoaderRemedy
 
 _PARTS = {"dataset": "dataset_ns", "collate": "collate_ns", "idle": "waiting_ns"}
 
@@ -25,6 +26,8 @@ def worker_lines(row: LoaderRow) -> Iterator[ScreenRow]:
     yield said("", *_parts(row))
     if row.verdict.mostly_starts:
         yield said("", f"started {row.starts:,} times: persistent_workers=True starts them once")
+    elif row.verdict.remedy is LoaderRemedy.RECEIVING:
+        yield said("", "batches wait to be received: try num_workers=0, or larger batches")
 
 
 def _parts(row: LoaderRow) -> Iterator[str]:

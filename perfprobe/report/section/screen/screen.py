@@ -132,9 +132,9 @@ def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from growing_lines(findings)
     yield from forward_lines(findings)
     yield from recomputed_lines(findings)
-    yield from graph_lines(findings)
     yield from short_lines(findings)
     yield from also_start(findings)
+    yield from graph_lines(findings)
     if judged.slow is None:
         yield from checked_lines(findings)
 

@@ -85,8 +85,13 @@ def _head(findings: Findings, times: StepTimes) -> ScreenRow:
         pieces = [f"{printable(library.function)}: {pieces[0]}"]
     more, threads = _elsewhere(times)
     pieces += [f", {more:,} more in {_number(threads, 'other thread')}"] if threads else []
+    start_up_ns = times.start_up_ns or 0
+    is_long = bool(findings.wall_ns) and 2 * start_up_ns > (findings.wall_ns or 0)
+    pieces += [f" after {units.duration(start_up_ns)} of start-up"] if is_long else []
     pieces += [f", {text}" for text in _left_out(times)]
-    pieces += [f"; {text}" for text in _not_in_steps(times)]
+    pieces += [f"; {text}" for text in _evaluations(times)]
+    if not is_long and start_up_ns >= _WORTH_SAYING_NS:
+        pieces.append(f"; start-up {units.duration(start_up_ns)}")
     label = program(trace)[:40] if shown is None else place(shown)
     return said(label, *pieces, style="bold", line=shown)
 
@@ -129,13 +134,11 @@ def _left_out(times: StepTimes) -> Iterator[str]:
         yield f"{' and '.join(found)} left out"
 
 
-def _not_in_steps(times: StepTimes) -> Iterator[str]:
-    """Evaluations and start-up, which are not part of the steps."""
+def _evaluations(times: StepTimes) -> Iterator[str]:
+    """How many there are: they are no part of the steps."""
     evaluations = int((times.steps.kind == StepKind.EVALUATION).sum())
     if evaluations:
         yield f"{_number(evaluations, 'evaluation')} not counted"
-    if times.start_up_ns is not None and times.start_up_ns >= _WORTH_SAYING_NS:
-        yield f"start-up {units.duration(times.start_up_ns)}"
 
 
 def _durations(findings: Findings, times: StepTimes) -> ScreenRow:
