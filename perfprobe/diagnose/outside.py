@@ -21,13 +21,14 @@ class Passed(NamedTuple):
     """Time in a function of the program and what it called, outside of operators and imports.
 
     frame: its line with most of that time. line_ns: the time of this line. called: the name of the library's
-    function that had most of it, -1 if the line itself had.
+    function that had most of it, -1 if the line itself had. lines: the first and the last line with time.
     """
 
     time_ns: int
     frame: int
     line_ns: int
     called: int
+    lines: tuple[int, int] | None = None
 
 
 def busiest(trace: Trace, structure: CallStructure) -> Passed | None:
@@ -61,7 +62,7 @@ def longest_wait(trace: Trace, structure: CallStructure) -> Passed | None:
     rows = rows.take(~_once(trace, structure, rows))
     if len(rows) == 0:
         return None
-    time_ns, frame, at = _longest(trace, rows)
+    time_ns, frame, at, _ = _longest(trace, rows)
     stacks, frames = trace.recording[Stacks], trace.recording[Frames]
     stack = called_from_user(trace, structure.python, int(at.stack[at.own_ns.argmax()]))
     called = -1 if stack is None else int(frames.function[stacks.frame[stack]])
@@ -72,20 +73,21 @@ def _passed(trace: Trace, structure: CallStructure, rows: SampledStacks) -> Pass
     """The function of the program and the line with most time in these samples; None without samples."""
     if len(rows) == 0:
         return None
-    time_ns, frame, at = _longest(trace, rows)
+    time_ns, frame, at, lines = _longest(trace, rows)
     code, _ = _largest(structure.python.of_stack[at.stack], at.own_ns)
-    return Passed(time_ns, frame, int(at.own_ns.sum()), _library(structure, code))
+    return Passed(time_ns, frame, int(at.own_ns.sum()), _library(structure, code), lines)
 
 
-def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks]:
-    """Returns the time of the program's longest function, its longest line, and the samples there."""
+def _longest(trace: Trace, rows: SampledStacks) -> tuple[int, int, SampledStacks, tuple[int, int]]:
+    """The time of the program's longest function; its longest line, the samples there; its lines."""
     frames, frame = trace.recording[Frames], trace.sites.frame[rows.stack]
     functions = np.stack([column[frame] for column in (frames.file, frames.function, frames.first_line)])
     _, number = np.unique(functions, axis=1, return_inverse=True)
     function, time_ns = _largest(number.reshape(-1), rows.own_ns)
     rows, frame = rows.take(number.reshape(-1) == function), frame[number.reshape(-1) == function]
     line, _ = _largest(frame, rows.own_ns)
-    return time_ns, line, rows.take(frame == line)
+    lines = frames.line[frame]
+    return time_ns, line, rows.take(frame == line), (int(lines.min()), int(lines.max()))
 
 
 def _in_python(trace: Trace, structure: CallStructure) -> SampledStacks:

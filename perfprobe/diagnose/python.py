@@ -69,4 +69,5 @@ def _diagnosis(cause: Cause, found: Passed | None, whole_ns: int, base: Base = B
         line_ns=passed.line_ns,
         phases={},
         called=passed.called,
+        lines=passed.lines,
     )

@@ -6,6 +6,7 @@ from perfprobe.report.rows.named import is_nearly_all
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.hottest import of_run
 from perfprobe.report.section.screen.places import at_line, facts_of, place_in, whole_percent
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
@@ -15,7 +16,7 @@ from perfprobe.tables.strings import Strings
 
 
 def outside_row(findings: Findings, each: Diagnosis) -> ScreenRow:
-    """`base.py:33, 4.10 s = 55 % of its own time, Python in merge`; of its function, most at that line."""
+    """`base.py:33, 4.10 s = 55 % of its own time, Python in merge`; or a function over several lines."""
     line, strings = findings.trace.line(each.frame), findings.trace.recording[Strings]
     of = of_run(findings) if each.base is Base.RUN else "of all threads' Python time"
     much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)} {of}"
@@ -23,6 +24,11 @@ def outside_row(findings: Findings, each: Diagnosis) -> ScreenRow:
     facts = facts_of(findings, each)
     if each.cause is Cause.COMPILE:
         return said("", f"torch.compile's own work, {much}", *place_in(line), **facts)
+    if line is not None and each.lines is not None and not _is_most(each):
+        begin, end = each.lines
+        lines = f"{place(line).rpartition(':')[0]}:{begin}-{end}"
+        most = f", {whole_percent(each.line_ns / each.time_ns * each.share)} at line {line.line}"
+        return said("", f"{printable(bare(line.function))}, {much}, Python: {lines}", most, **facts)
     at = "" if line is None else f"{at_line(line)}, "
     if each.cause is Cause.WAITING:
         return said("", f"{at}{much}: the main thread waits", f" ({called})" if called else "", **facts)
@@ -31,3 +37,8 @@ def outside_row(findings: Findings, each: Diagnosis) -> ScreenRow:
     if line is not None and not is_nearly_all(each.line_ns, each.time_ns):
         pieces.append(f", {whole_percent(each.line_ns / each.time_ns * each.share)} at that line")
     return said("", *filter(None, [*pieces, f", most of it in {called}" if called else ""]), **facts)
+
+
+def _is_most(each: Diagnosis) -> bool:
+    """Whether its line has most of the function's time."""
+    return 2 * each.line_ns >= each.time_ns

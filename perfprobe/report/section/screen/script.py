@@ -124,7 +124,7 @@ def _slow(findings: Findings) -> Iterator[ScreenRow]:
     rows = [row for heads, _ in parts for row in heads] + [row for _, tail in parts for row in tail]
     for at, row in enumerate(rows):
         yield row if at else replace(row, label="SLOW", style="bold")
-        if not at:
+        if not at and row.line is not None and place(row.line) in row.text:
             yield from source_line(findings, row)
 
 

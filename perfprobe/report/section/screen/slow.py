@@ -35,9 +35,12 @@ from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis, Short
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.judgements import HeldUpTeam
+from perfprobe.tables.judgements import HeldUpTeam, LoaderRemedy
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.steps import StepTimes
+
+# What helps then has nothing to do with what the workers do.
+_NOT_WORK = (LoaderRemedy.PERSISTENT, LoaderRemedy.RECEIVING)
 
 
 def slow_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -102,7 +105,8 @@ def _in_steps(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
 
 def _wait(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Iterator[ScreenRow]:
     loader = awaited_loader(findings) if first.cause is Cause.DATA else None
-    facts["line"] = facts["line"] if loader is None or loader.line is None else loader.line
+    if loader is not None and loader.line is not None and loader.verdict.remedy not in _NOT_WORK:
+        facts["line"] = loader.line
     text = f"{what(findings, first)}, {how_much(first)}{in_steps(findings, first)}"
     yield said("SLOW", text, *place_in(facts["line"]), style="bold", **facts)
     if first.cause is Cause.UNEXPLAINED:

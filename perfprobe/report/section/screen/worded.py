@@ -88,9 +88,13 @@ def what(findings: Findings, each: Diagnosis) -> str:
 
 
 def in_a_line(findings: Findings, each: Diagnosis) -> str:
-    """What it is, where, and how much: `backward mm ffn.py:162, 87.0 ms = 7 %`."""
-    line = findings.trace.line(each.frame)
-    return f"{what(findings, each)}{'' if line is None else f' {at_line(line)}'}, {how_much(each)}"
+    """Where, how much and what: `ffn.py:162, 87.0 ms = 7 %, backward mm`; a name comes before its place."""
+    line, text = findings.trace.line(each.frame), what(findings, each)
+    if line is None:
+        return f"{text}, {how_much(each)}"
+    if each.cause is Cause.LINE and each.module is None:
+        return f"{at_line(line)}, {how_much(each)}, {text}"
+    return f"{text}, {how_much(each)}: {at_line(line)}"
 
 
 def made_of(findings: Findings, each: Diagnosis) -> list[str]:
