@@ -67,9 +67,9 @@ def texts(program: Program, tmp_path: Path, label: str) -> list[str]:
     [
         # 501 calls in 500 * 4 + 10 us; 10 us of its step the optimizer runs none.
         (short(500, 4), "501 short operators a step, one every 4.01 us; 13 % of the time at model.py:91"),
-        (short(100, 25), "nothing stands out; largest forward add model.py:91, "),
+        (short(100, 25), "nothing stands out; largest model.py:91, "),
         # 12 bytes an element at 5 bytes/ns are 2.4 us, more than a quarter of 4 us.
-        (short(500, 4, elements=1000), "nothing stands out; largest forward add model.py:91, "),
+        (short(500, 4, elements=1000), "nothing stands out; largest model.py:91, "),
         # 502 calls in 3 ms, of which one takes 1 ms.
         (short(500, 4, long_us=980), "train.py:40, 990 us = 33 %, optimizer: _fused_sgd_"),
     ],

@@ -108,7 +108,7 @@ def hottest_python(findings: Findings) -> Iterator[Block]:
 
 def of_run(findings: Findings) -> str:
     """What shares of a run without steps are of."""
-    return "of wall" if findings.get(Starved) is None else "of its own time"
+    return "of wall" if findings.get(Starved) is None else "of its running time"
 
 
 def imported_text(findings: Findings) -> str:

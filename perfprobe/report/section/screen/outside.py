@@ -16,7 +16,7 @@ from perfprobe.tables.strings import Strings
 
 
 def outside_row(findings: Findings, each: Diagnosis) -> ScreenRow:
-    """`base.py:33, 4.10 s = 55 % of its own time, Python in merge`; or a function over several lines."""
+    """`base.py:33, 4.10 s = 55 % of its running time, Python in merge`; or a function over several lines."""
     line, strings = findings.trace.line(each.frame), findings.trace.recording[Strings]
     of = of_run(findings) if each.base is Base.RUN else "of all threads' Python time"
     much = f"{units.duration(each.time_ns)} = {whole_percent(each.share)} {of}"
