@@ -35,7 +35,7 @@ REHEARSAL ?=
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-# pip compiles on one processor, and also what is not imported. `setup` compiles the rest at its end, on all.
+# pip writes bytecode on one processor, and also of what is not imported. `setup` writes the rest, on all.
 NOT_COMPILED := /tests?/|/testing/_internal/|/(pip|mypyc?)/|/sympy/(physics|stats|diffgeom|vector)/|/pygments/lexers/[a-z]|/(fontTools|fsspec|snowballstemmer|quack|pipelining|f2py|numpy/distutils)/
 BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja "nvidia-nvtx>=13"
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
@@ -63,7 +63,7 @@ export PERFPROBE_WERROR
 .DELETE_ON_ERROR:
 .PHONY: setup quick test test-python test-native snapshots collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
 
-setup: $(VENV)/installed.stamp $(VENV)/dot.stamp
+setup: $(VENV)/built.stamp $(VENV)/bytecode.stamp $(VENV)/dot.stamp
 
 $(VENV)/created.stamp:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "perfprobe needs Python 3.10 or newer; name one: make PYTHON=python3.11")'
@@ -82,20 +82,30 @@ $(VENV)/tools.stamp: $(VENV)/torch.stamp
 	@$(PIP) install $(BUILD_TOOLS)
 	@touch $@
 
+# What the project and its `dev` need, without the project, so that it can be installed beside the compiler.
+$(VENV)/packages.stamp: $(VENV)/tools.stamp pyproject.toml .ci/requirements.py
+	@$(PHASE) "installing what it needs, and the tools of its tests"
+	@$(BIN)/python .ci/requirements.py dev >$(VENV)/requirements.txt
+	@$(PIP) install --no-compile --requirement $(VENV)/requirements.txt
+	@touch $@
+
 # MAKEFLAGS is empty, because with `make --jobs` ninja would look for make's job server, which it is not passed.
 # The build folder is kept, so a C++ change rebuilds only that file. This is safe because only this environment uses it.
-# Without bytecode, each start of perfprobe and torch would compile modules if Python may not write it. A package may
-# contain a file that this Python cannot compile.
-$(VENV)/installed.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
+$(VENV)/built.stamp: $(VENV)/tools.stamp pyproject.toml CMakeLists.txt $(NATIVE_SOURCES)
 	@echo "building perfprobe into $(VENV) (about a minute)"
 	@mkdir -p build && rm -f $(SETUP_LOG)
-	@MAKEFLAGS= $(WATCHED) $(PIP) install --log $(SETUP_LOG) --no-compile --no-build-isolation \
+	@MAKEFLAGS= $(WATCHED) $(PIP) install --log $(SETUP_LOG) --no-compile --no-build-isolation --no-deps \
 		--config-settings build-dir=$(MODULES_BUILD) \
-		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable '.[dev]' || \
+		--config-settings cmake.define.PERFPROBE_BUILD_TESTS=ON --editable . || \
 		{ echo "perfprobe was not built: all that was said is in $(SETUP_LOG)" >&2; exit 1; }
 	@cp tests/eager_torch/own_processes.pth "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
+	@$(BIN)/python -m compileall -q perfprobe $(VENV)/lib/python*/site-packages/_editable_*.py
+	@touch $@
+
+# Without bytecode, each start of perfprobe and torch would compile modules if Python may not write it. A package may
+# contain a file that this Python cannot compile.
+$(VENV)/bytecode.stamp: $(VENV)/packages.stamp
 	@$(PHASE) "writing bytecode"
-	@$(BIN)/python -m compileall -q perfprobe
 	@$(BIN)/python -m compileall -qq -j 0 -x '$(NOT_COMPILED)' $(VENV)/lib || :
 	@touch $@
 
@@ -124,7 +134,7 @@ collected: setup
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq >build/collected.txt || { cat build/collected.txt >&2; exit 1; }
 
 # More at once than there are processors: the longest wait.
-test-native: setup
+test-native: $(VENV)/built.stamp
 	@[ -z "$(SANITIZE)" ] || $(BIN)/cmake -S . -B $(NATIVE_BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" \
 		-DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" \
 		-DPERFPROBE_BUILD_MODULES=OFF -DPERFPROBE_BUILD_TESTS=ON -DPERFPROBE_WERROR=$(PERFPROBE_WERROR) \
@@ -145,7 +155,7 @@ gpu-check:
 
 # All tools run, those that take seconds beside mypy, and each prints what it finds, before it fails. MAKEFLAGS is
 # empty, because under `make --jobs` this would be told that its own --jobs does not count.
-lint: setup
+lint: $(VENV)/packages.stamp
 	@MAKEFLAGS= $(MAKE) --silent --no-print-directory --keep-going --jobs=2 --output-sync=target $(LINTS)
 
 lint-types:
@@ -171,7 +181,7 @@ docs: setup
 	@$(BIN)/python -m docs.architecture
 	@$(MAKE) --no-print-directory guides
 
-guides: setup
+guides: $(VENV)/packages.stamp
 	@$(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs build/guides
 
 examples: setup
