@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import marshal
 import os
+import pickle
 import re
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.collect.runs import Outcome, command, finish, perfprobe, start
 
-READER = str(Path(__file__).with_name("without_core.py"))
+ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """\
 import multiprocessing, torch, perfprobe
 
@@ -44,8 +47,16 @@ COMMANDS = (
 )
 
 
-def hidden(words: list[str], folder: Path, columns: str) -> Outcome:
-    return finish(start([READER, *words], folder, {"COLUMNS": columns}))
+Given = tuple[str, list[str]]  # the width of the terminal, and words
+GIVEN: list[Given] = [
+    (columns, words)
+    for words in COMMANDS
+    for columns in (("80", "200") if words[0] in ("report", "list") else ("80",))
+]
+
+
+def hidden(folder: Path, words: Sequence[str] = (), given: bytes = b"") -> Outcome:
+    return finish(start(["-m", "tests.cli.without_core", str(folder), *words], ROOT), given)
 
 
 @pytest.fixture(scope="module")
@@ -66,29 +77,52 @@ def content(file: Path) -> object:
         return data
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def to(folder: Path, at: int) -> list[str]:
+    """The words of a command, which writes to this folder."""
+    return [word.replace("OUT", str(folder / f"{at}")) for word in GIVEN[at][1]]
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """What all commands printed, in one process, and where they wrote."""
+
+    outcomes: list[Outcome]
+    written: Path
+
+
+@pytest.fixture(scope="module")
+def without(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Hidden:
+    written = tmp_path_factory.mktemp("without")
+    asked = [(columns, to(written, at)) for at, (columns, _) in enumerate(GIVEN)]
+    outcome = hidden(folder, given=json.dumps(asked).encode())
+    assert outcome.status == 0, outcome.err
+    return Hidden(pickle.loads(outcome.out), written)
+
+
+@pytest.mark.parametrize(
+    "at", range(len(GIVEN)), ids=[" ".join([*words, columns]) for columns, words in GIVEN]
+)
 def test_the_same_is_printed_and_written(
-    words: list[str], folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    at: int, folder: Path, without: Hidden, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for columns in ("80", "200") if words[0] in ("report", "list") else ("80",):
-        monkeypatch.setenv("COLUMNS", columns)
-        found: list[tuple[bytes, bytes, list[str], list[object]]] = []
-        for run in (command, partial(hidden, columns=columns)):
-            path = tmp_path / f"{len(found)}"
-            given = [word.replace("OUT", str(path)) for word in words]
-            outcome = run(given, folder)
-            assert outcome.status == 0, outcome
-            said = [line.replace(str(path), "OUT") for line in outcome.said]
-            text = outcome.out.replace(os.fsencode(path), b"OUT")
-            written = [content(file) for file in sorted(tmp_path.glob(f"{path.name}*"))]
-            found.append((text, outcome.err, said, written))
-        assert found[0] == found[1]
-        assert len(found[0][0]) > 100 or found[0][3]
+    monkeypatch.setenv("COLUMNS", GIVEN[at][0])
+    found: list[tuple[bytes, bytes, list[str], list[object]]] = []
+    for outcome, into in (
+        (command(to(tmp_path, at), folder), tmp_path),
+        (without.outcomes[at], without.written),
+    ):
+        assert outcome.status == 0, outcome
+        said = [line.replace(str(into), "OUT") for line in outcome.said]
+        text = outcome.out.replace(os.fsencode(into), b"OUT")
+        written = [content(file) for file in sorted(into.iterdir()) if file.name.partition(".")[0] == f"{at}"]
+        found.append((text, outcome.err, said, written))
+    assert found[0] == found[1]
+    assert len(found[0][0]) > 100 or found[0][3]
 
 
 def test_recording_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('never')\n")
-    outcome = hidden(["train.py"], tmp_path, "80")
+    outcome = hidden(tmp_path, ["train.py"])
     assert (outcome.status, outcome.out, outcome.err) == (4, b"", b"")
     (line,) = outcome.said
     assert re.match(r"perfprobe: nothing can be recorded: perfprobe\._core was not built", line)
@@ -99,6 +133,6 @@ def test_old_recordings_are_removed_too(folder: Path, tmp_path: Path) -> None:
     (recording,) = folder.glob(".perfprobe/*.perfprobe")
     (tmp_path / ".perfprobe").mkdir()
     (tmp_path / ".perfprobe/a.perfprobe").write_bytes(recording.read_bytes())
-    outcome = hidden(["clean", "--keep", "0"], tmp_path, "80")
+    outcome = hidden(tmp_path, ["clean", "--keep", "0"])
     assert outcome.out.startswith(b"removed a.perfprobe: 1 file, ")
     assert os.listdir(tmp_path / ".perfprobe") == []
