@@ -39,7 +39,7 @@ def transform(image):
 
 class Images(Dataset):
     def __len__(self):
-        return 384
+        return 192
 
     def __getitem__(self, index):
         global spent_s, read_s
@@ -82,7 +82,7 @@ def test_a_workers_recorded_time_equals_its_own_clock(tmp_path: Path, method: st
     facts = [(row["kind"], row["method"], row["is_whole"]) for row in workers]
     assert facts == [("loader", method, True)] * 2
     (loader,) = tables["loaders"]
-    assert (loader["name"], loader["workers"], loader["batches"]) == ("Images", 2, 48)
+    assert (loader["name"], loader["workers"], loader["batches"]) == ("Images", 2, 24)
     assert loader["dataset_ns"] / 1e9 == pytest.approx(sum(spent_s), rel=0.03)
     assert loader["reading_ns"] / loader["dataset_ns"] == pytest.approx(sum(read_s) / sum(spent_s), abs=0.2)
     assert 0 < loader["most_gain_ns"] <= loader["waited_ns"] <= loader["span_ns"]
@@ -273,7 +273,7 @@ def test_forks_during_backward_on_threads_do_not_hang(tmp_path: Path) -> None:
         threads = [threading.Thread(target=train) for _ in range(2)]
         for thread in threads: thread.start()
         codes = set()
-        for number in range(40):
+        for number in range(18):
             # Daemon: a child that hangs is killed at exit.
             child = context.Process(target=torch.ones, args=(3,), daemon=True)
             child.start(); child.join(60)
@@ -289,7 +289,7 @@ def test_forks_during_backward_on_threads_do_not_hang(tmp_path: Path) -> None:
     outcome = perfprobe(["-q", "-o", "run.perfprobe", "program.py"], tmp_path)
     assert (outcome.status, outcome.out) == (0, b"True {0} 0\n"), outcome.err
     document = json.loads(command(["report", "--json", "run.perfprobe"], tmp_path).out)
-    assert sum(row["is_whole"] for row in document["tables"]["workers"]) == 41
+    assert sum(row["is_whole"] for row in document["tables"]["workers"]) == 19
 
 
 FAILS = """
