@@ -123,7 +123,7 @@ test-python: setup
 	@$(BIN)/python -m tests.second_try $(PYTEST_ARGS)
 
 # What failed last time comes first. Tests marked `alone` need a machine that does nothing else.
-quick: lint
+quick: setup lint
 	@$(BIN)/python -m pytest -q --numprocesses=auto --failed-first -m "not slow and not alone" $(RULES) $(FOLDER:%=tests/%)
 
 snapshots: setup
