@@ -10,12 +10,13 @@ from textwrap import dedent
 import numpy as np
 import pytest
 
+from perfprobe.results import Results
+from perfprobe.support.view import View
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.collect.runs import BUSY_SOURCES, Pair, both, finish, start, where
-from tests.eager import WHOLE_TORCH
 from tests.snapshots import Snapshot
 
 # Several things in one program, because to import torch takes most of its time.
@@ -57,9 +58,14 @@ PROGRAMS = {
             print("child", x[0].item(), flush=True)
             sys.exit(7)
         print("parent", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), x[0].item())
+        def broken(x):
+            raise ValueError("in a hook")
+        y = torch.ones(2, requires_grad=True)
+        y.register_hook(broken)
+        y.sum().backward()
         """,
     "threads": """
-        import threading, torch
+        import sys, threading, torch
         def work_on():
             while True: torch.ones(3).add_(1)
         threading.Thread(target=work_on, daemon=True).start()
@@ -68,6 +74,7 @@ PROGRAMS = {
             for _ in range(100): torch.ones(3).add_(1)
         for _ in range(3): threading.Thread(target=work).start()
         torch.ones(2).mul(2)
+        print("torch._inductor.codecache" in sys.modules)
         """,
     "spawn": """
         import torch, torch.multiprocessing as mp
@@ -77,17 +84,6 @@ PROGRAMS = {
             shared = torch.zeros(2).share_memory_()
             mp.spawn(work, args=(shared,), nprocs=2)
             print(shared)
-        """,
-    "dynamo": """
-        import torch
-        @torch.compile(backend="eager")
-        def f(x): return torch.sin(x) + 1
-        print(f(torch.zeros(3)))
-        def broken(x):
-            raise ValueError("in a hook")
-        y = torch.ones(2, requires_grad=True)
-        y.register_hook(broken)
-        y.sum().backward()
         """,
 }
 
@@ -101,7 +97,7 @@ def program(request: pytest.FixtureRequest) -> str:
 def pair(program: str, tmp_path_factory: pytest.TempPathFactory) -> Pair:
     folder = tmp_path_factory.mktemp(program)
     (folder / "main.py").write_text(dedent(PROGRAMS[program]))
-    return both(["main.py"], folder, environment=WHOLE_TORCH if program == "dynamo" else None)
+    return both(["main.py"], folder)
 
 
 def operator_names(recording: Recording) -> dict[str, int]:
@@ -142,6 +138,7 @@ def test_special_contents_of_each_recording(program: str, pair: Pair) -> None:
         "loader and profilers": check_loader_and_profilers,
         "forks": check_forks,
         "spawn": check_spawn,
+        "threads": check_threads,
     }
     if program in checks:
         checks[program](pair)
@@ -176,6 +173,14 @@ def check_spawn(pair: Pair) -> None:
         assert child.complete
         assert child.fact("program", "parent_pid") == parent
         assert operator_names(child)["aten::full"] == 1
+
+
+def check_threads(pair: Pair) -> None:
+    """Without inductor nothing of it is imported or hooked."""
+    assert pair.recorded.out == b"False\n"
+    meta = Results(str(pair.recording)).document(View())["meta"]
+    assert "compiled" not in meta
+    assert "inductor" not in meta["roots"]
 
 
 def losses(recording: Recording) -> dict[str, int]:
