@@ -8,6 +8,7 @@ import numpy.typing as npt
 from perfprobe.models.intervals import median_interval, percentile
 from perfprobe.tables.columns import Int64
 from perfprobe.tables.live_steps import Benchmark, Figures, LiveSteps
+from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import StepSource
 from perfprobe.tables.trace import Trace
 
@@ -21,22 +22,18 @@ def benchmark(trace: Trace) -> Benchmark | None:
     recording = trace.recording
     if not recording.is_benchmark:
         return None
-    rows = recording[LiveSteps]
-    source = int(rows.source.min()) if len(rows) else None
-    rows = rows.take(rows.source == (-1 if source is None else source))
+    rows = recording[LiveSteps].counted()
     evaluations, steps = rows.take(rows.is_evaluation > 0), rows.take(rows.is_evaluation == 0)
-    asked = int(recording.number("recording", "warmup") or 0)
-    warm_up = min(asked, _most_warm_up(int(steps.number.max()) + 1 if len(steps) else 0))
-    kept = steps.take((steps.number >= warm_up) & (steps.end_ns > steps.start_ns))
+    kept = steps_that_count(recording)
     batch_ns = kept.end_ns - kept.start_ns
     reader_ns = kept.reader_ns if len(kept) and bool((kept.batches > 0).any()) else None
     samples = kept.samples if len(kept) and bool((kept.samples > 0).all()) else None
     total_ns = int(batch_ns.sum())
     return Benchmark(
-        source=None if source is None else StepSource(source),
+        source=StepSource(int(rows.source[0])) if len(rows) else None,
         steps=len(kept),
         left_out=len(steps) - len(kept),
-        warm_up=asked,
+        warm_up=_asked(recording),
         evaluations=len(evaluations),
         evaluation_ns=int((evaluations.end_ns - evaluations.start_ns).sum()),
         total_ns=total_ns,
@@ -47,6 +44,19 @@ def benchmark(trace: Trace) -> Benchmark | None:
         reader_ns=None if reader_ns is None else _figures(reader_ns, None),
         ips=_rates(batch_ns, samples),
     )
+
+
+def steps_that_count(recording: Recording) -> LiveSteps:
+    """The steps that were found while the program ran, without evaluations and the warm-up."""
+    steps = recording[LiveSteps].counted()
+    steps = steps.take(steps.is_evaluation == 0)
+    warm_up = min(_asked(recording), _most_warm_up(int(steps.number.max()) + 1 if len(steps) else 0))
+    return steps.take((steps.number >= warm_up) & (steps.end_ns > steps.start_ns))
+
+
+def _asked(recording: Recording) -> int:
+    """How many steps are warm-up at most."""
+    return int(recording.number("recording", "warmup") or 0)
 
 
 def _most_warm_up(steps: int) -> int:

@@ -40,6 +40,7 @@ from perfprobe.analyse.peers.plugin_steps import MarkWatch
 from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
 from perfprobe.analyse.ranks.parts import RankWatch
+from perfprobe.analyse.run_value import run_value
 from perfprobe.analyse.sequences import sequences
 from perfprobe.analyse.spent.in_loop import loop_spent
 from perfprobe.analyse.spent.in_run import run_spent
@@ -79,6 +80,7 @@ from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import CallStructure
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.ranks import RankParts, Ranks
+from perfprobe.tables.run_value import RunValue
 from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.spent import LoopSpent, RunSpent
 from perfprobe.tables.step_rows import StepHotspots
@@ -233,6 +235,7 @@ PASSES: dict[type, Pass] = {
     DeviceStates: Pass(lambda trace, asked: device_states(trace)),
     CounterFindings: Pass(lambda trace, asked: CountWatch(trace), watches=True),
     NativeSplit: Pass(lambda trace, asked: NativeWatch(trace), watches=True),
+    RunValue: Pass(lambda trace, asked, times: run_value(trace, times), needs=(StepTimes,)),
     Benchmark: Pass(lambda trace, asked: benchmark(trace)),
     Baseline: Pass(lambda trace, asked: baseline(trace)),
     KeptPart: Pass(lambda trace, asked, times: KeptWatch(trace, times), needs=(StepTimes,), watches=True),

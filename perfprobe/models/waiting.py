@@ -1,4 +1,7 @@
-"""Decides whether threads waited: for a processor, from the scheduler, or for others, from samples."""
+"""Decides whether threads waited: for a processor, from the scheduler, or for others, from samples.
+
+And how long they ran, which the scheduler says too.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ _UNDISTURBED = 0.01  # of the wall time; threads that waited less for a processo
 
 _BUSY_MAIN = 0.05  # of the wall time, if the main thread waited for a processor
 _BUSY_ALL = 0.2  # of the wall time, summed over all threads: one thread of a pool delays the others
+# Columns of `ThreadTimes` and of `LiveSteps` with the same sum.
+_WAITED, _RAN = ("wait_ns", "waited_ns"), ("run_ns", "cpu_ns")
 _MISLED = 6  # a sum misleads if it is a sixth too large, as in every row that `durations.long_calls` finds
 
 
@@ -68,28 +73,67 @@ def waited_each_ns(
     Args:
         thread: row of `threads`.
     """
-    times, steps, os_threads = recording[ThreadTimes], recording[LiveSteps].counted(), recording.os_threads()
-    times = times.take((os_threads[times.thread] == os_threads[thread]) & (times.wait_ns >= 0))
+    return _each_ns(recording, thread, start_ns, end_ns, _WAITED)
+
+
+def cpu_each_ns(
+    recording: Recording, thread: int, start_ns: Int64, end_ns: Int64
+) -> npt.NDArray[np.float64] | None:
+    """Returns the CPU time of a thread in each stretch of time; None if not known.
+
+    It is taken as even where waiting is: see `waited_each_ns`. Not a number for stretches that begin before
+    the first reading or end behind the last one.
+    """
+    found, times = _each_ns(recording, thread, start_ns, end_ns, _RAN), _times_of(recording, thread)
+    if found is None:
+        return None
+    live = recording[LiveSteps].counted().end_ns
+    is_read = (start_ns >= times.time_ns[0]) & (end_ns <= max(times.time_ns[-1], live.max(initial=0)))
+    return np.where(is_read, found, np.nan)
+
+
+def _times_of(recording: Recording, thread: int) -> ThreadTimes:
+    """The readings of a thread, in order."""
+    times, os_threads = recording[ThreadTimes], recording.os_threads()
+    times = times.take(os_threads[times.thread] == os_threads[thread])
+    return times.take(np.argsort(times.time_ns, kind="stable"))
+
+
+def _each_ns(
+    recording: Recording, thread: int, start_ns: Int64, end_ns: Int64, columns: tuple[str, str]
+) -> npt.NDArray[np.float64] | None:
+    """The part of a sum in each stretch of time; None if it is not known.
+
+    columns: its names in `ThreadTimes`, and in `LiveSteps`.
+    """
+    of_readings, of_steps = columns
+    times, steps = _times_of(recording, thread), recording[LiveSteps].counted()
+    os_threads = recording.os_threads()
+    times = times.take(getattr(times, of_readings) >= 0)
     if len(times) == 0:
         return None
-    times = times.take(np.argsort(times.time_ns, kind="stable"))
-    known = (os_threads[steps.thread] == os_threads[thread]) & (steps.waited_ns >= 0)
-    moments_ns, sums_ns = _by_steps(times, steps.take(known & (steps.end_ns > steps.start_ns)))
+    known = (os_threads[steps.thread] == os_threads[thread]) & (getattr(steps, of_steps) >= 0)
+    steps = steps.take(known & (steps.end_ns > steps.start_ns))
+    sums_ns, each_ns = getattr(times, of_readings), getattr(steps, of_steps)
+    moments_ns, sums_ns = _by_steps(times.time_ns, sums_ns, steps, each_ns)
     at_start_ns, at_end_ns = (np.interp(each, moments_ns, sums_ns) for each in (start_ns, end_ns))
     return np.asarray(np.maximum(at_end_ns - at_start_ns, 0))
 
 
-def _by_steps(times: ThreadTimes, steps: LiveSteps) -> tuple[Int64, npt.NDArray[np.float64]]:
-    """Moments in order, and how long the thread had waited at each: in steps what was read at their ends."""
-    steps = steps.take(np.argsort(steps.start_ns, kind="stable"))
-    moments_ns = np.unique(np.concatenate([times.time_ns, steps.start_ns, steps.end_ns]))
-    wait_ns = np.diff(np.interp(moments_ns, times.time_ns, times.wait_ns))
+def _by_steps(
+    time_ns: Int64, sum_ns: Int64, steps: LiveSteps, each_ns: Int64
+) -> tuple[Int64, npt.NDArray[np.float64]]:
+    """Moments in order, and the sum at each: in steps what was read at their ends."""
+    order = np.argsort(steps.start_ns, kind="stable")
+    steps, each_ns = steps.take(order), each_ns[order]
+    moments_ns = np.unique(np.concatenate([time_ns, steps.start_ns, steps.end_ns]))
+    between_ns = np.diff(np.interp(moments_ns, time_ns, sum_ns))
     step = np.searchsorted(steps.start_ns, moments_ns[:-1], "right") - 1
     inside = np.flatnonzero((step >= 0) & (moments_ns[1:] <= np.append(steps.end_ns, -1)[step]))
     step = step[inside]
     part = np.diff(moments_ns)[inside] / (steps.end_ns - steps.start_ns)[step]
-    wait_ns[inside] = steps.waited_ns[step] * part
-    return moments_ns, np.append(0.0, np.cumsum(wait_ns))
+    between_ns[inside] = each_ns[step] * part
+    return moments_ns, np.append(0.0, np.cumsum(between_ns))
 
 
 def wait_readings(recording: Recording, thread: int) -> WaitReadings:
