@@ -18,6 +18,7 @@ from perfprobe.collect.counters import CounterCollector
 from perfprobe.collect.cprofile import CallCounter
 from perfprobe.collect.destination import create
 from perfprobe.collect.device_memory import DeviceMemoryCollector
+from perfprobe.collect.emit import folders
 from perfprobe.collect.family import Family
 from perfprobe.collect.garbage import GarbageCollections
 from perfprobe.collect.git import head
@@ -270,6 +271,10 @@ class Session:
         }
         for key, fact in facts.items():
             self._facts.guarded(key, lambda: self._facts.meta(key, fact()))  # noqa: B023 (called at once)
+        self._facts.guarded("roots", self._hash_lines)
+
+    def _hash_lines(self) -> None:
+        self._facts.recorder.hash_lines(folders(self._facts.known("roots")))
 
     def _shared_facts(self) -> dict[str, Callable[[], Any]]:
         """Functions for facts that forked children share, so that these need not look them up."""

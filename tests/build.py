@@ -96,6 +96,7 @@ class Program:
         self.progress: list[tuple[int, int]] = []
         self.end_ns: int | None = 0
         self.operators: list[dict[str, int]] = []
+        self.hashes: dict[str, int] = {}  # of lines' texts, by place as given to `frame`
         self._tables: dict[str, list[tuple[Any, ...]]] = {}
         self._ids: dict[tuple[Any, ...], int] = {}
 
@@ -116,7 +117,8 @@ class Program:
         assert match is not None, place
         file, line, first_line, function = match.groups()
         names = self.string(file), self.string(function or "<module>")
-        return self.row("frames", *names, int(first_line or 1), int(line))
+        known = (self.hashes[place],) if place in self.hashes else ()
+        return self.row("frames", *names, int(first_line or 1), int(line), *known)
 
     def module(self, name: str, kind: str = "Module", parent: int = -1) -> int:
         return self.row("modules", parent, self.string(name), self.string(kind))
@@ -302,7 +304,7 @@ RECORDED = (
 )
 TABLES = {
     "strings": ("text",),
-    "frames": ("file", "function", "first_line", "line"),
+    "frames": ("file", "function", "first_line", "line", "text_hash"),
     "modules": ("parent", "name", "type"),
     "stacks": ("parent", "frame", "module", "asks_next"),
     "signatures": ("text", "example", "grad_mask", "values", "name", "overload"),

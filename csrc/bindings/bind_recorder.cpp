@@ -45,6 +45,10 @@ class PyRecorder {
   void set_folders(const std::vector<std::pair<std::string, bool>>& folders) {
     door_->names().users().set_folders(folders);
   }
+  void hash_lines(const std::vector<std::pair<std::string, bool>>& folders) {
+    if (is_ours())
+      recorder().hash_lines(folders);
+  }
   void add_meta(const std::string& key, const std::string& value) {
     if (is_ours())
       recorder().add_meta(key, value);
@@ -299,6 +303,7 @@ void bind_recorder(py::module_& module) {
       .def("rotate_at", &PyRecorder::rotate_at, py::arg("size_bytes"))
       .def("capsule", &PyRecorder::capsule)
       .def("set_folders", &PyRecorder::set_folders, py::arg("folders"))
+      .def("hash_lines", &PyRecorder::hash_lines, py::arg("folders"))
       .def("add_meta", &PyRecorder::add_meta, py::arg("key"), py::arg("value"))
       .def("add_loss", &PyRecorder::add_loss, py::arg("source"), py::arg("reason"),
            py::arg("count"), py::arg("remedy"))

@@ -72,7 +72,7 @@ void add_own(py::dict& tables, std::string_view table, const Columns& own) {
 
 py::dict native_tables() {
   py::dict tables =
-      listed<StringRow, FrameKey, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
+      listed<StringRow, FrameRow, ModuleRow, StackKey, SignatureRow, SignatureValues, ThreadRow,
              OperatorRecord, MemoryRecord, Loss, MetaRow, ProgressRow, EndRow, FunctionRow, CallRow,
              SampleRow, LaunchRow, KernelRow, CopyRow, ApiCallRow, WaitRow, OverheadRow,
              ExternalIdRow, GpuStateRow, RangeRow, ThreadTimesRow, ProcessorTimesRow, ActivityRow,

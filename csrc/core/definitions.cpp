@@ -51,7 +51,7 @@ InternedText Definitions::intern_name(std::string_view name, bool finite) {
 int32_t Definitions::add_frame(const FrameKey& frame) {
   const auto [id, is_new] = number(frame_ids_, frame);
   if (is_new)
-    new_.frames.push_back(frame);
+    new_.frames.push_back({frame.file, frame.function, frame.first_line, frame.line});
   return id;
 }
 

@@ -31,12 +31,19 @@ struct StringRow {
 struct FrameKey {
   int32_t file, function, first_line, line;
 
+  auto operator<=>(const FrameKey&) const = default;
+};
+
+struct FrameRow {
+  int32_t file, function, first_line, line;
+  int64_t text_hash = kNone;  // set by the writer: see SourceLines
+
   static constexpr std::string_view kTable = "frames";
   static constexpr auto columns() {
-    return std::array{column<&FrameKey::file>("file"), column<&FrameKey::function>("function"),
-                      column<&FrameKey::first_line>("first_line"), column<&FrameKey::line>("line")};
+    return std::array{column<&FrameRow::file>("file"), column<&FrameRow::function>("function"),
+                      column<&FrameRow::first_line>("first_line"), column<&FrameRow::line>("line"),
+                      column<&FrameRow::text_hash>("text_hash")};
   }
-  auto operator<=>(const FrameKey&) const = default;
 };
 
 struct StackKey {
@@ -102,7 +109,7 @@ struct ThreadRow {
 
 struct NewDefinitions {
   MappedVector<StringRow> strings;
-  MappedVector<FrameKey> frames;
+  MappedVector<FrameRow> frames;
   MappedVector<StackKey> stacks;
   MappedVector<ModuleRow> modules;
   MappedVector<SignatureRow> signatures;
@@ -158,6 +165,8 @@ class Definitions {
   [[nodiscard]] int64_t cut_stacks() const { return cut_stacks_; }
   [[nodiscard]] int64_t other_names() const { return other_names_; }
 
+  // The text of a string's row, valid until the recording has ended.
+  [[nodiscard]] std::string_view text(int32_t id) const { return texts_[static_cast<size_t>(id)]; }
   // The number of rows of frames and stacks so far.
   [[nodiscard]] size_t python_rows() const { return frame_ids_.size() + stack_rows_.size(); }
 

@@ -219,6 +219,7 @@ bool Recorder::write_new_definitions() try {
   if (definitions_broken_)
     return false;
   NewDefinitions fresh = define([](Definitions& definitions) { return definitions.take_new(); });
+  add_hashes(fresh);
   if (write_definitions(fresh, encoder_, file_))
     return true;
   define([&](Definitions& definitions) { definitions.put_back(std::move(fresh)); });
@@ -227,6 +228,16 @@ bool Recorder::write_new_definitions() try {
   definitions_broken_ = true;
   file_.refuse(ENOMEM);
   return false;
+}
+
+// Files are read here, on the writer's thread, not where a frame is first seen.
+void Recorder::add_hashes(NewDefinitions& fresh) {
+  for (FrameRow& frame : fresh.frames) {
+    const auto path = [&] {
+      return define([&](const Definitions& known) { return known.text(frame.file); });
+    };
+    frame.text_hash = lines_.hash(frame.file, frame.line, path);
+  }
 }
 
 void Recorder::write_rows(Chunk& chunk, uint32_t published, bool defined) {
@@ -344,6 +355,7 @@ void Recorder::close() {
   encoder_ = {};
   operator_encoder_ = {};
   memory_encoder_ = {};
+  lines_ = {};
   let_go();
   const std::lock_guard lock(pool_mutex_);
   pool_.discard_free();

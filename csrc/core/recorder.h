@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/block_encoder.h"
@@ -31,6 +32,7 @@
 #include "core/operator_encoder.h"
 #include "core/operator_sums.h"
 #include "core/recording_file.h"
+#include "core/source_lines.h"
 
 namespace perfprobe {
 
@@ -69,6 +71,12 @@ class Recorder {
   void count_dropped(Dropped what) { ++dropped_.at(static_cast<size_t>(what)); }
 
   void add_meta(const std::string& key, const std::string& value);
+  // From now on frames get a hash of their line's text: those in the user's files, by these folders
+  // as UserCode has them.
+  void hash_lines(std::vector<std::pair<std::string, bool>> folders) {
+    const std::lock_guard lock(file_mutex_);
+    lines_.set_folders(std::move(folders));
+  }
   void add_loss(const Loss& loss);
   // Writes a block of rows at once, with the definitions they refer to. Returns false if the disk
   // refuses. All columns have the same length, at least 1.
@@ -127,6 +135,7 @@ class Recorder {
   enum class Extent { full_chunks, all };
   void write_pending(Extent extent);
   bool write_new_definitions();
+  void add_hashes(NewDefinitions& fresh);
   void write_rows(Chunk& chunk, uint32_t published, bool defined);
   void write_span(std::span<const OperatorRecord> rows, int32_t thread, bool defined);
   void write_span(std::span<const MemoryRecord> rows, int32_t thread, bool defined);
@@ -189,6 +198,7 @@ class Recorder {
   std::atomic<bool> definitions_broken_{false};
 
   OperatorSums sums_;  // guarded by file_mutex_
+  SourceLines lines_;  // guarded by file_mutex_
   int64_t rotate_bytes_ = 0;
   int64_t for_all_bytes_ = 0;
   int64_t started_ns_ = monotonic_ns();

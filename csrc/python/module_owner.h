@@ -8,7 +8,7 @@
 
 #include <Python.h>
 
-#include "python/user_code.h"
+#include "core/user_code.h"
 
 namespace perfprobe {
 

@@ -17,8 +17,8 @@
 #include "core/intern_table.h"
 #include "core/recorder.h"
 #include "core/recorder_port.h"
+#include "core/user_code.h"
 #include "python/next_instructions.h"
-#include "python/user_code.h"
 
 namespace perfprobe {
 

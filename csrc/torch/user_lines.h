@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/user_code.h"
 #include "python/frames.h"
-#include "python/user_code.h"
 
 namespace perfprobe {
 

@@ -21,6 +21,11 @@ class Frames(Table, name="frames"):
     function: Int32 = column("the function's qualified name", Strings)
     first_line: Int32 = column("the line at which the function begins")
     line: Int32 = column("the line that was running")
+    text_hash: Int64 = column(
+        "63 bits of a hash (FNV-1a) of that line's text without blanks at its ends, of the user's files "
+        "that were not changed after the program began",
+        optional=True,
+    )
 
 
 class Modules(Table, name="modules"):

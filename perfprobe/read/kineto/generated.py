@@ -50,7 +50,7 @@ class GeneratedKernels:
         if not isinstance(file, str) or not file.endswith(".py"):
             return -1
         where = self._names.text(file[:LONGEST_TEXT]), self._names.text(name)
-        return self._names.frames.row(*where, -1, 1)
+        return self._names.frames.row(*where, -1, 1, -1)
 
     def meta(self) -> dict[str, Any]:
         """The meta value, where there is any such kernel."""

@@ -121,7 +121,7 @@ class Names:
         self._files.add(file)
         is_first = first_line_only and not place.endswith(AT_START)
         function = found["function"] + (FIRST_LINE if is_first else "")
-        return self.frames.row(self.text(file), self.text(function), line if is_first else -1, line)
+        return self.frames.row(self.text(file), self.text(function), line if is_first else -1, line, -1)
 
     def call(self, below: int, place: str) -> int:
         """Returns the stack inside a Python call made from the stack `below`. A call of C adds no frame."""

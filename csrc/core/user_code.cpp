@@ -1,4 +1,4 @@
-#include "python/user_code.h"
+#include "core/user_code.h"
 
 #include <algorithm>
 #include <array>
