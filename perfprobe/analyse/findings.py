@@ -14,6 +14,7 @@ from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.beside import Rotated, Together, WorkerRecordings
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.call_structure import CallStructureWatch
+from perfprobe.analyse.comparing.run_parts import run_parts
 from perfprobe.analyse.compilations import compilations
 from perfprobe.analyse.counts import CountWatch
 from perfprobe.analyse.critical.watch import CriticalWatch
@@ -80,6 +81,7 @@ from perfprobe.tables.processors import Processors
 from perfprobe.tables.python import CallStructure
 from perfprobe.tables.ranges import RangeRows
 from perfprobe.tables.ranks import RankParts, Ranks
+from perfprobe.tables.run_parts import RunParts
 from perfprobe.tables.run_value import RunValue
 from perfprobe.tables.sequences import Sequences
 from perfprobe.tables.spent import LoopSpent, RunSpent
@@ -195,6 +197,10 @@ PASSES: dict[type, Pass] = {
         needs=(StepTimes, Looks, Account, StepSites),
     ),
     RunSpent: Pass(lambda trace, asked, structure: run_spent(trace, structure), needs=(CallStructure,)),
+    RunParts: Pass(
+        lambda trace, asked, *needs: run_parts(trace, *needs),
+        needs=(StepTimes, Account, StepSites, OfSteps),
+    ),
     StepHotspots: Pass(
         lambda trace, asked, found, of_loop, totals: step_hotspots(trace, found, of_loop, totals),
         needs=(OfSteps, Account, Totals),

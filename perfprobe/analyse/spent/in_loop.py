@@ -47,22 +47,26 @@ def loop_spent(
     sites, threads = found.sites, one_thread(trace.recording.os_threads())
     line = same_line(trace.recording[Frames])
     time_ns = np.maximum(undisturbed(trace, account, sites.frame, sites.self_ns), 0)
-    within = _within(sites, time_ns, threads, int(times.loops.thread[0]))
-    in_lines_ns = np.bincount(line[sites.frame[within]] + 1, time_ns[within], len(line)).astype(np.int64)
+    inside = within(sites, threads, int(times.loops.thread[0]), time_ns)
+    in_lines_ns = np.bincount(line[sites.frame[inside]] + 1, time_ns[inside], len(line)).astype(np.int64)
     rest_ns, unplaced_ns = _rest(account, in_lines_ns)
-    candidates = _candidates(trace, looks, sites.take(within), line)
+    candidates = _candidates(trace, looks, sites.take(inside), line)
     rows = SpentTime.concat(
         [
             of_operators(sites, time_ns, threads),
             *_between(rest_ns, unplaced_ns, candidates, threads[times.loops.thread[0]]),
         ]
     )
-    beside_ns = int(time_ns[~within].sum())
+    beside_ns = int(time_ns[~inside].sum())
     return LoopSpent(rows, account.own_ns, 0, account.steps, apart(times, account, beside_ns))
 
 
-def _within(sites: OperatorSites, time_ns: Int64, threads: Int32, thread: int) -> Mask:
-    """Returns which operators take time of the loop's thread: its own, and backward for which it waits."""
+def within(sites: OperatorSites, threads: Int32, thread: int, time_ns: Int64 | None = None) -> Mask:
+    """Returns which operators take time of the loop's thread: its own, and backward for which it waits.
+
+    threads: as `one_thread`. time_ns: of each, None for `self_ns`.
+    """
+    time_ns = sites.self_ns if time_ns is None else time_ns
     own = threads[sites.thread] == threads[thread]
     is_backward = sites.phase == Phase.BACKWARD
     waits = int(time_ns[is_backward & ~own].sum()) > int(time_ns[is_backward & own].sum())
