@@ -26,6 +26,7 @@ COMMANDS = {
     "clean": ("perfprobe.cli.clean", "remove old recordings from .perfprobe/"),
     "bench": ("perfprobe.cli.bench", "measure how close operators come to the limits of this machine"),
     "threads": ("perfprobe.cli.threads", "find problems with threads, and measure thread settings"),
+    "compare": ("perfprobe.cli.compare", "say what a change did: compare the runs of two versions"),
     "trigger": ("perfprobe.cli.trigger", "make a program started with --wait record some steps"),
     "machine": ("perfprobe.cli.machine", "measure the limits of this machine, such as memory bandwidth"),
     "doctor": ("perfprobe.cli.doctor", "check what works on this machine, and how to fix what does not"),
@@ -34,7 +35,7 @@ COMMANDS = {
     "completion": ("perfprobe.cli.completion", "print a shell completion script"),
 }
 
-_WITH_NUMPY = ("report", "export", "graph", "list", "clean", "bench", "threads", "machine")
+_WITH_NUMPY = ("report", "export", "graph", "list", "clean", "bench", "compare", "threads", "machine")
 _FAULT = 1
 _LACK = 4
 _REFUSED = (ImportError, MemoryError, OSError)  # at any place, where the system is at its limits

@@ -188,7 +188,6 @@ def parser() -> Parser:
         "--json",
         metavar="FILE",
         heading="what to print",
-        brief="also write the report as JSON",
         help="also write the report as JSON at the end",
     )
     parser.add(

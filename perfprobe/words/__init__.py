@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from perfprobe.report.section import compared_tables, machine, torch_columns
 from perfprobe.report.section import listed as sections
-from perfprobe.report.section import machine, torch_columns
 from perfprobe.report.section.described import explained as explained_by
 from perfprobe.support.errors import UsageError
 from perfprobe.support.views import PEER_VIEWS, SECTION_VIEWS
 from perfprobe.tables.columns import Table
 from perfprobe.tables.declared import declared
+from perfprobe.words.comparison import COMPARISON
 from perfprobe.words.first_screen import FIRST_SCREEN
 from perfprobe.words.json_words import JSON_FIELDS, JSON_TABLES
 from perfprobe.words.losses import REASONS, SOURCES
@@ -41,17 +42,18 @@ _SECTIONS = {
     each.name: explained_by(each, _SHOWN[each.table]) if each.table else each
     for each in (*sections.SECTIONS, *sections.PEER_SECTIONS)
 }
-# By section. Columns of torch's own table and of `perfprobe machine` are in no section.
+# By section. Columns of torch's own table and of some commands are in no section.
 COLUMNS: dict[str, dict[str, str]] = {
     **{name: titles for name, each in _SECTIONS.items() if (titles := each.columns())},
     "torch's own table": torch_columns.MEANINGS,
     "machine": machine.MEANINGS,
+    "compare": compared_tables.MEANINGS,
 }
 TABLES: dict[str, str] = JSON_TABLES | {
     name: means for each in _SECTIONS.values() for name, means in each.json.items()
 }
 _VALUE = re.compile(r"\*\*([^*]+)\*\*: (.+?)(?= \*\*[^*]+\*\*:|$)")
-_GUIDES = {"torch's own table": "report", "machine": "bench", "graph": "callgraph"}
+_GUIDES = {"torch's own table": "report", "machine": "bench", "graph": "callgraph", "compare": "compare"}
 _GUIDES |= {name: each.guide for name, each in _SECTIONS.items()}
 _UNIT = re.compile(" (?:ns|bytes)$")
 
@@ -88,6 +90,7 @@ def by_kind() -> Mapping[str, Sequence[Word]]:
         "section": _views("section", SECTION_VIEWS),
         "view": _views("view", PEER_VIEWS),
         "line of the first screen": _words("line of the first screen", FIRST_SCREEN, "report"),
+        "line of a comparison": _words("line of a comparison", COMPARISON, "compare"),
         "column": [word for of in COLUMNS for word in _columns(of)],
         "value": [word for of in VALUES for word in _cells(of)],
         "mark": _words("mark", MARKS, "report"),

@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 VALUES: dict[str, dict[str, str]] = {
+    "what (compare)": {
+        "start-up": "From the program's start to its first step.",
+        "peak memory": "The most memory: of tensors on GPUs or the CPU if that was recorded, else of the "
+        "process.",
+        "an evaluation": "The mean time of an evaluation.",
+        "torch.compile": "The time of all compilations.",
+        "kernels of a step": "The time of the kernels that a step launched.",
+        "copies of a step": "The time of the copies that it started.",
+        "a copy to the GPU": "The mean time of a copy from host to device.",
+        "GPU idle": "The part of the GPU's time in which nothing ran.",
+    },
     "phase (operators)": {
         "forward | fwd": "Inside a module's call, or an operator that makes a backward node.",
         "backward | bwd": "Operators of backward nodes, at the line of the forward call.",

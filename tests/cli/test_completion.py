@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["rep"], "report"),
         (
             [""],
-            "run report export graph list clean bench threads trigger machine doctor build explain "
+            "run report export graph list clean bench threads compare trigger machine doctor build explain "
             "completion",
         ),
         (["tra"], ""),  # shtab completes no script in place of a command

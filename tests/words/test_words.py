@@ -31,6 +31,7 @@ _OF_FILE = {
     "hot_lines": ("lines",),
     "hot_modules": ("modules",),
     "efficiency_table": ("efficiency",),
+    "compared_tables": ("compare", "operators"),
     "function_columns": ("functions",),
     "kept": ("slow-steps",),
     "devices": ("gpus",),
@@ -61,7 +62,7 @@ def titles_of(tree: ast.AST) -> Iterator[str]:
 
 def test_every_section_is_explained_and_no_other() -> None:
     assert tuple(SECTION_VIEWS) == tuple(section.name for section in OF_REPORTS)
-    assert set(words.COLUMNS) - {"torch's own table", "machine"} <= set(VIEWS)
+    assert set(words.COLUMNS) - {"torch's own table", "machine", "compare"} <= set(VIEWS)
 
 
 @pytest.mark.parametrize("path", sorted(SECTION.rglob("*.py")), ids=lambda path: path.stem)
