@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from perfprobe.models.fused import is_generated
 from perfprobe.models.mangled import plain_name
 
 # The library, parts of names of its kernels, and where these names are. The first that matches counts.
@@ -19,6 +20,8 @@ _LIBRARIES = (
         "DeepEP",
         r"\b(?:intranode|internode(?:_ll)?)::(?:cached_)?(?:notify_)?(?:dispatch|combine)|\bdeep_ep::",
     ),
+    # ROCm/mori include/mori/ops and src/ops/dispatch_combine
+    ("MORI", r"\bmori::|\bEp(?:Dispatch|Combine)(?:Intra|Inter)Node"),
     # vllm-project/vllm csrc/custom_all_reduce.cuh and quickreduce; SGLang's and AITER's copies
     ("vLLM, SGLang", r"cross_device_reduce_[12]stage|allreduce_prototype_twoshot|quick_?reduce"),
     # flashinfer include/flashinfer/comm: trtllm_allreduce_fusion and moe; AITER has one of that name too
@@ -33,13 +36,32 @@ _LIBRARIES = (
     ),
 )
 _PATTERNS = tuple((library, re.compile(words)) for library, words in _LIBRARIES)
+UNKNOWN = "an unknown library"
+# What else a function is called that communicates; between threads of one GPU it is none.
+_COLLECTIVE = re.compile(
+    r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|(?<![a-z])(?:ep|a2a)_?(?:dispatch|combine)"
+    r"|(?<![a-z])p2p_?(?:send|recv|put|get)|broadcast_from_rank",
+    re.IGNORECASE,
+)
+_ON_ONE_GPU = re.compile(
+    r"(?:warp|block|thread|quad|cluster|sub_?group|row)_?(?:all_?reduce|all_?gather)", re.IGNORECASE
+)
+_ARGUMENTS = re.compile(r"[<(].*", re.DOTALL)
 
 
 @lru_cache(maxsize=8192)
 def communication_library(kernel: str) -> str | None:
-    """The library by which a kernel with this name communicates; None if it does not, or is not known."""
+    """The library by which a kernel with this name communicates, `UNKNOWN` if it only says that it does.
+
+    None if it does not.
+    """
     text = plain_name(kernel)
-    return next((name for name, words in _PATTERNS if words.search(text)), None)
+    found = next((name for name, words in _PATTERNS if words.search(text)), None)
+    if found is not None:
+        return found
+    function = _ON_ONE_GPU.sub("", _ARGUMENTS.sub("", text.replace("(anonymous namespace)", "")))
+    says_so = not is_generated(kernel) and _COLLECTIVE.search(function) is not None
+    return UNKNOWN if says_so else None
 
 
 def communicates(kernel: str) -> bool:

@@ -6,6 +6,7 @@ import re
 
 from perfprobe.models.communication import communication_library
 from perfprobe.models.fused import is_generated
+from perfprobe.models.mangled import plain_name
 
 # Patterns of kernel names; the first that matches counts. For inductor's kernels see models/fused.py.
 _NAMES = (
@@ -31,5 +32,6 @@ def family(kernel: str) -> str | None:
     """Returns the family of a kernel, None if its name does not tell: the program's own, Triton's."""
     if is_generated(kernel):
         return "inductor"
-    library = communication_library(kernel)
-    return library or next((name for name, words in _FAMILIES if words.search(kernel)), None)
+    text = plain_name(kernel)
+    library = communication_library(text)
+    return library or next((name for name, words in _FAMILIES if words.search(text)), None)

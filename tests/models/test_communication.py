@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perfprobe.models.communication import communication_library
+from perfprobe.models.communication import UNKNOWN, communication_library
 from perfprobe.models.kernel_names import group_of_kernel
 
 NAMES = {
@@ -19,7 +19,11 @@ NAMES = {
     "void flashinfer::trtllm_allreduce_fusion::allreduce_fusion_kernel_oneshot_lamport<1>(int)": "FlashInfer",
     "void c10d::symmetric_memory::multimem_all_reduce_kernel<c10::BFloat16, 16>(int)": "symmetric memory",
     "void two_shot_all_reduce_kernel_inplace<c10::BFloat16, 16, 8>(int)": "symmetric memory",
+    "EpDispatchIntraNodeKernel_bf16": "MORI",
     "nvshmemi_barrier_threadgroup": "NVSHMEM",
+    "void mine::allReduceInPlace<float>(float*)": UNKNOWN,
+    "fused_moe_all_to_all_v2": UNKNOWN,
+    "void (anonymous namespace)::ep_dispatch_kernel<int>(int)": UNKNOWN,
 }
 OTHERS = (
     "void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float> >(int)",
@@ -27,6 +31,11 @@ OTHERS = (
     "_combined_routing_compute",
     "void cub::DeviceReduceKernel<int>(int)",
     "volta_sgemm_128x32_nt",
+    "void block_all_reduce<float>(float*)",
+    "void oneflow::LayerNormWarpAllReduce(float*)",
+    "void norm_kernel<AllReduceOp>(float*)",
+    "void step_combine<float>(float*)",
+    "triton_poi_fused_all_gather_into_tensor_wait_tensor_2",
 )
 
 

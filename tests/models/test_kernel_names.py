@@ -76,3 +76,8 @@ def test_what_is_no_nested_name_stays_as_it_is(name: str) -> None:
 def test_a_library_in_template_arguments_made_no_kernel() -> None:
     assert family("void paged_attention<0, ck_tile::ComposedLayout>(int)") is None
     assert family("void ck::kernel_gemm_xdl<float>(int)") == "composable kernel"
+
+
+def test_the_library_of_a_mangled_name() -> None:
+    assert family("_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2") == "composable kernel"
+    assert family("_ZN2at6native12_GLOBAL__N_120softmax_warp_forwardIfffLi10ELb0ELb0EEEv") == "torch"
