@@ -8,16 +8,17 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.devices import device_rows, duration_ns, step_counts
+from perfprobe.analyse.gpu_origins import Origin, origin_columns, origins_of
 from perfprobe.analyse.gpu_waits import all_waits
 from perfprobe.analyse.grouping import measured_sums, sort_by_keys
-from perfprobe.analyse.operator_rows import same_signatures
 from perfprobe.analyse.wrappers import wrappers
+from perfprobe.models.images import has_float_images
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
-from perfprobe.tables.gpu import ApiCalls, Copies, GpuLinks, GpuWaits, Kernels
+from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuLinks, GpuWaits, Kernels
 from perfprobe.tables.gpu_findings import CopyRows, GpuFindings, KernelRows, LaunchRows, WaitRows
 from perfprobe.tables.steps import Steps
-from perfprobe.tables.trace import NoLine, Trace
+from perfprobe.tables.trace import Trace
 from perfprobe.tables.wrappers import WrapperSpans
 
 _ORIGIN = ("operator", "frame", "forward_frame", "phase", "no_line", "linked")
@@ -40,17 +41,16 @@ def gpu_findings(trace: Trace, steps: Steps, spans: WrapperSpans) -> GpuFindings
     if links is None:
         return None
     steps = _of_one_thread(steps)
-    kernel_graph = of_graph(gpu[Kernels], links, links.kernel_call)
-    copy_graph = of_graph(gpu[Copies], links, links.copy_call)
+    of_kernels, of_copies = origins_of(gpu, links)
     calls = np.concatenate([links.kernel_call, links.copy_call])
-    is_graph = np.concatenate([kernel_graph, copy_graph])
+    is_graph = np.concatenate([of_kernels.is_graph, of_copies.is_graph])
     in_operator = np.append(links.sites.name >= 0, False)[calls]
     untimed = np.concatenate([duration_ns(gpu[Kernels]), duration_ns(gpu[Copies])]) < 0
     waits, wait_call = all_waits(gpu, links)
     launches = distinct(gpu[ApiCalls].correlation[links.graph_launch])
     return GpuFindings(
-        kernels=_kernel_rows(trace, links, kernel_graph, wrappers(trace, spans, links.kernel_call)),
-        copies=_copy_rows(trace, links, copy_graph),
+        kernels=_kernel_rows(trace, links, of_kernels, wrappers(trace, spans, links.kernel_call)),
+        copies=_copy_rows(trace, links, of_copies),
         waits=_wait_rows(trace, links, waits, wait_call),
         calls=_launch_rows(gpu[ApiCalls]),
         devices=device_rows(gpu),
@@ -68,39 +68,6 @@ def gpu_findings(trace: Trace, steps: Steps, spans: WrapperSpans) -> GpuFindings
 def _of_one_thread(steps: Steps) -> Steps:
     own = steps.take(steps.thread == steps.thread[:1])
     return own.take(np.argsort(own.start_ns, kind="stable"))
-
-
-def of_graph(rows: Kernels | Copies, links: GpuLinks, call: Int32) -> Mask:
-    """A mask of the rows that a CUDA graph launched."""
-    return np.asarray((rows.graph >= 0) | np.append(links.graph_launch, False)[call])
-
-
-def _origin(trace: Trace, links: GpuLinks, call: Int32, is_graph: Mask | None = None) -> _Columns:
-    """Columns that say where the call of each row was made. Work of a graph has a line, but no operator."""
-    sites = links.sites
-
-    def at_call(column: npt.NDArray[Any], absent: int) -> npt.NDArray[Any]:
-        return np.append(column, column.dtype.type(absent))[call]
-
-    columns = {
-        "operator": at_call(sites.name, -1),
-        "overload": at_call(sites.overload, -1),
-        "signature": at_call(same_signatures(trace)[sites.signature], -1),
-    }
-    if is_graph is not None:
-        columns = {name: np.where(is_graph, np.int32(-1), column) for name, column in columns.items()}
-    no_line = at_call(sites.no_line, NoLine.CALL_NOT_RECORDED)
-    if is_graph is not None:
-        no_line = np.where(is_graph & (call < 0), no_line.dtype.type(NoLine.GRAPH_LAUNCH_UNKNOWN), no_line)
-    return {
-        **columns,
-        "frame": at_call(sites.frame, -1),
-        "forward_frame": at_call(sites.forward_frame, -1),
-        "module": at_call(sites.module, -1),
-        "phase": at_call(sites.phase, 0),
-        "no_line": no_line,
-        "linked": (call >= 0).astype(np.int8),
-    }
 
 
 @frozen
@@ -147,12 +114,13 @@ class _Groups:
         return np.where(least == most, least, np.int32(-1))
 
 
-def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask, wrapper: Int8) -> KernelRows:
+def _kernel_rows(trace: Trace, links: GpuLinks, origins: Origin, wrapper: Int8) -> KernelRows:
     kernels = trace.recording[Kernels]
     if len(kernels) == 0:
         return KernelRows.empty()
-    origin = _origin(trace, links, links.kernel_call, is_graph)
-    columns = {**origin, "name": kernels.name, "is_graph": is_graph.astype(np.int8), "wrapper": wrapper}
+    origin = origin_columns(trace, links, origins)
+    is_graph = origins.is_graph.astype(np.int8)
+    columns = {**origin, "name": kernels.name, "is_graph": is_graph, "wrapper": wrapper}
     groups = _Groups.of(columns, _KERNEL_KEYS, duration_ns(kernels))
     found = KernelRows(
         **groups.keys(),
@@ -168,28 +136,39 @@ def _kernel_rows(trace: Trace, links: GpuLinks, is_graph: Mask, wrapper: Int8) -
     return found.take(_most_first(found.total_ns))
 
 
-def _copy_rows(trace: Trace, links: GpuLinks, is_graph: Mask) -> CopyRows:
+def _copy_rows(trace: Trace, links: GpuLinks, origins: Origin) -> CopyRows:
     copies = trace.recording[Copies]
     if len(copies) == 0:
         return CopyRows.empty()
     own: dict[str, Int8] = {name: getattr(copies, name) for name in _COPY_KEYS[:4]}
-    columns = {**_origin(trace, links, links.copy_call, is_graph), **own}
+    origin = origin_columns(trace, links, origins)
+    columns = {**origin, **own}
+    to_gpu = copies.kind == CopyKind.HOST_TO_DEVICE
+    image_bytes = copies.size_bytes * (to_gpu & _of_images(trace, origin["signature"]))
     groups = _Groups.of(columns, _COPY_KEYS, duration_ns(copies))
     found = CopyRows(
         **groups.keys(),
         copies=groups.rows(),
         size_bytes=groups.sum(np.maximum(copies.size_bytes, 0)),
+        image_bytes=groups.sum(np.maximum(image_bytes, 0)),
         untimed=groups.sum(groups.took_ns < 0),
         total_ns=groups.total_ns(),
     )
     return found.take(_most_first(found.total_ns))
 
 
+def _of_images(trace: Trace, signature: Int32) -> Mask:
+    """Which of these inputs have images of floats."""
+    known, number = np.unique(signature, return_inverse=True)
+    found = np.array([has_float_images(trace.signature(each) or "") for each in known.tolist()], np.bool_)
+    return found[number.reshape(-1)]
+
+
 def _wait_rows(trace: Trace, links: GpuLinks, waits: GpuWaits, wait_call: Int32) -> WaitRows:
     if len(waits) == 0:
         return WaitRows.empty()
     call = np.append(trace.recording[ApiCalls].name, np.int32(-1))[wait_call]
-    columns = {**_origin(trace, links, wait_call), "kind": waits.kind, "call": call}
+    columns = {**origin_columns(trace, links, Origin.of_call(wait_call)), "kind": waits.kind, "call": call}
     groups = _Groups.of(columns, _WAIT_KEYS, duration_ns(waits))
     found = WaitRows(
         **groups.keys(),

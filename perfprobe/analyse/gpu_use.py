@@ -32,7 +32,7 @@ def gpu_use(trace: Trace, marks: StepMarks, times: StepTimes) -> GpuUse | None:
     steps, has_steps = host_steps(trace, marks, times)
     if gpu is None or len(gpu.device) == 0 or len(steps) == 0:
         return None
-    steps = with_gpu(steps, gpu)
+    steps = with_gpu(steps, gpu, trace)
     kernels = _kernels(trace)
     span_ns = _span_ns(trace, steps)
     devices = [_device(number, span_ns, steps, gpu, kernels) for number in distinct(kernels.device).tolist()]

@@ -70,21 +70,23 @@ def _part(account: DeviceAccount, cause: Cause, chosen: Mask) -> Iterator[Diagno
 def _computing(account: DeviceAccount, strings: Strings) -> Iterator[Diagnosis]:
     """The operators at each line that stand out, and for other lines all of them together.
 
-    Kernels that no operator launched count as one if they are variants of one.
+    Kernels that no operator launched count as one at a line if they are variants of one.
     """
     rows = account.leaves.take(account.leaves.kind == DeviceKind.KERNEL)
     name = np.where(rows.operator >= 0, rows.operator, _first_alike(rows.name, strings))
     for frame in np.unique(rows.frame).tolist():
         at_line = rows.frame == frame
+        # Kernels without an operator say more than their line, which may launch a graph of a whole model.
+        together = at_line & (frame >= 0) & (rows.operator >= 0)
         names = np.unique(name[at_line]).tolist()
-        found = [(each, device_group(rows.take(at_line & (name == each)))) for each in names]
-        large = [each for each in found if account.share(each[1].time_ns) >= STANDS_OUT]
-        for each, group in found if frame < 0 else large:
-            yield _of_group(account, group, Cause.GPU_OPERATOR, each)
-        if frame >= 0:
-            rest = at_line & ~among(name, [each for each, _ in large])
-            if bool(rest.any()):
-                yield _of_group(account, device_group(rows.take(rest)), Cause.LINE)
+        for each in names:
+            own = at_line & (name == each)
+            group = device_group(rows.take(own))
+            if account.share(group.time_ns) >= STANDS_OUT or not bool(together[own].any()):
+                yield _of_group(account, group, Cause.GPU_OPERATOR, each)
+                together &= ~own
+        if bool(together.any()):
+            yield _of_group(account, device_group(rows.take(together)), Cause.LINE)
 
 
 def _first_alike(name: Int32, strings: Strings) -> Int32:

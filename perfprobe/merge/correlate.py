@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.merge.backward import ForwardCalls, first_known
+from perfprobe.merge.captures import captured
 from perfprobe.merge.gpu_calls import Correlations, Launches, starts
 from perfprobe.merge.gpu_times import GpuTimes, Launched, times_by_call
 from perfprobe.merge.innermost import Innermost
@@ -65,12 +66,14 @@ class CallsWithin:
         disagreements = self._take_named()
         gpu = self._recording
         launched = Launches(self._recording)
+        sites = self._sites(origins, forward)
         links = GpuLinks(
             kernel_call=launched.call(gpu[Kernels]),
             copy_call=launched.call(gpu[Copies]),
             wait_call=Correlations(self._recording)(gpu[GpuWaits].correlation),
-            sites=self._sites(origins, forward),
+            sites=sites,
             graph_launch=launched.graph_launch,
+            captured=captured(gpu, sites),
             exact=int(np.count_nonzero(self._named.place >= 0)),
             disagreements=disagreements,
         )

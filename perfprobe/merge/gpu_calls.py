@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.models.device_calls import GRAPH_LAUNCH
 from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.events import Losses
 from perfprobe.tables.gpu import ApiCalls, Copies, Kernels
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 
-_GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 _GRAPH_FAULT = "graph_ids"  # the name of a fault of CUPTI; see csrc/gpu/cupti_faults.h
 
 
@@ -25,7 +25,7 @@ class Launches:
     """
 
     def __init__(self, recording: Recording) -> None:
-        self.graph_launch: Mask = starts(recording, _GRAPH_LAUNCHES)[recording[ApiCalls].name]
+        self.graph_launch: Mask = starts(recording, GRAPH_LAUNCH)[recording[ApiCalls].name]
         self._remedy = _graph_fault(recording)
         self._calls = Correlations(recording, None if self._remedy is None else ~self.graph_launch)
         self._graphs = Correlations(recording, self.graph_launch)
@@ -60,7 +60,7 @@ class Correlations:
     def __init__(self, recording: Recording, among: Mask | None = None) -> None:
         """among: a mask of the calls that can be found; None for all."""
         calls = recording[ApiCalls]
-        is_driver = np.array([_is_of_driver(text) for text in recording[Strings].text] + [False], np.bool_)
+        is_driver = np.array([is_of_driver(text) for text in recording[Strings].text] + [False], np.bool_)
         # A runtime call precedes the driver call within it.
         order = np.lexsort((is_driver[calls.name], calls.correlation))
         self._order = order if among is None else order[among[order]]
@@ -88,5 +88,6 @@ def _graph_fault(recording: Recording) -> str | None:
     return str(faults[_GRAPH_FAULT])
 
 
-def _is_of_driver(name: str) -> bool:
+def is_of_driver(name: str) -> bool:
+    """Whether this is a function of CUDA's driver, not of its runtime."""
     return name.startswith("cu") and name[2:3].isupper()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -22,7 +23,8 @@ class LaunchSizes:
     """Figures of each kernel. NaN means not known. Occupancies are fractions of 1.
 
     Attributes:
-        blocks_per_sm: blocks of the grid divided by multiprocessors of the device.
+        blocks_per_sm: blocks of the grid divided by multiprocessors of the device. Kineto's if those are not
+            known.
         theoretical: how full of this kernel a multiprocessor can be.
         occupancy: how full it is with this grid, spread evenly: `occupancy.achieved`.
         plugin_occupancy: Kineto's estimate, which is 0 for blocks with more than 48 KiB of shared memory. If
@@ -62,6 +64,9 @@ class LaunchTable:
         self._percent = (
             facts.occupancy_percent if self._is_kinetos else np.full(len(self._launches), -1, np.int32)
         )
+        self._blocks = (
+            facts.blocks_per_sm_millionths if self._is_kinetos else np.full(len(self._launches), -1)
+        )
         self._shared = np.where(own >= 0, own, facts.shared_bytes) if self._is_kinetos else own
         devices = recording.fact("gpu", "devices")
         self._devices = devices if isinstance(devices, list) else []
@@ -85,6 +90,9 @@ class LaunchTable:
             return none, none, none, none
         percent = int(self._percent[launch])
         own = self._computed(facts, launch) if isinstance(facts, Mapping) else (none, none, none)
+        given = int(self._blocks[launch])
+        if math.isnan(own[0]) and given >= 0:  # without facts about the device
+            own = given / 1e6, *own[1:]
         return (*own, percent / 100 if percent >= 0 else none if self._is_kinetos else own[2])
 
     def _computed(self, facts: Mapping[str, Any], launch: int) -> tuple[float, float, float]:

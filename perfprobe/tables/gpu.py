@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+import numpy as np
+
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import MOST_EVENTS, Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import Signatures, Threads
@@ -114,6 +116,9 @@ class KinetoLaunches(Table, name="kineto_launches"):
     occupancy_percent: Int32 = column(
         "Kineto's estimate of the achieved occupancy, rounded", unit="percent", optional=True
     )
+    blocks_per_sm_millionths: Int64 = column(
+        "blocks of the grid divided by the device's multiprocessors, in millionths", optional=True
+    )
 
 
 class Kernels(Table, name="kernels", most_rows=MOST_EVENTS):
@@ -214,6 +219,29 @@ class CallSites(Table):
 
 
 @frozen
+class Captured:
+    """Which call was captured as the work of a CUDA graph: row of `api_calls`, -1 if not known.
+
+    several_kernels, several_copies: whether it is one of several calls that differ in inputs or modules.
+    """
+
+    kernels: Int32
+    copies: Int32
+    several_kernels: Mask
+    several_copies: Mask
+
+    @classmethod
+    def none(cls, kernels: int, copies: int) -> Captured:
+        """No call for any."""
+        return cls(
+            kernels=np.full(kernels, -1, np.int32),
+            copies=np.full(copies, -1, np.int32),
+            several_kernels=np.zeros(kernels, np.bool_),
+            several_copies=np.zeros(copies, np.bool_),
+        )
+
+
+@frozen
 class GpuLinks:
     """Which call started what; -1 if the call's record is missing.
 
@@ -223,6 +251,7 @@ class GpuLinks:
         kernel_call, copy_call, wait_call: row of `api_calls` for each row of `kernels`, `copies` and `waits`.
         sites: one row for each call.
         graph_launch: a mask of the calls that launched a CUDA graph.
+        captured: of work of graphs the call in the graph's capture.
         exact: number of calls with an external id of their operator.
         disagreements: number of these whose operator would differ by time.
     """
@@ -232,5 +261,6 @@ class GpuLinks:
     wait_call: Int32
     sites: CallSites
     graph_launch: Mask
+    captured: Captured
     exact: int
     disagreements: int

@@ -54,6 +54,7 @@ class CopyRows(Table):
     linked: Int8 = column("1 if the call that started them was recorded")
     copies: Int64 = column("number of copies", combine=Combine.SUM)
     size_bytes: Int64 = column("how much was copied", combine=Combine.SUM)
+    image_bytes: Int64 = column("of these, to GPUs by operators on images of floats", combine=Combine.SUM)
     untimed: Int64 = column("number of copies without a time", combine=Combine.SUM)
     total_ns: Int64 = column("time of the others", combine=Combine.SUM, optional=True)
 

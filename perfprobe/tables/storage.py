@@ -49,6 +49,7 @@ from perfprobe.tables.recording import Recording
 from perfprobe.tables.varints import DamagedError
 
 MAGIC = b"PERFPROBE\n"
+_SQLITE = b"SQLite format"
 FORMAT_VERSION = 1
 MARKER = 0x4B4C4250
 SUFFIX = ".perfprobe"
@@ -152,6 +153,7 @@ def _check_head(file: BinaryIO, name: str) -> None:
     if head[: len(MAGIC)] != MAGIC[: len(head)] or not head:
         what = "neither a perfprobe recording, a trace nor a .pstats file"
         what += "" if head else " (it is empty)"
+        what += " (an SQLite database, as Nsight Systems exports)" if head.startswith(_SQLITE) else ""
         raise InputError(what, name, "perfprobe run writes a recording")
     if len(head) < len(MAGIC) + _VERSION.size:
         raise InputError("the recording ends before its first block", name, "record again")

@@ -123,13 +123,17 @@ def test_sizes_of_launches(found: Findings) -> None:
     assert (second.occupancy, second.tensor_cores) == (0.25, False)
 
 
-def test_an_unfinished_last_step_is_left_out(tmp_path: Path) -> None:
+def test_an_unfinished_last_step_of_a_trace_of_2021_is_left_out(tmp_path: Path) -> None:
     cut = [
         span("user_annotation", "ProfilerStep#5", 1240, 1300),
         span("cuda_runtime", "cudaLaunchKernel", 1250, 1252, correlation=4),
         kernel(GEMM, 1260, 1270, 4, 40),
     ]
-    assert findings_of(tmp_path, [*EVENTS, *cut], [V100])[GpuUse].steps.number.tolist() == [3, 4]
+    events = [dict(event) for event in (*EVENTS, *cut)]
+    assert findings_of(tmp_path, events, [V100])[GpuUse].steps.number.tolist() == [3, 4, 5]
+    for event in events:
+        event["cat"] = {"cuda_runtime": "Runtime", "kernel": "Kernel"}.get(event["cat"], event["cat"])
+    assert findings_of(tmp_path, events, [V100])[GpuUse].steps.number.tolist() == [3, 4]
 
 
 def test_a_device_without_facts(tmp_path: Path) -> None:
@@ -140,6 +144,16 @@ def test_a_device_without_facts(tmp_path: Path) -> None:
     assert row.occupancy is None
     (summary,) = summary_rows(found)
     assert summary.name is None
+
+
+def test_kineto_knows_the_multiprocessors_where_the_trace_does_not(tmp_path: Path) -> None:
+    events = [dict(event, args=dict(event["args"])) for event in EVENTS]
+    for event in events:
+        if event["cat"] == "kernel":
+            event["args"]["blocks per SM"] = event["args"]["grid"][0] / 80
+    (row,) = use_rows(findings_of(tmp_path, events, []))
+    assert row.sm_efficiency == pytest.approx((30 * 0.5 + 100) / 240)
+    assert row.occupancy is None
 
 
 def test_a_recording_of_perfprobe_s_own(tmp_path: Path) -> None:

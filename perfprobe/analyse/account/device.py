@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.analyse.account.watch import same_line
-from perfprobe.analyse.gpu import of_graph
+from perfprobe.analyse.gpu_origins import origins_of
 from perfprobe.analyse.grouping import group_of, sort_by_keys
 from perfprobe.analyse.idle.blame import Blamed, BlamedIdle
 from perfprobe.analyse.idle.gaps import COMMUNICATION, COMPUTE, COPY, Work
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.analyse.operator_rows import same_signatures
-from perfprobe.tables.columns import Int32, Int64, Rows, distinct
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.device_account import DeviceAccount, DeviceKind, DeviceLeaves
 from perfprobe.tables.gpu import Copies, GpuLinks, Kernels
 from perfprobe.tables.idle import IdleCause
@@ -143,25 +143,25 @@ def _origins(trace: Trace, links: GpuLinks, work: Work) -> dict[str, npt.NDArray
     is_kernel = work.row < len(kernels)
     copy = np.append(copies.kind, np.int8(-1))[np.where(is_kernel, -1, work.row - len(kernels))]
     name = np.append(kernels.name, np.int32(-1))[np.where(is_kernel, work.row, -1)]
-    by_graph = [of_graph(kernels, links, links.kernel_call), of_graph(copies, links, links.copy_call)]
-    is_node = np.concatenate(by_graph)[work.row]
+    both = zip(*origins_of(trace.recording, links), strict=True)
+    _, site, _, is_node, several = (np.concatenate(each)[work.row] for each in both)
 
-    def at_call(column: npt.NDArray[Any], absent: int = -1) -> npt.NDArray[Any]:
-        return np.append(column, column.dtype.type(absent))[work.call]
+    def at_site(column: npt.NDArray[Any], absent: int = -1) -> npt.NDArray[Any]:
+        return np.append(column, column.dtype.type(absent))[site]
 
-    def of_operator(column: Int32) -> Int32:
-        return np.where(is_node, np.int32(-1), at_call(column))
+    def where_not(hidden: Mask, column: Int32) -> Int32:
+        return np.where(hidden, np.int32(-1), at_site(column))
 
     return {
         "kind": np.array([_KINDS[each] for each in range(len(_KINDS))], np.int8)[work.kind],
         "cause": np.full(len(copy), -1, np.int8),
         "copy": copy,
         "name": name,
-        "operator": of_operator(sites.name),
-        "signature": of_operator(same_signatures(trace)[sites.signature]),
-        "frame": _lines(trace, at_call(sites.frame), at_call(sites.forward_frame), at_call(sites.phase, 0)),
-        "phase": at_call(sites.phase, 0),
-        "module": at_call(sites.module),
+        "operator": where_not(is_node, sites.name),
+        "signature": where_not(is_node | several, same_signatures(trace)[sites.signature]),
+        "frame": _lines(trace, at_site(sites.frame), at_site(sites.forward_frame), at_site(sites.phase, 0)),
+        "phase": at_site(sites.phase, 0),
+        "module": where_not(several, sites.module),
     }
 
 

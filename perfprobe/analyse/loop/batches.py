@@ -19,6 +19,11 @@ _INPUT = {
     "aten::conv2d": (0, 4),
     "aten::conv3d": (0, 5),
 }
+# How operators of engines are called that serve language models: vLLM, SGLang, TensorRT-LLM, FlashInfer.
+_SERVERS = (
+    *("vllm::", "_C::", "_C_cache_ops::", "_moe_C::", "_vllm_fa", "sgl_kernel::", "sglang::", "trtllm::"),
+    *("flashinfer::", "aiter::paged", "aiter::mla"),
+)
 
 
 class Batches:
@@ -27,13 +32,15 @@ class Batches:
     def __init__(self, trace: Trace) -> None:
         self._signatures, self._strings = trace.recording[Signatures], trace.recording[Strings]
         self._known: dict[tuple[int, int], int] = {}
+        # Servers put tokens of several requests into one batch: its size is no number of samples.
+        self._are_tokens = bool(self._strings.marks(lambda text: text.startswith(_SERVERS)).any())
 
     def samples(self, events: Sequence[Event]) -> int:
         """The number of samples in a step: the sum of the batches' first dimensions, -1 if not known.
 
         Only calls from the line of the first one count, so a step of several micro-batches counts them all.
         """
-        calls = [event for event in events if event.kind is Kind.CALL]
+        calls = [] if self._are_tokens else [event for event in events if event.kind is Kind.CALL]
         found = [self._of_call(event) for event in calls if event.site == calls[0].site]
         return sum(found) if found and min(found) >= 0 else -1
 

@@ -71,10 +71,12 @@ def _number(mark: str) -> int:
     return int(digits) if digits.isdecimal() and len(digits) < 9 else -1
 
 
-def with_gpu(steps: PluginSteps, gpu: OnGpu | None) -> PluginSteps:
-    """The steps, each prolonged to the end of the work launched in it, without last steps that were cut off.
+def with_gpu(steps: PluginSteps, gpu: OnGpu | None, trace: Trace) -> PluginSteps:
+    """The steps, each prolonged to the end of the work launched in it.
 
     A launch counts for a step only if the whole call is within it. Without launches the steps do not change.
+    In traces of 2021 the first step also begins after earlier work, and last steps that were cut off are left
+    out: today's profilers wait for the GPU, and the plugin does neither.
     """
     if gpu is None or len(steps) == 0:
         return steps
@@ -85,7 +87,8 @@ def with_gpu(steps: PluginSteps, gpu: OnGpu | None) -> PluginSteps:
     last_ns = np.full(len(steps), -1, np.int64)
     np.maximum.at(last_ns, step[step >= 0], gpu.end_ns[step >= 0])
     start_ns, end_ns = [], []
-    before_ns = _before_first(steps, gpu, step)
+    is_old = trace.recording.fact("trace", "categories") == "old"
+    before_ns = _before_first(steps, gpu, step) if is_old else int(steps.start_ns[0])
     for begun, ended, last in zip(
         steps.start_ns.tolist(), steps.end_ns.tolist(), last_ns.tolist(), strict=True
     ):
@@ -93,7 +96,7 @@ def with_gpu(steps: PluginSteps, gpu: OnGpu | None) -> PluginSteps:
         before_ns = max(ended, last, start_ns[-1])
         end_ns.append(before_ns)
     moved = PluginSteps(steps.number, np.array(start_ns, np.int64), np.array(end_ns, np.int64))
-    return moved.take(np.s_[: _kept(counts)])
+    return moved.take(np.s_[: _kept(counts)]) if is_old else moved
 
 
 def _launched_in(steps: PluginSteps, gpu: OnGpu) -> Int32:

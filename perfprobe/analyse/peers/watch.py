@@ -10,6 +10,7 @@ from perfprobe.analyse.loop.ranges import PREFIXES, PROFILER
 from perfprobe.analyse.loop.timeline import is_possible
 from perfprobe.analyse.peers.calls import calls_of, merged
 from perfprobe.analyse.peers.held import Held
+from perfprobe.analyse.peers.kernels import distribution_of, kernels_of
 from perfprobe.analyse.peers.module_calls import ModuleCalls
 from perfprobe.analyse.peers.on_gpu import busy_ns, on_gpu, runtime_times
 from perfprobe.analyse.peers.paddle import phases_of, types_of
@@ -18,7 +19,7 @@ from perfprobe.analyse.peers.tensorboard import RoleWatch, roles_of
 from perfprobe.tables.columns import Rows, among
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.intervals import around
-from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType
+from perfprobe.tables.peers import PeerCalls, PeerSteps, PeerTimes, PeerType, Role
 from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.steps import StepEvents, StepMark, StepTimes
 from perfprobe.tables.strings import Strings
@@ -113,7 +114,7 @@ class PeerWatch:
             PeerType.USER_DEFINED: (int(ranges.calls.sum()), *held["own"]),
         }
         on_host, _ = host_steps(self._trace, self._marks.result(), self._times)
-        plugin_steps = with_gpu(on_host, gpu)
+        plugin_steps = with_gpu(on_host, gpu, self._trace)
         return PeerTimes(
             steps=steps,
             has_steps=has_steps,
@@ -122,6 +123,8 @@ class PeerWatch:
             types=types_of(steps, phases, host, gpu),
             operators=operators,
             ranges=ranges,
+            kernels=kernels_of(steps, gpu),
+            distribution=distribution_of(steps, self._roles.spans()[Role.COMMUNICATION], gpu),
             plugin_steps=plugin_steps,
             roles=roles_of(plugin_steps, self._roles.spans(), gpu),
             busy_ns=busy_ns(steps, gpu),

@@ -33,6 +33,7 @@ _WAITS = ("Unknown", "Event Sync", "Stream Wait Event", "Stream Sync", "Context 
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch")
 _SIZE = ("grid", "block")
 _LAUNCH = (*(f"{name}_{axis}" for name in _SIZE for axis in "xyz"), "registers")
+_MOST_BLOCKS = 1e12  # for each multiprocessor
 _SUMS = {"shared_bytes": "shared memory", "occupancy_percent": "est. achieved occupancy %"}
 _REMEDY = "record with the observer"
 _TABLES = (
@@ -149,13 +150,14 @@ class DeviceReader:
             return -1
         sizes = [int(size) for name in _SIZE for size in facts[name]]
         own = (*sizes, _number(facts, "registers per thread"))
-        sums = tuple(_number(facts, name) for name in _SUMS.values())
+        sums = (*(_number(facts, name) for name in _SUMS.values()), _millionths(facts.get("blocks per SM")))
         key = (*own, *sums)
         if key not in self._launches:
             self._launches[key] = len(self._launches)
             read = dict(zip(_LAUNCH, own, strict=True))
             tables["launches"].add(**read, static_shared_bytes=-1, dynamic_shared_bytes=-1, local_bytes=-1)
-            tables["kineto_launches"].add(**dict(zip(_SUMS, sums, strict=True)))
+            columns = (*_SUMS, "blocks_per_sm_millionths")
+            tables["kineto_launches"].add(**dict(zip(columns, sums, strict=True)))
         return self._launches[key]
 
 
@@ -184,6 +186,10 @@ def _facts(event: Any) -> Mapping[str, Any]:
 def _number(facts: Mapping[str, Any], name: str) -> int:
     value = facts.get(name)
     return int(value) if isinstance(value, (int, float)) else -1
+
+
+def _millionths(value: object) -> int:
+    return round(value * 1e6) if isinstance(value, (int, float)) and 0 <= value < _MOST_BLOCKS else -1
 
 
 def _id(value: object) -> int:

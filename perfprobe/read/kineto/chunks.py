@@ -18,6 +18,7 @@ from perfprobe.models.chrome import ENTRY
 from perfprobe.read.kineto import about
 from perfprobe.read.kineto.ahead import ReadAhead
 from perfprobe.read.kineto.decoder import Decoder, own_decoder, plain_decoder
+from perfprobe.read.kineto.others import kind_of
 from perfprobe.support import units
 from perfprobe.support.errors import InputError
 
@@ -56,6 +57,7 @@ class Chunks:
         damaged: the number of events that could not be decoded.
         stopped: why reading ended before the end of the list; None if it did not.
         faster: what makes decoding faster; "" if the standard library does not decode.
+        kind: what the file is, if it is of another kind that is known.
         parts: the number of parts that had events.
         own: whether the file is a trace that perfprobe exported. It then yields lists of `OwnEvent`, else
             `Events`.
@@ -76,6 +78,7 @@ class Chunks:
         self.stopped: str | None = None
         self.parts = 0
         self._ended = False
+        self.kind: str | None = None
         self._first = self._start()
         self.own = isinstance(self.about.get(ENTRY), dict)
         self._decoder: Decoder = own_decoder() if self.own else plain_decoder()
@@ -118,9 +121,12 @@ class Chunks:
                 raise self._no_trace("too much comes before its list of traceEvents")
             if found is not None:
                 self._add_about(head[: found.start()].rstrip().rstrip(b","))
+                self.kind = kind_of(head) if _BARE.match(head) is not None else None
                 return head[found.end() :].lstrip()
             if not text:
-                raise self._no_trace("it has no list of traceEvents" if head else "it is empty")
+                kind = kind_of(head)
+                none = "it has no list of traceEvents" if kind is None else f"this is {kind}"
+                raise self._no_trace(none if head else "it is empty")
 
     def _no_trace(self, why: str) -> InputError:
         return InputError(f"not a trace of torch.profiler: {self.stopped or why}", self._name, _REMEDY)

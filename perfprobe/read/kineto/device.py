@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from perfprobe.models.chrome import NO_STREAM
+from perfprobe.models.device_calls import GRAPH_LAUNCH
 from perfprobe.read.kineto.event import Events, small
 from perfprobe.read.kineto.generated import GeneratedKernels
 from perfprobe.read.kineto.names import Names
+from perfprobe.read.kineto.operators import Calls
 from perfprobe.read.kineto.rows import Rows
 from perfprobe.tables.columns import Int64, Table
 from perfprobe.tables.gpu import (
@@ -49,7 +51,7 @@ _WAITS = {
 }
 _MEMORY = {kind.name.replace("_", " ").title(): kind for kind in MemoryKind}
 MOST_PERCENT = 1000
-_GRAPH_LAUNCHES = ("cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch")
+MOST_BLOCKS = 1e12  # of a grid, which has at most 2^31 x 2^16 x 2^16
 
 
 class DeviceReader:
@@ -79,18 +81,26 @@ class DeviceReader:
         """The number of kernels, copies and fills so far."""
         return len(self.kernels) + len(self.copies)
 
-    def tables(self) -> list[Table]:
-        """The tables that have rows, which are freed."""
+    def call_times(self) -> Calls:
+        """The calls, as yet without stacks."""
+        calls = self.calls.columns()
+        return Calls(
+            calls["thread"], (calls["start_ns"] + calls["end_ns"]) // 2, np.full(len(self.calls), -1)
+        )
+
+    def tables(self, calls: Calls) -> list[Table]:
+        """The tables that have rows, which are freed. calls: with stacks."""
         made = []
         for rows in (self.kernels, self.copies, self.calls, self.waits):
-            made += [rows.table()] if len(rows) else []
+            own = {"stack": calls.stack} if rows is self.calls else {}
+            made += [rows.table(**own)] if len(rows) else []
             rows.forget()
         return made
 
     def _add_calls(self, events: Events) -> int:
         events, *span = _usable(events)
         thread = events.each("tid", self._names.thread)
-        started = events.each("name", lambda name: str(name).startswith(_GRAPH_LAUNCHES))
+        started = events.each("name", lambda name: str(name).startswith(GRAPH_LAUNCH))
         self.graph_launches += int(started.sum())
         nothing = np.full(len(events), -1, np.int64)
         name = events.each("name", self._names.text)
@@ -145,11 +155,13 @@ class DeviceReader:
 
     def _launches(self, events: Events) -> Int64:
         """Returns the rows of `Launches`. A trace has shared memory only as one sum."""
-        group, known = events.groups("grid", "block", "registers", "shared_bytes", "occupancy")
+        group, known = events.groups(
+            "grid", "block", "registers", "shared_bytes", "occupancy", "blocks_per_sm"
+        )
         rows = []
         for grid, block, *others in known:
-            registers, shared_bytes, occupancy = map(events.value, others)
-            kineto = small(shared_bytes), _percent(occupancy)
+            registers, shared_bytes, occupancy, blocks = map(events.value, others)
+            kineto = small(shared_bytes), _percent(occupancy), _millionths(blocks)
             rows.append(self._names.launch(events.raw(grid), events.raw(block), small(registers), kineto))
         found = np.array(rows, np.int64)[group]
         self.without_sizes += int(np.count_nonzero(found < 0))
@@ -165,6 +177,11 @@ def _usable(events: Events) -> tuple[Events, Int64, Int64]:
 def _percent(value: Any) -> int:
     """Kineto writes whole percents; -1 for none."""
     return round(value) if type(value) in (int, float) and 0 <= value <= MOST_PERCENT else -1
+
+
+def _millionths(value: Any) -> int:
+    """Kineto writes a fraction with six digits; -1 for none."""
+    return round(value * 1e6) if type(value) in (int, float) and 0 <= value < MOST_BLOCKS else -1
 
 
 def _move(name: str) -> tuple[int, int, int]:

@@ -51,6 +51,7 @@ ARGS = {
     "graph_node": "graph node id",
     "registers": "registers per thread",
     "occupancy": "est. achieved occupancy %",
+    "blocks_per_sm": "blocks per SM",
     "shared_bytes": "shared memory",
     "size_bytes": "bytes",
     "wait_kind": "cuda_sync_kind",

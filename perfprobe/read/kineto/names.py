@@ -167,7 +167,7 @@ class Names:
                 self._call_stacks[key] = found
         return found
 
-    def launch(self, grid: bytes, block: bytes, registers: int, kineto: tuple[int, int]) -> int:
+    def launch(self, grid: bytes, block: bytes, registers: int, kineto: tuple[int, int, int]) -> int:
         """Returns the row of `Launches` for a kernel; -1 if grid or block is not three numbers.
 
         Args:

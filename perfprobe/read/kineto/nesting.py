@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from perfprobe.models.nodes import ACCUMULATE, ENGINE, NOT_IN_BACKWARD, Call
 from perfprobe.read.kineto.names import Names
-from perfprobe.tables.columns import Int8, Int32, Int64
-from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, FUNCTION, USER_SCOPE
 
 _BACKWARD = f"{ENGINE}evaluate_function"
 
@@ -41,6 +41,17 @@ class Taken:
     forward_thread: Int32
     scope: Int8
     order: Int32
+
+    @classmethod
+    def none(cls) -> Taken:
+        """No rows."""
+        return cls(**{name: np.empty(0, kind) for name, kind in _TAKEN.items() if name != "thread"})
+
+    def outside(self, time_ns: Int64) -> Mask:
+        """Which of these times are in no operator; ranges do not count."""
+        is_operator = self.scope != USER_SCOPE
+        ended_ns = np.append(np.maximum.accumulate(self.end_ns[is_operator]), np.int64(-1))
+        return ended_ns[np.searchsorted(self.start_ns[is_operator], time_ns, "right") - 1] < time_ns
 
 
 class Unsorted:
@@ -87,6 +98,10 @@ class NestedThread:
         taken: the operators and ranges.
         python: the Python calls by start time: start, end, and the row of the name.
         allocations: times and bytes, sorted by time; None if the trace has none.
+        calls_ns: when calls of CUDA outside of operators were made, sorted.
+
+    Attributes:
+        call_stacks: the stack of each of these calls, once `columns` has ended.
     """
 
     def __init__(
@@ -95,8 +110,11 @@ class NestedThread:
         python: tuple[Int64, Int64, Int64],
         allocations: tuple[Int64, Int64] | None,
         names: Names,
+        calls_ns: Int64,
     ) -> None:
         self._taken, self._names = taken, names
+        self._calls_ns = array("q", [*calls_ns.tolist(), _NEVER_NS])
+        self.call_stacks = array("q")
         self._allocations = allocations
         self._allocated_ns = array("q", () if allocations is None else allocations[0].tobytes())
         self._allocated_ns.append(_NEVER_NS)
@@ -121,6 +139,8 @@ class NestedThread:
         for at, (start_ns, end_ns, needs) in enumerate(rows):
             if self._allocated_ns[len(around)] < start_ns:
                 self._allocate(start_ns)
+            if self._calls_ns[len(self.call_stacks)] <= start_ns:
+                self._see_calls(start_ns)
             # The outer one ended before. Not if both begin and end together.
             while open_rows and (end_ns > (outer_ns := -open_ends[-1]) or outer_ns <= start_ns < end_ns):
                 ended.append(open_rows.pop())
@@ -132,6 +152,7 @@ class NestedThread:
             open_rows.append(at)
             open_ends.append(-end_ns)
         self._allocate(_NEVER_NS)
+        self._see_calls(_NEVER_NS - 1)
         self._stack_at(_NEVER_NS)  # for modules without operators
         ended.extend(reversed(open_rows))
         yield from self._columns(np.asarray(depths), stacks, np.asarray(ended), thread)
@@ -161,6 +182,11 @@ class NestedThread:
         self._nodes.append(call.node)
         if parent is not None and parent.node == call.node:  # the engine's call now belongs to it
             nodes[around] = nodes[at]
+
+    def _see_calls(self, until_ns: int) -> None:
+        found = self.call_stacks
+        while (at_ns := self._calls_ns[len(found)]) <= until_ns:
+            found.append(self._stack_at(at_ns))
 
     def _allocate(self, until_ns: int) -> None:
         around = self._around

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,20 @@ _MOST_INPUTS = 1 << 16  # likewise
 _MOST_OPEN = 1000  # Python calls within each other
 _MOST_FORWARD = 64  # threads that called forward
 _PROFILER = ("torch/profiler/profiler.py(", "torch/autograd/profiler.py(")
+
+
+class Calls(NamedTuple):
+    """Calls of CUDA. stack: their Python stacks, -1 where not known."""
+
+    thread: Int64
+    time_ns: Int64
+    stack: Int64
+
+    def outside(self, thread: int, taken: Taken) -> Rows:
+        """The rows of a thread that are in none of its operators, by time."""
+        rows = np.flatnonzero(self.thread == thread)
+        rows = rows[taken.outside(self.time_ns[rows])]
+        return rows[np.argsort(self.time_ns[rows], kind="stable")]
 
 
 class OperatorReader:
@@ -116,8 +130,11 @@ class OperatorReader:
         self.python_calls += len(events)
         return len(events)
 
-    def table(self) -> Operators:
-        """Returns all rows. Those of a thread are in the order in which they ended, outer after inner."""
+    def table(self, calls: Calls) -> Operators:
+        """Returns all rows. Those of a thread are in the order in which they ended, outer after inner.
+
+        calls: of CUDA; those outside of operators get their stacks.
+        """
         threads = self._unsorted.by_thread()
         if not self._has_sequences:
             self.arrows.number(threads)
@@ -126,11 +143,17 @@ class OperatorReader:
         made = {name: np.empty(rows, kind) for name, kind in Operators.dtypes.items()}
         made |= {name: np.broadcast_to(made[name].dtype.type(-1), rows) for name in NOT_IN_TRACES}
         at = 0
+        threads |= {thread: Taken.none() for thread in self._python if thread not in threads}
         for thread, taken in threads.items():
-            nested = NestedThread(taken, self._around(thread), self.memory.of_thread(thread), self._names)
+            own = calls.outside(thread, taken) if thread in self._python else None
+            around, memory = self._around(thread), self.memory.of_thread(thread)
+            calls_ns = np.empty(0, np.int64) if own is None else calls.time_ns[own]
+            nested = NestedThread(taken, around, memory, self._names, calls_ns)
             for name, column in nested.columns(thread):
                 made[name][at : at + len(column)] = column
             at += len(taken.start_ns)
+            if own is not None:
+                calls.stack[own] = nested.call_stacks
         return Operators(**made).compact()
 
     @property

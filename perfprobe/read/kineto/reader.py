@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from perfprobe.models.chrome import DEVICE_FACTS, NO_STREAM
+from perfprobe.read.kineto import others
 from perfprobe.read.kineto.arrows import FORWARD_TO_BACKWARD
 from perfprobe.read.kineto.chunks import LARGEST_BYTES, Chunks, is_trace
 from perfprobe.read.kineto.device import DeviceReader
@@ -18,6 +19,7 @@ from perfprobe.read.kineto.losses import losses
 from perfprobe.read.kineto.names import Names
 from perfprobe.read.kineto.operators import OperatorReader
 from perfprobe.read.kineto.own import own, streamed
+from perfprobe.read.kineto.unread import UnreadDevices
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.columns import Table, distinct
@@ -68,9 +70,10 @@ class _Reading:
         self._operators = OperatorReader(self._names)
         self._device = DeviceReader(self._names, self._operators.generated)
         self._skipped: Counter[str] = Counter()
+        self._unread = UnreadDevices()
         self._adders: list[Callable[[Events], int | None]] = []
         self._kinds: dict[str, int] = {}  # of each category the place in `_adders`
-        self._unusable = self._events = 0
+        self._unusable = self._events = self._whole = 0
         self._processes: Counter[int] = Counter()  # operators of each
         self._span: tuple[int, int] | None = None  # of the profiler itself
         self._annotation: tuple[int, int] | None = None  # the first range on a stream
@@ -78,16 +81,28 @@ class _Reading:
             self._add_all(events)
         self._adders.clear()  # methods of this object: with them it would stay in memory until a collection
         if not self._events:
-            what = "the trace has no events" if chunks.stopped is None else chunks.stopped
-            raise InputError(
-                what, name, "write it when something was recorded: prof.export_chrome_trace(FILE)"
-            )
+            raise self._nothing()
+
+    def _nothing(self) -> InputError:
+        """What is wrong with a file without events that are read."""
+        chunks, what = self._chunks, "the trace has no events"
+        remedy = "write it when something was recorded: prof.export_chrome_trace(FILE)"
+        if chunks.stopped is not None:
+            what = chunks.stopped
+        elif chunks.kind is not None:
+            what, remedy = f"this is {chunks.kind}", others.REMEDY
+        elif self._whole:
+            of = others.what_it_is(chunks.about, self._skipped)
+            what, remedy = f"{self._whole:,} events, none of torch.profiler{of}", others.REMEDY
+        return InputError(what, self._name, remedy)
 
     def _add_all(self, events: Events) -> None:
+        self._whole += len(events)
         spans = events.take(events.equals("ph", "X"))
         category = spans.each("cat", self._category)
         for kind in distinct(category).tolist():
             self._add_spans(kind, spans.take(category == kind))
+        self._unread.add(events, spans)
         marks = events.take(events.equals("ph", "i") & events.equals("name", "[memory]"))
         self._operators.memory.add(marks)
         self._name_threads(events.take(events.equals("ph", "M") & events.equals("name", "thread_name")))
@@ -159,9 +174,10 @@ class _Reading:
 
     def recording(self) -> Recording:
         """Makes the recording."""
-        operators = self._operators.table()
+        calls = self._device.call_times()
+        operators = self._operators.table(calls)
         lost = losses(self._chunks, self._operators, self._device, self._names, self._skipped, self._unusable)
-        of_device = self._device.tables()
+        of_device = self._device.tables(calls)
         memory = self._operators.memory
         tables = [*of_device, *self._names.tables(), memory.readings(), lost]
         start_ns, stop_ns = self._times([operators, *of_device])
@@ -204,6 +220,7 @@ class _Reading:
                 "stream_ranges": self._stream_ranges(of_device),
                 "shapes": self._operators.with_shapes > 0,
                 **({"no_stream": NO_STREAM} if self._device.has_no_stream else {}),
+                **self._unread.meta(self._skipped),
             },
             "program": program,
             "start": {"monotonic_ns": start_ns},

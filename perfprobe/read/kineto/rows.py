@@ -39,11 +39,20 @@ class Rows:
         """Frees the rows."""
         self._values = array("q")
 
-    def table(self) -> Table:
-        """Returns the table. A value too large for its column becomes -1."""
-        columns = np.frombuffer(self._values, np.int64).reshape(-1, self._width).T
-        pairs = zip(self.kind.dtypes.items(), columns, strict=True)
-        return self.kind(**{name: narrowed(column, dtype) for (name, dtype), column in pairs})
+    def columns(self) -> dict[str, Int64]:
+        """The columns, not copied: no row can be added while one is in use."""
+        return dict(
+            zip(
+                self.kind.dtypes,
+                np.frombuffer(self._values, np.int64).reshape(-1, self._width).T,
+                strict=True,
+            )
+        )
+
+    def table(self, **other: Int64) -> Table:
+        """Returns the table, with other columns if given. A value too large for its column becomes -1."""
+        columns = self.columns() | other
+        return self.kind(**{name: narrowed(columns[name], dtype) for name, dtype in self.kind.dtypes.items()})
 
 
 class Interned(Rows):

@@ -21,8 +21,8 @@ from perfprobe.tables.strings import Strings
 class CopyRow:
     """Copies of one direction, kind of memory and line; figures as in `CopyRows`.
 
-    kind: a `CopyKind`. source, destination: a `MemoryKind`, None for others. bytes_per_s, bytes_per_ns: None
-    if some copies have no times.
+    kind: a `CopyKind`. source, destination: a `MemoryKind`, None for others. image_bytes: what was copied to
+    GPUs by operators on images of floats. bytes_per_s, bytes_per_ns: None if some copies have no times.
     """
 
     kind: str | None
@@ -34,6 +34,7 @@ class CopyRow:
     at: Site = inline()
     copies: int
     size_bytes: int
+    image_bytes: int
     untimed: int
     total_ns: int | None
     bytes_per_s: float | None
@@ -68,6 +69,7 @@ def copy_rows(findings: Findings, top: int, sort: str = "self") -> Chosen[CopyRo
             at=site(trace, value),
             copies=value["copies"],
             size_bytes=size_bytes,
+            image_bytes=value["image_bytes"],
             untimed=value["untimed"],
             total_ns=measured(total_ns),
             bytes_per_s=None if rate is None else rate * 1e9,

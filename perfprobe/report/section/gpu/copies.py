@@ -48,6 +48,18 @@ def copies(findings: Findings, choice: Choice) -> Iterator[Block]:
             "pinned memory (pin_memory, non_blocking=True) avoids both.",
             "dim",
         )
+    yield from _of_images(found.rows)
+
+
+def _of_images(rows: Sequence[CopyRow]) -> Iterator[Block]:
+    """How much of the copies could be bytes in place of floats."""
+    size_bytes = sum(row.image_bytes for row in rows)
+    if size_bytes > 0:
+        yield Paragraph(
+            f"{units.size(size_bytes)} are images of floats. As uint8, converted on the GPU, those of "
+            "float32 are a quarter.",
+            "dim",
+        )
 
 
 def _rate(rate: float | None) -> str:

@@ -53,10 +53,15 @@ def verdict_text(found: GpuVerdict, wall_ns: int) -> str:
     if found.limit is GpuLimit.BOTH:
         return f"{other}, so both are a bottleneck"
     waited = found.waited_ns / wall_ns
-    if 2 * found.waited_ns > wall_ns:  # for work that is older than the trace, or of others
+    if is_hardly_known(found, wall_ns):
         return f"the program waited for it for {units.percent(waited)} of wall; little of its work is known"
     but = f", but the program waited for the GPU for {units.percent(waited)} of wall"
     return "mostly it waited for the program, which is the bottleneck" + (but if is_named(waited) else "")
+
+
+def is_hardly_known(found: GpuVerdict, wall_ns: int) -> bool:
+    """Whether the program waited for most of the time for work that is older than the trace, or of others."""
+    return found.limit is GpuLimit.PROGRAM and 2 * found.waited_ns > wall_ns
 
 
 def _not_computing(found: GpuVerdict, limit: str) -> str:

@@ -74,10 +74,15 @@ def hottest_kernel(findings: Findings) -> Iterator[Block]:
 
 def _by(row: KernelRow, *, brief: bool) -> str:
     """Returns what launched it."""
-    if row.is_graph:
+    if _is_node(row):
         return " by a CUDA graph"
     operator = operator_text(row.operator, row.overload, brief=brief)
     return "" if operator == units.ABSENT else f" by {operator}"
+
+
+def _is_node(row: KernelRow) -> bool:
+    """Whether it is of a CUDA graph, and not known of which operator in it."""
+    return row.is_graph and row.operator is None
 
 
 def _family(row: KernelRow) -> str:
@@ -101,7 +106,7 @@ def _names(rows: Sequence[KernelRow]) -> list[str]:
         [row.name or _NO_NAME for row in rows],
         [(row.operator, row.overload, row.signature, row.at) for row in rows],
     )
-    return [f"{GRAPH} {name}" if row.is_graph else name for name, row in zip(names, rows, strict=True)]
+    return [f"{GRAPH} {name}" if _is_node(row) else name for name, row in zip(names, rows, strict=True)]
 
 
 def _signatures(rows: Sequence[KernelRow]) -> list[str]:
@@ -122,7 +127,7 @@ def _notes(gpu: GpuFindings, rows: Sequence[KernelRow]) -> Iterator[str]:
         yield (
             f"{PART} kernels without a time are missing; {units.count(gpu.untimed)} records in all have none."
         )
-    if any(row.is_graph for row in rows):
+    if any(_is_node(row) for row in rows):
         yield (
             f"{GRAPH}: by launches of CUDA graphs ({units.count(gpu.graph_launches)}), at the line shown; "
             "which operator each kernel belongs to is not known."

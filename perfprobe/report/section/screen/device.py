@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import shown_name
 
 _WORK = (Cause.GPU_OPERATOR, Cause.LINE)
@@ -80,7 +82,7 @@ def device_lines(findings: Findings, each: Diagnosis, label: str, also: str = ""
     style = "bold" if label == "SLOW" else ""
     pieces: tuple[str, ...]
     if each.cause is Cause.LINE and line is not None:
-        pieces = (f"{also}{at_line(line)}, {much}",)
+        pieces = (f"{also}{at_line(line)}, {much}", *_most_of_line(findings, each, label))
     elif each.cause is Cause.GPU_OPERATOR:
         name = f"{also}{_work_text(parts)}"
         pieces = (f"{name}, {much}", *place_in(line), *_inputs(findings, each))
@@ -90,6 +92,20 @@ def device_lines(findings: Findings, each: Diagnosis, label: str, also: str = ""
     yield said(label, *pieces, style=style, **facts)
     if label == "SLOW" and (each.cause is not Cause.GPU_OPERATOR or len(parts) > 1):
         yield from _made_of(findings, each, parts)
+
+
+def _most_of_line(findings: Findings, each: Diagnosis, label: str) -> Iterator[str]:
+    """The kind of kernels that a line has most of, where no line below says what it consists of."""
+    leaves = None if each.group is None or label == "SLOW" else each.group.leaves
+    if leaves is None or len(leaves) == 0:
+        return
+    strings, sums = findings.trace.recording[Strings], Counter[str]()
+    for name, time_ns in zip(leaves.name.tolist(), leaves.time_ns.tolist(), strict=True):
+        sums[group_of_kernel(strings[name])] += time_ns
+    ((kind, time_ns),) = sums.most_common(1)
+    account = findings[DeviceAccount]
+    if is_named(account.share(time_ns)):
+        yield f": {printable(kind)} {whole_percent(account.share(time_ns))}"
 
 
 def part_text(part: DevicePart) -> str:
@@ -118,7 +134,8 @@ def _inputs(findings: Findings, each: Diagnosis) -> Iterator[str]:
 
 def _made_of(findings: Findings, each: Diagnosis, parts: list[DevicePart]) -> Iterator[ScreenRow]:
     number = findings[DeviceAccount].steps
-    texts = [] if each.cause is Cause.LINE else list(_most_at(findings, each))
+    has_said = each.cause in (Cause.LINE, Cause.GPU_OPERATOR)
+    texts = [] if has_said else list(_most_at(findings, each))
     shown = [part for part in parts[:_MOST_PARTS] if is_named(part.time_ns, each.time_ns * number)]
     shown = [] if len(parts) == 1 and parts[0].cause is not None else shown  # SLOW has said it
     for part in shown:

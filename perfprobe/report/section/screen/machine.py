@@ -15,11 +15,12 @@ from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.own_cost import own_cost
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.rows.teams import problem_rows
-from perfprobe.report.section.gpu.headline import verdict_text
+from perfprobe.report.section.gpu.headline import is_hardly_known, verdict_text
 from perfprobe.report.section.gpu.idle import cause_text
 from perfprobe.report.section.gpu.states import throttled_rows, throttled_text
 from perfprobe.report.section.screen.device import judged_by_gpu
 from perfprobe.report.section.screen.places import first_line, whole_percent
+from perfprobe.report.section.screen.unread import unread_lines
 from perfprobe.report.section.teams import problem_text
 from perfprobe.report.shorten import place
 from perfprobe.support import units
@@ -119,15 +120,19 @@ def gpu_line(findings: Findings) -> Iterator[ScreenRow]:
     """GPU: the busy share of the busiest GPU, and what follows from it."""
     found, wall_ns = findings.get(GpuVerdict), findings.wall_ns
     if found is None or not wall_ns:
+        yield from unread_lines(findings, "GPU")
         return
     devices, share = len(findings[GpuFindings].devices), found.busy_ns / wall_ns
     several = f" (the busiest of {devices})" if devices > 1 else ""
     busy = f"busy {whole_percent(found.busy)} from first to last work{several}"
     yield said("GPU", busy, f", {whole_percent(share)} of wall", time_ns=found.busy_ns, share=found.busy)
     yield from _throttled_line(findings)
+    yield from unread_lines(findings, "")
     if judged_by_gpu(findings):
         return  # SLOW and PARTS say what it did, and what it waited for
     yield said("", _gpu_limit(found, wall_ns))
+    if is_hardly_known(found, wall_ns):
+        return
     if is_named(1 - found.busy) and found.device is not None and IdleTimes in findings:
         yield from _idle_line(findings, found.device)
 
