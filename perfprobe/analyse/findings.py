@@ -49,6 +49,7 @@ from perfprobe.analyse.step_rows import OfSteps, RowsInSteps, SitesInSteps, Step
 from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
 from perfprobe.analyse.teams.teams import teams
+from perfprobe.analyse.tensor_cores import TensorCores, tensor_cores
 from perfprobe.analyse.tests import tests
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.trends import trends
@@ -228,6 +229,7 @@ PASSES: dict[type, Pass] = {
     CriticalPath: Pass(
         lambda trace, asked, times: CriticalWatch(trace, times), needs=(StepTimes,), watches=True
     ),
+    TensorCores: Pass(lambda trace, asked: tensor_cores(trace)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
     Processors: Pass(lambda trace, asked: processors(trace)),
@@ -261,4 +263,4 @@ PASSES: dict[type, Pass] = {
 SHOWN = tuple(kind for kind in PASSES if issubclass(kind, Table) and kind.table_name)
 
 # Made only if a GPU was recorded.
-OF_GPUS = (DeviceAccount, GpuFindings, GpuUse, IdleTimes, LaunchTimes, Sequences)
+OF_GPUS = (DeviceAccount, GpuFindings, GpuUse, IdleTimes, LaunchTimes, Sequences, TensorCores)

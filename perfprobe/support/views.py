@@ -48,6 +48,7 @@ SECTION_VIEWS: Mapping[str, Needed] = {
         "two kinds of work on a CUDA GPU: kernels that compute, kernels that communicate, copies", ("gpu",)
     ),
     "kernels": _GPU,
+    "tensor-cores": _GPU,
     "copies": _GPU,
     "waits": _GPU,
     "cuda-calls": _GPU,
@@ -85,6 +86,8 @@ PEER_VIEWS: Mapping[str, Needed] = {
         "ranges that the program sets: torch.profiler.record_function", ("operators",)
     ),
     "paddle.device": Needed("a run of more than 0.5 s on Linux, or a CUDA GPU"),
+    "paddle.kernel": _GPU,
+    "paddle.distributed": Needed("kernels or operators that communicate, and a CUDA GPU", ("gpu",)),
     "paddle.memory": _MEMORY,
     "tb.overview": _OPERATORS,
     "tb.operator": _OPERATORS,

@@ -108,6 +108,27 @@ class PeerTypes(Table):
     open_ns: Int64 = column("time in which at least one was open, on any thread")
 
 
+class PeerKernels(Table):
+    """Kernels launched in the steps, by name: Paddle's `KernelView`."""
+
+    name: Int32 = column("name of the kernel", Strings)
+    calls: Int64 = column("how often it ran", combine=Combine.SUM)
+    total_ns: Int64 = column("sum of the durations", combine=Combine.SUM)
+    least_ns: Int64 = column("the shortest duration", combine=Combine.LEAST)
+    most_ns: Int64 = column("the longest duration", combine=Combine.MOST)
+
+
+@frozen
+class Distribution:
+    """Paddle's `DistributedView`: how long collectives or their kernels were open in the steps, kernels that
+    compute ran, and both at the same time.
+    """
+
+    communication_ns: int
+    computation_ns: int
+    overlap_ns: int
+
+
 class StepRoles(Table):
     """TensorBoard's breakdown of each step. The times of a step sum to its duration there."""
 
@@ -133,6 +154,7 @@ class PeerTimes:
         left_out: how many steps are not counted, by reason.
         operators: outermost operators, and what ran directly within them.
         ranges: the program's own.
+        distribution: None if nothing communicated.
         plugin_steps: the steps of `roles`.
         busy_ns: for each GPU by its number, how long a kernel ran on it in the steps.
         module_calls: for each row of `Modules` how often it was called at least, in the whole recording.
@@ -145,6 +167,8 @@ class PeerTimes:
     types: PeerTypes
     operators: PeerCalls
     ranges: PeerCalls
+    kernels: PeerKernels
+    distribution: Distribution | None
     plugin_steps: PluginSteps
     roles: StepRoles
     busy_ns: Mapping[int, int]

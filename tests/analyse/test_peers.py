@@ -161,3 +161,24 @@ def test_excluded_steps_are_counted_by_reason(tmp_path: Path) -> None:
     assert found.left_out == {StepMark.WARM_UP: 1}
     assert found.steps.step.tolist() == [1, 2, 3]
     assert int(found.operators.calls.sum()) == 3  # without those of the warm-up
+
+
+def test_kernels_and_communication_of_the_steps(tmp_path: Path) -> None:
+    """NCCL's kernel runs from 50 to 90, computing kernels from 20 to 40 and 80 to 100."""
+    program = Program(**META)
+    program.thread(1)
+    program.run(op("aten::mm", 0, 100))
+    for number, (name, start_ns, end_ns) in enumerate(
+        (("gemm", 20, 40), ("ncclDevKernel_AllReduce_Sum_f32", 50, 90), ("gemm", 80, 100))
+    ):
+        program.api_call("cudaLaunchKernel", 10 + number, 11 + number, number)
+        program.kernel(name, start_ns, end_ns, number)
+    times = find(link(program.recording(tmp_path)), PeerTimes)[PeerTimes]
+    strings = link(program.recording(tmp_path)).recording[Strings]
+    kernels = times.kernels
+    assert [strings[name] for name in kernels.name.tolist()] == ["gemm", "ncclDevKernel_AllReduce_Sum_f32"]
+    assert (kernels.calls.tolist(), kernels.total_ns.tolist()) == ([2, 1], [40, 40])
+    assert (kernels.least_ns.tolist(), kernels.most_ns.tolist()) == ([20, 40], [20, 40])
+    found = times.distribution
+    assert found is not None
+    assert (found.communication_ns, found.computation_ns, found.overlap_ns) == (40, 40, 10)

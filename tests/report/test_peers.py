@@ -251,7 +251,8 @@ def test_every_table_fits_the_width_and_is_in_json(tmp_path: Path, view: str, gp
         text = render(findings, view=view, width=width)
         assert "Nothing of it" not in text
         assert max(map(cell_len, text.splitlines())) <= width
-    assert document(findings)["tables"][view.replace(".", "_")]
+    is_missing = view == "paddle.distributed" or (view == "paddle.kernel" and not gpu)  # nothing communicates
+    assert bool(document(findings)["tables"].get(view.replace(".", "_"))) != is_missing
 
 
 def test_missing_data_of_a_view_is_named(tmp_path: Path, snapshot: Snapshot) -> None:

@@ -11,6 +11,8 @@ import pytest
 
 import perfprobe
 from perfprobe import words
+from perfprobe.analyse.findings import SHOWN
+from perfprobe.report.section.heads import heads_of
 from perfprobe.report.section.listed import PEER_SECTIONS
 from perfprobe.report.section.listed import SECTIONS as OF_REPORTS
 from perfprobe.support.errors import UsageError
@@ -79,6 +81,7 @@ def test_every_column_that_is_explained_is_in_some_section() -> None:
     files = [*SECTION.rglob("*.py"), ROOT / "report/section/machine.py"]
     texts = {text for path in files for text in texts_of(ast.parse(path.read_text(encoding="utf-8")))}
     made = {(each.name, head.title) for each in (*OF_REPORTS, *PEER_SECTIONS) for head in each.heads}
+    made |= {(kind.table_name.replace("_", "-"), head.title) for kind in SHOWN for head in heads_of(kind)}
     gone = {
         (of, title) for of, titles in words.COLUMNS.items() for title in titles if title not in texts
     } - made

@@ -20,11 +20,13 @@ class OnGpu:
     """Kernels, then copies, that have a time.
 
     Attributes:
+        name: of kernels, -1 for copies.
         begun_ns: when the call that launched each began, -1 if not known; called_ns: when that call ended.
         of: a mask for each type of `ON_GPU`, in that order.
         api_start_ns: starts of the calls of CUDA's API; api_end_ns: their ends.
     """
 
+    name: Int32
     device: Int32
     start_ns: Int64
     end_ns: Int64
@@ -59,6 +61,7 @@ def on_gpu(trace: Trace) -> OnGpu | None:
     api = calls.take(duration_ns(calls) >= 0)
     types = (is_kernel & ~is_sent, ~is_kernel & ~is_fill, is_fill, is_sent)
     return OnGpu(
+        name=np.append(kernels.name, np.full(len(copies), -1, np.int32))[timed],
         device=np.append(kernels.device, copies.device)[timed],
         start_ns=np.append(kernels.start_ns, copies.start_ns)[timed],
         end_ns=np.append(kernels.end_ns, copies.end_ns)[timed],

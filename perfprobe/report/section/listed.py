@@ -43,6 +43,7 @@ from perfprobe.report.section.peers.paddle import (
     PADDLE_PERF,
     PADDLE_USERDEFINED,
 )
+from perfprobe.report.section.peers.paddle_gpu import PADDLE_DISTRIBUTED, PADDLE_KERNEL
 from perfprobe.report.section.peers.tensorboard import TB_MODULE, TB_OPERATOR
 from perfprobe.report.section.peers.tensorboard_overview import TB_OVERVIEW
 from perfprobe.report.section.ranges import RANGES
@@ -99,6 +100,8 @@ _OWN = {
         PADDLE_OPERATOR,
         PADDLE_USERDEFINED,
         PADDLE_DEVICE,
+        PADDLE_KERNEL,
+        PADDLE_DISTRIBUTED,
         PADDLE_MEMORY,
         TB_OVERVIEW,
         TB_OPERATOR,

@@ -87,6 +87,64 @@ class DeviceRow:
     utilization: float
 
 
+@frozen(kw_only=True)
+class KernelRow:
+    """A kernel. gpu_ratio: to the time of all kernels."""
+
+    name: str
+    calls: int
+    gpu_total_ns: int
+    gpu_avg_ns: float
+    gpu_max_ns: int
+    gpu_min_ns: int
+    gpu_ratio: float | None
+
+
+@frozen(kw_only=True)
+class DistributionRow:
+    """The steps, or how long something was open in them. ratio: to the steps' time."""
+
+    name: str
+    time_ns: int
+    ratio: float | None
+
+
+def kernel_rows(findings: Findings, top: int) -> list[KernelRow]:
+    """The first `top` kernels, 0 for all, most time first."""
+    table, strings = findings[PeerTimes].kernels, findings.trace.recording[Strings]
+    whole_ns = int(table.total_ns.sum())
+    return [
+        KernelRow(
+            name=strings[value["name"]],
+            calls=value["calls"],
+            gpu_total_ns=value["total_ns"],
+            gpu_avg_ns=value["total_ns"] / value["calls"],
+            gpu_max_ns=value["most_ns"],
+            gpu_min_ns=value["least_ns"],
+            gpu_ratio=_ratio(value["total_ns"], whole_ns),
+        )
+        for value in values(table.take(slice(0, top or None)))
+    ]
+
+
+def distribution_rows(findings: Findings) -> list[DistributionRow]:
+    """The steps, communication, computation and overlap; none if nothing communicated."""
+    times = findings[PeerTimes]
+    found, whole_ns = times.distribution, _steps_ns(times)
+    if found is None:
+        return []
+    parts = {
+        _TYPE_TEXTS[PeerType.PROFILE_STEP]: whole_ns,
+        _TYPE_TEXTS[PeerType.COMMUNICATION]: found.communication_ns,
+        "Computation": found.computation_ns,
+        "Overlap": found.overlap_ns,
+    }
+    return [
+        DistributionRow(name=name, time_ns=time_ns, ratio=_ratio(time_ns, whole_ns))
+        for name, time_ns in parts.items()
+    ]
+
+
 def perf_rows(findings: Findings) -> list[PerfRow]:
     """`reader_cost` if there is a loader, `batch_cost`, and `ips`, whose maximum is of the shortest step."""
     phases = findings[PeerTimes].phases
