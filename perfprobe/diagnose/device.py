@@ -20,6 +20,7 @@ from perfprobe.tables.idle import IdleCause
 from perfprobe.tables.strings import Strings
 
 _USED = 0.01  # of the steps: a GPU that does less has no part in them
+_WORKED = 0.2  # of the time from its first to its last work, without steps
 _UNJUDGED = (GpuLimit.LOST, GpuLimit.UNTIMED)
 _IDLE = {
     Cause.DATA: (IdleCause.DATA,),
@@ -41,13 +42,14 @@ def base_of(account: DeviceAccount) -> Base:
 def judging_device(findings: Findings) -> DeviceAccount | None:
     """The account of the GPU that the program is judged by; None if that is the time of its own thread.
 
-    Without steps it is the GPU only if that worked for most of the run.
+    Without steps it is the GPU only if that was in use in most of the run, and worked in a part of that.
     """
     account, verdict = findings.get(DeviceAccount), findings.get(GpuVerdict)
     if account is None or verdict is None or verdict.limit in _UNJUDGED:
         return None
-    is_judged = account.of_steps or verdict.limit not in (GpuLimit.SELDOM_USED, GpuLimit.PROGRAM)
-    return account if is_judged and account.share(account.busy_ns) >= _USED else None
+    least = _USED if account.of_steps else _WORKED
+    is_judged = account.of_steps or verdict.limit is not GpuLimit.SELDOM_USED
+    return account if is_judged and account.share(account.busy_ns) >= least else None
 
 
 def device(account: DeviceAccount, strings: Strings) -> Iterator[Diagnosis]:

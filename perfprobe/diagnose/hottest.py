@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from perfprobe.models.waiting import HeldUp, held_up
+from perfprobe.tables.columns import Rows
 from perfprobe.tables.diagnoses import HottestOperator
-from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.findings import Findings, HotspotRows, Hotspots
 from perfprobe.tables.trace import Phase
 
 _NEARLY_ALL = 0.9
@@ -21,11 +22,21 @@ def hottest_operator(findings: Findings) -> HottestOperator | None:
     rows = hotspots.rows
     computes = np.flatnonzero(rows.phase != Phase.COMPILE)  # operators that are traced compute nothing
     chosen = computes if len(computes) else np.arange(len(rows))
-    first, largest = int(chosen[0]), int(chosen[rows.self_ns[chosen].argmax()])
+    first, largest = _first(rows, chosen), int(chosen[rows.self_ns[chosen].argmax()])
     first_ns, largest_ns, lead = int(rows.self_ns[first]), int(rows.self_ns[largest]), _long_lead(findings)
     if lead and rows.long_calls[largest] > 0 and largest_ns > first_ns:
         return HottestOperator(largest, first, True, lead)
     return HottestOperator(first, largest if largest_ns > _FAR_MORE * first_ns else -1, False, lead)
+
+
+def _first(rows: HotspotRows, chosen: Rows) -> int:
+    """The first row; where no line is known that of the operator with most typical time in all shapes."""
+    if bool(((rows.frame >= 0) | (rows.forward_frame >= 0)).any()):
+        return int(chosen[0])
+    key = rows.name[chosen].astype(np.int64) * len(Phase) + rows.phase[chosen]
+    _, first, number = np.unique(key, return_index=True, return_inverse=True)
+    sums_ns = np.bincount(number.reshape(-1), rows.typical_ns[chosen])
+    return int(chosen[first[int(sums_ns.argmax())]])
 
 
 def _long_lead(findings: Findings) -> bool:

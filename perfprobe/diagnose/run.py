@@ -13,6 +13,7 @@ import numpy as np
 
 from perfprobe.diagnose.device import device
 from perfprobe.diagnose.own_time import own_part, own_wall_ns
+from perfprobe.tables.columns import Mask
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, Outside
 from perfprobe.tables.findings import Findings, Hotspots
@@ -30,7 +31,7 @@ _ONCE = (Cause.IMPORTS, Cause.COMPILE)
 def of_run(findings: Findings, gpu: DeviceAccount | None) -> Iterator[Diagnosis]:
     """What takes the time, the bottleneck first. gpu: if it is what the run is judged by."""
     parts = [] if gpu is None else [*device(gpu, findings.trace.recording[Strings])]
-    found = list(_data(findings)) if gpu is None else sorted(parts, key=lambda each: -each.share)
+    found = list(_data(findings)) if gpu is None else sorted(parts, key=_order)
     operators = list(_operators(findings))
     if not found:
         found = list(_computing(findings, operators))
@@ -40,6 +41,11 @@ def of_run(findings: Findings, gpu: DeviceAccount | None) -> Iterator[Diagnosis]
     imports = _imports(findings)
     if imports is not None and all(each.cause is not Cause.IMPORTS for each in found):
         yield imports
+
+
+def _order(each: Diagnosis) -> tuple[bool, float]:
+    """What is known comes first, then the largest share."""
+    return each.cause is Cause.UNEXPLAINED, -each.share
 
 
 def _data(findings: Findings) -> Iterator[Diagnosis]:
@@ -105,7 +111,7 @@ def _operators(findings: Findings) -> Iterator[Diagnosis]:
     hotspots = findings[Hotspots]
     each = None if found.by_sum else _line(findings)
     if each is None:
-        time_ns = int(hotspots.rows.self_ns[found.row])
+        time_ns = int(hotspots.rows.self_ns[_alike(findings, found)].sum())
         share = time_ns / max(hotspots.totals.self_ns, 1)
         each = Diagnosis(
             cause=Cause.OPERATOR,
@@ -117,6 +123,15 @@ def _operators(findings: Findings) -> Iterator[Diagnosis]:
             row=found.row,
         )
     yield replace(each, stands_out=not _has_few_operators(findings))
+
+
+def _alike(findings: Findings, found: HottestOperator) -> Mask:
+    """The row that is named first; where no line is known also those of its operator with other inputs."""
+    rows = findings[Hotspots].rows
+    own: Mask = np.arange(len(rows)) == found.row
+    if found.by_sum or bool(((rows.frame >= 0) | (rows.forward_frame >= 0)).any()):
+        return own
+    return np.asarray(own | ((rows.name == rows.name[found.row]) & (rows.phase == rows.phase[found.row])))
 
 
 def _line(findings: Findings) -> Diagnosis | None:

@@ -20,6 +20,7 @@ class Needed:
 
 
 _OPERATORS = Needed("operators", ("operators",))
+_IN_STEPS = Needed("operators, where there are steps some in them", ("operators",))
 _GPU = Needed("a CUDA GPU", ("gpu",))
 _STEPS = Needed("a loop that trains or calls a model, or perfprobe.step()", ("operators",))
 _TRACE = "a trace of torch 2 with profile_memory=True"
@@ -78,10 +79,10 @@ SECTION_VIEWS: Mapping[str, Needed] = {
 
 # The tables of other profilers, with their columns and definitions.
 PEER_VIEWS: Mapping[str, Needed] = {
-    "paddle.perf": _OPERATORS,
-    "paddle.overview": _OPERATORS,
-    "paddle.model": _OPERATORS,
-    "paddle.operator": _OPERATORS,
+    "paddle.perf": _IN_STEPS,
+    "paddle.overview": _IN_STEPS,
+    "paddle.model": _IN_STEPS,
+    "paddle.operator": _IN_STEPS,
     "paddle.userdefined": Needed(
         "ranges that the program sets: torch.profiler.record_function", ("operators",)
     ),
@@ -89,7 +90,7 @@ PEER_VIEWS: Mapping[str, Needed] = {
     "paddle.kernel": _GPU,
     "paddle.distributed": Needed("kernels or operators that communicate, and a CUDA GPU", ("gpu",)),
     "paddle.memory": _MEMORY,
-    "tb.overview": _OPERATORS,
+    "tb.overview": _IN_STEPS,
     "tb.operator": _OPERATORS,
     "tb.module": _MODULES,
     "tb.memory": _MEMORY,

@@ -116,7 +116,9 @@ def test_a_gpu_without_a_part_in_the_steps_judges_nothing(findings: Findings) ->
 
 def test_without_steps_only_a_gpu_that_works_most_of_the_time_judges(findings: Findings) -> None:
     verdict, account = findings[GpuVerdict], account_of([kernel(50)], of_steps=False)
-    judging = (GpuLimit.COMPUTING, GpuLimit.BOTH, GpuLimit.COPYING, GpuLimit.COMMUNICATION)
+    judging = set(GpuLimit) - {GpuLimit.SELDOM_USED, GpuLimit.LOST, GpuLimit.UNTIMED}
+    seldom = account_of([kernel(10), idle(IdleCause.PYTHON, 90)], of_steps=False)
+    assert judging_device(findings.plus(seldom, replace(verdict, limit=GpuLimit.PROGRAM))) is None
     for limit in GpuLimit:
         known = findings.plus(account, replace(verdict, limit=limit))
         assert (judging_device(known) is not None) == (limit in judging)

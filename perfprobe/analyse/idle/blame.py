@@ -43,6 +43,7 @@ from perfprobe.tables.scopes import USER_SCOPE
 from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.trace import NoLine, Trace
 
+_LATE_NS = 1_000_000  # from the end of a launch to its work; without other work it takes some microseconds
 _WEAK = (IdleCause.UNKNOWN, IdleCause.OPERATORS, IdleCause.PYTHON, IdleCause.LAUNCH)
 _COLUMNS = ("start_ns", "end_ns", "frame", "forward_frame", "phase", "no_line", "name", "scope")
 _PLACE = ("call", "operator", "frame", "forward_frame", "phase", "no_line")
@@ -200,13 +201,19 @@ def _launching(found: Gaps, call: Int32, split_ns: Int64, host: _Host) -> tuple[
     """Returns the second parts of gaps, from the launch on, for gaps that have one."""
     at = np.flatnonzero(split_ns < found.end_ns)
     cause = np.append(host.causes, np.int8(IdleCause.UNKNOWN))[call[at]]
-    queued = split_ns[at] == found.start_ns[at]
+    queued = (split_ns[at] == found.start_ns[at]) | _is_late(found, call, at, host)
     by_kind = np.where(found.kind[at] == IdleKind.KERNEL_WAIT, IdleCause.BETWEEN_KERNELS, IdleCause.UNKNOWN)
     cause = np.where(queued & (cause == IdleCause.LAUNCH), by_kind, cause).astype(np.int8)
     places = _places(host, call[at])
     for name in ("call", "operator"):  # time of the device, whatever was launched
         places[name] = np.where(cause == IdleCause.BETWEEN_KERNELS, np.int32(-1), places[name])
     return HostSpans(start_ns=split_ns[at], end_ns=found.end_ns[at], cause=cause, **places), at
+
+
+def _is_late(found: Gaps, call: Int32, at: Rows, host: _Host) -> Mask:
+    """Which work began long after its call, which had ended: other work kept it, which was not recorded."""
+    ended_ns = np.append(host.calls.end_ns, np.iinfo(np.int64).max - _LATE_NS)[call[at]]
+    return np.asarray(found.end_ns[at] > ended_ns + _LATE_NS)
 
 
 def _hosting(

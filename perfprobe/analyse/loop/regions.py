@@ -35,6 +35,7 @@ _LOGGING = (
     *("/clearml/", "/logging/__init__.py", "/logging/handlers.py"),
 )
 _MODULE = ("/torch/nn/modules/module.py", ("_wrapped_call_impl", "_call_impl"))
+_CALLING = ("/transformers/pipelines/",)  # iterators that call the model
 _NONE = -1
 _IS_CODE = -2  # a function of the program or a library: called from a progress bar, it is not logging
 
@@ -161,4 +162,5 @@ def _mark(file: str, function: str) -> int:
             return int(phase)
     if any(part in file for part in _LOGGING):
         return int(StepPhase.LOGGING)
-    return int(StepPhase.DATA) if function == "__next__" else _NONE
+    is_next = function == "__next__" and not any(part in file for part in _CALLING)
+    return int(StepPhase.DATA) if is_next else _NONE

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from perfprobe.models.module_tree import HotModule, hot_module, own_module
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.row import place, values
 from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import LeafKind
+from perfprobe.tables.columns import Mask
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
@@ -114,16 +117,24 @@ def operators_of(findings: Findings, each: Diagnosis) -> list[OperatorRow]:
     """The operators of a judgement's line, or of its name, most time first."""
     if findings.get(StepHotspots) is None:
         return []
-    rows = step_operators(findings, 0)
+    table = findings[StepHotspots].hotspots.rows
     if each.cause is Cause.OPERATOR:
-        name = findings.trace.recording[Strings][each.name]
-        return [row for row in rows if row.operator == name]
+        return step_operators(findings, 0, table.name == each.name)
     line = findings.trace.line(each.frame)
     if line is None:
         return []
-    rows = [row for row in rows if row.ran.origin is not None and row.ran.origin[:2] == line[:2]]
+    rows = step_operators(findings, 0, _from_line(findings, table, line))
     phases = _OF_ROWS.get(each.phase) if each.phase is not None and len(each.phases) == 1 else None
     return [row for row in rows if phases is None or row.ran.phase == phases]
+
+
+def _from_line(findings: Findings, rows: HotspotRows, line: Line) -> Mask:
+    """Which rows are of this line, whatever the function. Only different lines are looked up."""
+    trace = findings.trace
+    pairs, number = np.unique(np.stack([rows.frame, rows.forward_frame]), axis=1, return_inverse=True)
+    origins = [trace.line(own) or trace.line(forward) for own, forward in pairs.T.tolist()]
+    found = np.array([each is not None and each[:2] == line[:2] for each in origins], np.bool_)
+    return np.asarray(found[number.reshape(-1)])
 
 
 def main_operator(rows: Sequence[OperatorRow], time_ns: int) -> list[OperatorRow]:

@@ -67,9 +67,8 @@ def device_parts(findings: Findings) -> ScreenRow:
             sums[_PARTS.get(each.cause, _COMPUTING)] += each.group.time_ns
     order = sorted((name for name in sums if sums[name]), key=lambda name: -sums[name])
     percents = dict(zip(order, whole_percents([sums[name] for name in order]), strict=True))
-    of = " of GPU time" if account.of_steps else " of GPU time, first to last work"
     shown = [name for name in sums if percents.get(name)]
-    text = parts_text(percents, shown, dict(zip(shown, shown, strict=True)), _OTHER, of)
+    text = parts_text(percents, shown, dict(zip(shown, shown, strict=True)), _OTHER, " of GPU time")
     return said("PARTS", text, time_ns=account.time_ns // account.steps)
 
 

@@ -78,7 +78,7 @@ STEP_KINDS = (StepHotspots, Account, Trends, UnusedForward, Diagnoses)
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, those with these labels are dropped in this order; of memory only the details.
 _NEXT, _MEMORY = "NEXT", "MEMORY"
-_LEAST_IMPORTANT = ("OPS", "LIMIT", "TAIL", "ALSO", "MORE", "THEN", "CHECKED", _MEMORY, _NEXT, "GAIN")
+_LEAST_IMPORTANT = ("OPS", "LIMIT", "TAIL", "ALSO", "MORE", _MEMORY, "THEN", "CHECKED", _NEXT, "GAIN")
 
 
 def has_steps(findings: Findings) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from perfprobe.report.rows.gpu.within import longest_cuda_call
-from perfprobe.report.rows.named import is_named
+from perfprobe.report.rows.named import is_named, is_nearly_all
 from perfprobe.report.rows.operators import OperatorRow, rows_of
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.section.hot_operators import why_none
@@ -29,6 +29,7 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis, HottestOperator
 from perfprobe.tables.findings import Findings, Hotspots
+from perfprobe.tables.trace import Line
 
 _PARTS = 3
 _LONGEST = 60
@@ -157,15 +158,25 @@ def _operator_lines(findings: Findings, each: Diagnosis) -> Iterator[ScreenRow]:
     if each.cause is Cause.LINE:
         yield _line_of(findings, each)
     else:
-        yield _operator_of(found)
+        yield _operator_of(findings, each, found)
         yield from _cuda_call(findings, found.row)
     if found.larger:
         yield said("", found.larger.rstrip("."))
 
 
-def _operator_of(found: HottestRow) -> ScreenRow:
+def _operator_of(findings: Findings, each: Diagnosis, found: HottestRow) -> ScreenRow:
     share, _, more = found.share.partition("; ")
     line = found.row.ran.origin
+    if is_nearly_all(found.row.share, each.share):
+        return _one_of(found, share, more, line)
+    rows = findings[Hotspots].rows
+    number = int(np.count_nonzero((rows.name == each.name) & (rows.phase == rows.phase[each.row])))
+    whole = f"{operator(found.row)} in {number:,} shapes, {whole_percent(each.share)} of operator time"
+    most = inputs(found.row, f"; {whole_percent(found.row.share)} with ")
+    return said("", whole, most, share=each.share, line=line)
+
+
+def _one_of(found: HottestRow, share: str, more: str, line: Line | None) -> ScreenRow:
     pieces = (f"{operator(found.row)}, {share}", *place_in(line), inputs(found.row, ", "))
     return said("", *pieces, f"; {more}" if more else "", share=found.row.share, line=line)
 

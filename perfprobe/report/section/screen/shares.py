@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from perfprobe.models.kernel_names import group_of_kernel
 from perfprobe.report.rows.device import device_rows
 from perfprobe.report.rows.named import is_named
+from perfprobe.report.rows.operators import rows_of
 from perfprobe.report.rows.screen import ScreenRow, listed, said
-from perfprobe.report.rows.step_rows import step_operators
 from perfprobe.report.section.screen.device import judged_by_gpu
 from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.places import whole_percent
@@ -32,7 +34,11 @@ def _of_steps(findings: Findings) -> list[tuple[str, float]]:
     found = findings.get(StepHotspots)
     if found is None:
         return []
-    sums = by_name((row, row.ran.typical_ns) for row in step_operators(findings, 0))
+    rows = found.hotspots.rows
+    _, first, number = np.unique(rows.name, return_index=True, return_inverse=True)
+    time_ns = np.bincount(number.reshape(-1), rows.typical_ns, len(first)).astype(np.int64)
+    one_of_each = rows_of(findings.plus(found.hotspots), rows.take(first))
+    sums = by_name(zip(one_of_each, time_ns.tolist(), strict=True))
     return [(each.name, found.share(each.time_ns)) for each in sums]
 
 

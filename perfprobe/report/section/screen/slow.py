@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from perfprobe.models.seen import has_shapes
+from perfprobe.models.seen import has_shapes, knows_python
 from perfprobe.report.rows.diagnosed import module_of
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
@@ -110,9 +110,17 @@ def _wait(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Iterat
     text = f"{what(findings, first)}, {how_much(first)}{in_steps(findings, first)}"
     yield said("SLOW", text, *place_in(facts["line"]), style="bold", **facts)
     if first.cause is Cause.UNEXPLAINED:
-        yield said("", f"nothing recorded shows what ran there ({option_for_lines(findings)})")
+        how = _how_to_see(findings)
+        yield said("", f"nothing recorded shows what ran there ({how})")
     else:
         yield from _made_of(findings, first) if loader is None else worker_lines(loader)
+
+
+def _how_to_see(findings: Findings) -> str:
+    """How to find out; a trace with Python's calls shows at least between which operators it was."""
+    recording = findings.trace.recording
+    is_shown = recording.is_trace and knows_python(recording)
+    return "--view between says after which operators" if is_shown else option_for_lines(findings)
 
 
 def _made_of(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
