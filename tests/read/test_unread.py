@@ -38,9 +38,9 @@ def test_rows_of_ascend_have_no_category(tmp_path: Path) -> None:
     assert kineto.read(written(tmp_path / "trace.json", events)).fact("trace", "unread") == {"Ascend": 20}
 
 
-@pytest.mark.parametrize("launches", [9, 12])
+@pytest.mark.parametrize("launches", [0, 12])
 def test_launches_without_kernels_are_said(launches: int, tmp_path: Path) -> None:
-    events = [operator("aten::mm", at * 10, 8) for at in range(launches)]
+    events = [operator("aten::mm", at * 10, 8) for at in range(12)]
     events += [
         span("cudaLaunchKernel", at * 10 + 1, 2, "cuda_runtime", correlation=at) for at in range(launches)
     ]

@@ -13,8 +13,6 @@ from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu import ApiCalls, Kernels
 from perfprobe.tables.strings import Strings
 
-_LEAST_LAUNCHES = 10  # less may be a check whether there is a GPU
-
 
 def unread_lines(findings: Findings, label: str) -> Iterator[ScreenRow]:
     """Work of devices that are not read, and launches of which no kernel was recorded."""
@@ -36,7 +34,6 @@ def _without_kernels(findings: Findings) -> int:
         return 0
     names, count = np.unique(recording[ApiCalls].name, return_counts=True)
     strings = recording[Strings]
-    number = sum(
+    return sum(
         each for name, each in zip(names.tolist(), count.tolist(), strict=True) if is_launch(strings[name])
     )
-    return number if number >= _LEAST_LAUNCHES else 0
