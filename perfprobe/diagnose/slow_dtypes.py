@@ -36,8 +36,10 @@ def _times(trace: Trace, rows: HotspotRows) -> dict[str, int]:
     known = distinct(rows.signature)
     sums_ns = np.bincount(np.searchsorted(known, rows.signature), rows.typical_ns, len(known))
     times_ns = dict.fromkeys(DTYPES, 0)
+    short = [short_name(dtype) for dtype in DTYPES]
     for signature, time_ns in zip(known.tolist(), sums_ns.tolist(), strict=True):
-        own = set(_arrays(trace.signature(signature)))
+        text = trace.signature(signature) or ""
+        own = set(_arrays(text)) if any(name in text for name in short) else set()
         for dtype in DTYPES:
             times_ns[dtype] += round(time_ns) if own == {short_name(dtype)} else 0
     return times_ns

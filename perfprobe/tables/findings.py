@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -269,6 +269,7 @@ class SourceRule(NamedTuple):
 
 ANY_SOURCE = SourceRule()
 Found = TypeVar("Found")
+Made = TypeVar("Made")
 
 
 class Findings:
@@ -288,6 +289,14 @@ class Findings:
         self.focus = focus
         self.source_rule = source_rule
         self._found: dict[type, Any] = {type(each): each for each in found if each is not None}
+        self._made: dict[object, Any] = {}
+
+    def once(self, key: object, make: Callable[[], Made]) -> Made:
+        """Returns what `make` returned when this was first asked for. It must not depend on anything else."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: Made = self._made[key]
+        return made
 
     def plus(self, *found: object, source_rule: SourceRule | None = None) -> Findings:
         """Returns the findings with more of them. Losses are added to existing ones."""

@@ -19,4 +19,4 @@ class Strings(Table, name="strings"):
 
     def marks(self, is_meant: Callable[[str], bool]) -> Mask:
         """A mask of the texts that satisfy the condition, by id, with one more entry, False, for none."""
-        return np.array([*(is_meant(text) for text in self.text.tolist()), False], np.bool_)
+        return np.array([*map(is_meant, self.text.tolist()), False], np.bool_)

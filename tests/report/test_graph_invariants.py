@@ -55,7 +55,7 @@ def reported(results: Results) -> dict[Key, float]:
     """The shares of operators on the first screen."""
     findings = results.findings(View(), (*KINDS, *STEP_KINDS))
     shares: defaultdict[Key, float] = defaultdict(float)
-    for row in step_operators(findings, 0) if findings.get(StepHotspots) else []:
+    for row in step_operators(findings, slice(None)) if findings.get(StepHotspots) else []:
         key = (
             row.operator or "",
             row.overload or "",

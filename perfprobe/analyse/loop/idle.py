@@ -19,7 +19,7 @@ from perfprobe.analyse.loop.training import Span
 from perfprobe.analyse.sampled import in_program
 from perfprobe.models.waiting import stood_still
 from perfprobe.support.first_line import bare
-from perfprobe.tables.columns import Int32, Int64, Mask, among
+from perfprobe.tables.columns import Int32, Int64, Mask, among, distinct
 from perfprobe.tables.python import Look, Origin, Samples, WaitsFor
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Stacks, nearest
@@ -165,10 +165,11 @@ def _waits_in_kernel(samples: Samples) -> Mask:
 def _named(recording: Recording) -> Mask:
     strings, frames = recording[Strings], recording[Frames]
     found = np.zeros(len(frames), np.bool_)
-    names = strings.text.tolist()
+    columns = (frames.file, frames.function)  # signatures make most of the texts
+    all_files, all_functions = ({id_: strings[id_] for id_ in distinct(ids).tolist()} for ids in columns)
     for file, functions in _WAITS:
-        files = [number for number, text in enumerate(names) if text.endswith(file)]
-        called = [at for at, text in enumerate(names) if bare(text).rpartition(".")[2] in functions]
+        files = [number for number, text in all_files.items() if text.endswith(file)]
+        called = [at for at, text in all_functions.items() if bare(text).rpartition(".")[2] in functions]
         found |= among(frames.file, files) & among(frames.function, called)
     return found
 

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from perfprobe.models.module_tree import HotModule, hot_module, own_module
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.rows.row import place, values
-from perfprobe.report.rows.step_rows import step_operators
+from perfprobe.report.rows.step_rows import in_steps, step_operators
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.account import LeafKind
-from perfprobe.tables.columns import Mask
+from perfprobe.tables.columns import Mask, Rows, among, distinct
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
-from perfprobe.tables.findings import Findings, HotspotRows
+from perfprobe.tables.events import Signatures
+from perfprobe.tables.findings import Findings
 from perfprobe.tables.step_rows import StepHotspots
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Line, Phase
+from perfprobe.tables.trace import Line, Phase, Trace
 
 _OF_ROWS = {
-    StepPhase.FORWARD: Phase.FORWARD.name.lower(),
-    StepPhase.BACKWARD: Phase.BACKWARD.name.lower(),
+    StepPhase.FORWARD: Phase.FORWARD,
+    StepPhase.BACKWARD: Phase.BACKWARD,
 }
 
 
@@ -113,39 +115,64 @@ def _known(steps: int) -> int | None:
     return steps if steps >= 0 else None
 
 
-def operators_of(findings: Findings, each: Diagnosis) -> list[OperatorRow]:
-    """The operators of a judgement's line, or of its name, most time first."""
+class OneOperator(NamedTuple):
+    """All rows of one operator. row: the one with most time. signatures: their inputs, by id of the text."""
+
+    row: OperatorRow
+    rows: int
+    typical_ns: int
+    signatures: frozenset[int]
+
+
+def operators_of(findings: Findings, each: Diagnosis) -> list[OneOperator]:
+    """The operators of a judgement's line, or of its name; those of the rows with most time first."""
     if findings.get(StepHotspots) is None:
         return []
-    table = findings[StepHotspots].hotspots.rows
+    key = (each.cause, each.name, each.frame, _phase_of(each))
+    return findings.once(key, lambda: _by_operator(findings, np.flatnonzero(_is_of(findings, each))))
+
+
+def _by_operator(findings: Findings, chosen: Rows) -> list[OneOperator]:
+    """Groups these rows of `in_steps`. There may be thousands: only the first of each group is made."""
+    rows = in_steps(findings).take(chosen)
+    _, first, group = np.unique(rows.name, return_index=True, return_inverse=True)
+    texts = np.append(findings.trace.recording[Signatures].text, -1)[rows.signature]
+    first, group = np.sort(first), group.reshape(-1)
+    found = []
+    for row, at in zip(step_operators(findings, chosen[first]), first.tolist(), strict=True):
+        own = group == group[at]
+        typical_ns = int(rows.typical_ns[own].sum())
+        found.append(OneOperator(row, int(own.sum()), typical_ns, frozenset(texts[own].tolist())))
+    return found
+
+
+def _phase_of(each: Diagnosis) -> Phase | None:
+    """The phase of rows that a judgement about one phase is about; None for all."""
+    return _OF_ROWS.get(each.phase) if each.phase is not None and len(each.phases) == 1 else None
+
+
+def _is_of(findings: Findings, each: Diagnosis) -> Mask:
+    """Which rows of `in_steps` are of the judgement's line, or of its name."""
+    rows, trace = in_steps(findings), findings.trace
     if each.cause is Cause.OPERATOR:
-        return step_operators(findings, 0, table.name == each.name)
-    line = findings.trace.line(each.frame)
+        return np.asarray(rows.name == each.name)
+    line, phase = trace.line(each.frame), _phase_of(each)
     if line is None:
-        return []
-    rows = step_operators(findings, 0, _from_line(findings, table, line))
-    phases = _OF_ROWS.get(each.phase) if each.phase is not None and len(each.phases) == 1 else None
-    return [row for row in rows if phases is None or row.ran.phase == phases]
+        return np.zeros(len(rows), np.bool_)
+    origin = np.where(rows.frame >= 0, rows.frame, rows.forward_frame)
+    same = [frame for frame in distinct(origin[origin >= 0]).tolist() if _is_at(trace, frame, line)]
+    chosen = among(origin, same)
+    return chosen if phase is None else chosen & (rows.phase == phase)
 
 
-def _from_line(findings: Findings, rows: HotspotRows, line: Line) -> Mask:
-    """Which rows are of this line, whatever the function. Only different lines are looked up."""
-    trace = findings.trace
-    pairs, number = np.unique(np.stack([rows.frame, rows.forward_frame]), axis=1, return_inverse=True)
-    origins = [trace.line(own) or trace.line(forward) for own, forward in pairs.T.tolist()]
-    found = np.array([each is not None and each[:2] == line[:2] for each in origins], np.bool_)
-    return np.asarray(found[number.reshape(-1)])
+def _is_at(trace: Trace, frame: int, line: Line) -> bool:
+    found = trace.line(frame)
+    return found is not None and found[:2] == line[:2]
 
 
-def main_operator(rows: Sequence[OperatorRow], time_ns: int) -> list[OperatorRow]:
-    """The rows of the operator that has at least half of this time; none if no operator has."""
-    by_name: dict[str | None, list[OperatorRow]] = {}
-    for row in rows:
-        by_name.setdefault(row.operator, []).append(row)
-    for same in by_name.values():
-        if 2 * sum(row.ran.typical_ns for row in same) >= time_ns:
-            return same
-    return []
+def main_operator(operators: Sequence[OneOperator], time_ns: int) -> OneOperator | None:
+    """The operator that has at least half of this time; None if none has."""
+    return next((each for each in operators if 2 * each.typical_ns >= time_ns), None)
 
 
 def module_of(findings: Findings, each: Diagnosis) -> HotModule | None:

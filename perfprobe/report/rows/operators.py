@@ -115,15 +115,16 @@ def operator_rows(findings: Findings, top: int, sort: str) -> list[OperatorRow]:
     return rows_of(findings, ranked(findings[Hotspots].rows, top, sort))
 
 
-def rows_of(findings: Findings, rows: HotspotRows) -> list[OperatorRow]:
-    """A row for each of these hot operators, in the same order."""
+def rows_of(
+    findings: Findings, rows: HotspotRows, shares: Sequence[float] | None = None
+) -> list[OperatorRow]:
+    """A row for each of these hot operators, in the same order. shares: None for those of operator time."""
     hotspots = findings[Hotspots]
     whole_ns = max(hotspots.totals.self_ns, 1)
+    shares = [self_ns / whole_ns for self_ns in rows.self_ns.tolist()] if shares is None else shares
+    ran, known = _ran(findings.trace, hotspots, rows), measurements_of(findings, rows)
     return [
-        _operator_row(findings.trace, value, ran, value["self_ns"] / whole_ns, found)
-        for value, ran, found in zip(
-            values(rows), _ran(findings.trace, hotspots, rows), measurements_of(findings, rows), strict=True
-        )
+        _operator_row(findings.trace, *each) for each in zip(values(rows), ran, shares, known, strict=True)
     ]
 
 

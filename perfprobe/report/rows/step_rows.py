@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from perfprobe.report.rows.operators import OperatorRow, rows_of
 from perfprobe.report.rows.ranking import ranked
-from perfprobe.tables.columns import Mask
-from perfprobe.tables.findings import Findings
+from perfprobe.tables.columns import Mask, Rows
+from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.step_rows import StepHotspots
 
 
-def step_operators(findings: Findings, top: int, chosen: Mask | None = None) -> list[OperatorRow]:
-    """The first `top` operators of the leading loop's steps, 0 for all; shares are of the steps' own time.
+def in_steps(findings: Findings) -> HotspotRows:
+    """The operators of the leading loop's steps, most time first."""
+    return findings.once(in_steps, lambda: ranked(findings[StepHotspots].hotspots.rows, 0, "self"))
 
-    chosen: only these of the table's rows.
+
+def step_operators(findings: Findings, chosen: Rows | Mask | slice) -> list[OperatorRow]:
+    """Some of `in_steps` as rows of a report; shares are of the steps' own time.
+
+    A row takes 50 us, and there may be thousands of them: choose first.
     """
     found = findings[StepHotspots]
-    within, rows_found = findings.plus(found.hotspots), found.hotspots.rows
-    of = rows_found if chosen is None else rows_found.take(chosen)
-    rows = rows_of(within, ranked(of, top, "self"))
-    return [replace(row, share=found.share(row.ran.typical_ns)) for row in rows]
+    rows = in_steps(findings).take(chosen)
+    return rows_of(findings.plus(found.hotspots), rows, [found.share(ns) for ns in rows.typical_ns.tolist()])

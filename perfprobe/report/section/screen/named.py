@@ -22,13 +22,13 @@ class Named(NamedTuple):
         return f" in {self.number:,} shapes" if self.number > 1 else ""
 
 
-def by_name(rows: Iterable[tuple[OperatorRow, int]]) -> list[Named]:
-    """Sums of these times by the name of the operator, the largest first."""
+def by_name(rows: Iterable[tuple[OperatorRow, int, Iterable[object]]]) -> list[Named]:
+    """Sums of these times by the name of the operator, the largest first. The last of each: its inputs."""
     sums_ns: dict[str, int] = {}
-    inputs: dict[str, set[str | None]] = {}
-    for row, time_ns in rows:
+    inputs: dict[str, set[object]] = {}
+    for row, time_ns, signatures in rows:
         name = operator(row)
         sums_ns[name] = sums_ns.get(name, 0) + time_ns
-        inputs.setdefault(name, set()).add(row.signature)
+        inputs.setdefault(name, set()).update(signatures)
     found = (Named(name, time_ns, len(inputs[name])) for name, time_ns in sums_ns.items())
     return sorted(found, key=lambda each: -each.time_ns)

@@ -190,7 +190,7 @@ def _line_of(findings: Findings, each: Diagnosis) -> ScreenRow:
     is_there = {frames: (trace.line(frames[0]) or trace.line(frames[1])) == line for frames in set(origins)}
     at = rows_of(findings, rows.take(np.array([is_there[frames] for frames in origins], np.bool_)))
     what = f"{place(line)}, {whole_percent(each.share)} of operator time"
-    named = by_name((row, row.ran.typical_ns) for row in at)[:_PARTS]
+    named = by_name((row, row.ran.typical_ns, (row.signature,)) for row in at)[:_PARTS]
     named = [part for part in named if is_named(part.time_ns, each.time_ns)]
     parts = (f"{part.name} {whole_percent(part.time_ns / each.time_ns * each.share)}" for part in named)
     pieces = (*listed(parts, first=": "), f" in {printable(line.function)}")

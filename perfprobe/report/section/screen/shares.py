@@ -9,8 +9,8 @@ import numpy as np
 from perfprobe.models.kernel_names import group_of_kernel
 from perfprobe.report.rows.device import device_rows
 from perfprobe.report.rows.named import is_named
-from perfprobe.report.rows.operators import rows_of
 from perfprobe.report.rows.screen import ScreenRow, listed, said
+from perfprobe.report.rows.step_rows import in_steps, step_operators
 from perfprobe.report.section.screen.device import judged_by_gpu
 from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.places import whole_percent
@@ -34,11 +34,14 @@ def _of_steps(findings: Findings) -> list[tuple[str, float]]:
     found = findings.get(StepHotspots)
     if found is None:
         return []
-    rows = found.hotspots.rows
-    _, first, number = np.unique(rows.name, return_index=True, return_inverse=True)
-    time_ns = np.bincount(number.reshape(-1), rows.typical_ns, len(first)).astype(np.int64)
-    one_of_each = rows_of(findings.plus(found.hotspots), rows.take(first))
-    sums = by_name(zip(one_of_each, time_ns.tolist(), strict=True))
+    rows = in_steps(findings)
+    key = (rows.name.astype(np.int64) << 32) + rows.overload  # the same text for all rows with one key
+    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    sums_ns = np.zeros(len(first), np.int64)
+    np.add.at(sums_ns, group.reshape(-1), rows.typical_ns)
+    order = np.argsort(first, kind="stable")
+    shown = zip(step_operators(findings, first[order]), sums_ns[order].tolist(), strict=True)
+    sums = by_name((row, time_ns, ()) for row, time_ns in shown)
     return [(each.name, found.share(each.time_ns)) for each in sums]
 
 

@@ -37,7 +37,7 @@ def shown_rows(findings: Findings, most: int) -> tuple[str, list[OperatorRow]]:
     """Returns what shares are relative to, in words; and the rows, of the steps if there are any."""
     if findings.get(StepHotspots) is not None:
         title = "of call" if is_inference(findings[StepTimes]) else "of step"
-        rows = step_operators(findings, most)
+        rows = step_operators(findings, slice(most or None))
     elif _long_calls_lead(findings):
         by_sum = findings[Hotspots].rows
         by_sum = by_sum.take(np.argsort(-by_sum.self_ns, kind="stable")[:most])

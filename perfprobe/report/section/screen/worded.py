@@ -49,13 +49,13 @@ def in_steps(findings: Findings, each: Diagnosis) -> str:
 
 def main_of(findings: Findings, each: Diagnosis) -> Main | None:
     """The operator with at least half of the time, if it is about a line or an operator."""
-    rows = operators_of(findings, each) if each.cause in _OF_OPERATORS else []
-    same = main_operator(rows, each.time_ns * findings[Diagnoses].steps)
-    if not same:
+    operators = operators_of(findings, each) if each.cause in _OF_OPERATORS else []
+    main = main_operator(operators, each.time_ns * findings[Diagnoses].steps)
+    if main is None:
         return None
-    row = same[0] if len(same) == 1 else None
-    shapes = f" in {len(same):,} shapes" if row is None else inputs(same[0], " ")
-    return Main(operator(same[0]), shapes, row)
+    if main.rows > 1:
+        return Main(operator(main.row), f" in {main.rows:,} shapes", None)
+    return Main(operator(main.row), inputs(main.row, " "), main.row)
 
 
 def phases_of(findings: Findings, each: Diagnosis, main: Main | None) -> str:
@@ -104,7 +104,8 @@ def made_of(findings: Findings, each: Diagnosis) -> list[str]:
     line = [] if is_whole else [f"{units.duration(each.line_ns)} at that line"]
     if main_of(findings, each) is not None or each.cause in _WAITS:
         return line
-    named = by_name((row, row.ran.typical_ns) for row in operators_of(findings, each))
+    operators = operators_of(findings, each)
+    named = by_name((one.row, one.typical_ns, one.signatures) for one in operators)
     named = [part for part in named if is_named(part.time_ns, each.time_ns * steps)]
     parts = [f"{part.name} {units.duration(part.time_ns / steps)}{part.shapes}" for part in named]
     return list(listed([*line, *parts[:_MOST_PARTS]]))
