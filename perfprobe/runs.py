@@ -12,7 +12,7 @@ from perfprobe.analyse.beside import Partly, Rotated, Together, WorkerRecordings
 from perfprobe.analyse.findings import Asked
 from perfprobe.merge import link
 from perfprobe.merge.children import children_ran, lost_children
-from perfprobe.read import children, kineto, pstats
+from perfprobe.read import children
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
 from perfprobe.tables.children import Children
@@ -203,6 +203,10 @@ def _rank_of(recording: Recording) -> tuple[int | None, int | None]:
 
 def _read(path: str, *largest_bytes: int) -> Recording:
     file = storage.opened(path)
+    if storage.is_recording(file):
+        return storage.read(file)
+    from perfprobe.read import kineto, pstats  # no recording needs them
+
     if pstats.is_pstats(file):
         return pstats.read(file)
     return kineto.read(file, *largest_bytes) if kineto.is_file(file) else storage.read(file)

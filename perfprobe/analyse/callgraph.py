@@ -22,7 +22,7 @@ from perfprobe.models.left_out import how_to_see_functions
 from perfprobe.support.errors import InputError
 from perfprobe.tables.account import LeafKind
 from perfprobe.tables.callgraph import CallGraph, GraphCalls, GraphFunctions, GraphOperators
-from perfprobe.tables.columns import Int32, Int64, Mask, Rows
+from perfprobe.tables.columns import Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import CallStructure
 from perfprobe.tables.spent import LoopSpent, RunSpent, Spent
@@ -163,7 +163,7 @@ def _unplaced(weights: StackWeights, inner: Int32) -> dict[LeafKind, int]:
     """The time that is in no function and no operator."""
     rows = weights.take((weights.name < 0) & (inner[weights.stack] < 0))
     kind = np.where(rows.kind < 0, LeafKind.UNEXPLAINED, rows.kind)
-    return {LeafKind(each): int(rows.weight[kind == each].sum()) for each in np.unique(kind).tolist()}
+    return {LeafKind(each): int(rows.weight[kind == each].sum()) for each in distinct(kind).tolist()}
 
 
 def _functions(

@@ -7,7 +7,7 @@ import numpy as np
 from perfprobe.analyse.growth import is_growing, sampled
 from perfprobe.analyse.memory.moments import Moments, moments
 from perfprobe.models.intervals import median_slope
-from perfprobe.tables.columns import Int64
+from perfprobe.tables.columns import Int64, distinct
 from perfprobe.tables.device_memory import DeviceMemory, DeviceReadings, fact_of_device
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.steps import StepTimes
@@ -22,7 +22,7 @@ def device_memory(trace: Trace, times: StepTimes) -> DeviceMemory | None:
     steps = moments(times)
     rows = [
         _device(trace.recording, device, readings.take(readings.device == device), steps)
-        for device in np.unique(readings.device).tolist()
+        for device in distinct(readings.device).tolist()
     ]
     return DeviceMemory.concat(rows)
 

@@ -3,48 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 from perfprobe.analyse.account.account import account
-from perfprobe.analyse.account.device import device_account
 from perfprobe.analyse.account.looks import Looks, looks_of
 from perfprobe.analyse.account.watch import AccountWatch, Watched
 from perfprobe.analyse.baseline import baseline
-from perfprobe.analyse.benchmark import benchmark
 from perfprobe.analyse.beside import Rotated, Together, WorkerRecordings
 from perfprobe.analyse.between import BetweenOperators
 from perfprobe.analyse.call_structure import CallStructureWatch
-from perfprobe.analyse.comparing.run_parts import run_parts
-from perfprobe.analyse.compilations import compilations
-from perfprobe.analyse.counts import CountWatch
-from perfprobe.analyse.critical.watch import CriticalWatch
-from perfprobe.analyse.device_memory import device_memory
-from perfprobe.analyse.gpu import gpu_findings
-from perfprobe.analyse.gpu_states import device_states
-from perfprobe.analyse.gpu_use import gpu_use
 from perfprobe.analyse.hot_modules import hot_modules
 from perfprobe.analyse.hotspots import hotspots
 from perfprobe.analyse.idle.blame import BlamedIdle
-from perfprobe.analyse.idle.summed import idle_times
 from perfprobe.analyse.joins import InWorkers, in_workers, kept_run, of_workers, ranks
-from perfprobe.analyse.kept.part import KeptWatch
-from perfprobe.analyse.launched import launch_times
-from perfprobe.analyse.library_lines import LinesOfLibraries
-from perfprobe.analyse.lines import lines
-from perfprobe.analyse.loader_waits import WaitsForLoaders
-from perfprobe.analyse.memory.watch import MemoryWatch
-from perfprobe.analyse.modes import modes
-from perfprobe.analyse.named_ranges import named_ranges
-from perfprobe.analyse.native_split import NativeWatch
 from perfprobe.analyse.operator_rows import OperatorRows, RowsOfOperators
-from perfprobe.analyse.peers.plugin_steps import MarkWatch
-from perfprobe.analyse.peers.watch import PeerWatch
 from perfprobe.analyse.processors import processors
-from perfprobe.analyse.ranks.parts import RankWatch
-from perfprobe.analyse.run_value import run_value
-from perfprobe.analyse.sequences import sequences
-from perfprobe.analyse.spent.in_loop import loop_spent
-from perfprobe.analyse.spent.in_run import run_spent
 from perfprobe.analyse.step_rows import OfSteps, RowsInSteps, SitesInSteps, StepSites, step_hotspots
 from perfprobe.analyse.steps import StepWatch
 from perfprobe.analyse.teams.operators import OperatorActivity, TeamWatch
@@ -54,7 +28,6 @@ from perfprobe.analyse.tests import tests
 from perfprobe.analyse.totals import SumsOfAll
 from perfprobe.analyse.trends import trends
 from perfprobe.analyse.unused_forward import UnusedForwardWatch
-from perfprobe.analyse.wrappers import WrapperWatch
 from perfprobe.tables.account import Account
 from perfprobe.tables.between import Between
 from perfprobe.tables.children import Children
@@ -94,6 +67,73 @@ from perfprobe.tables.trends import Trends
 from perfprobe.tables.unused_forward import UnusedForward
 from perfprobe.tables.workers import LoaderWaits, WorkerFindings
 from perfprobe.tables.wrappers import WrapperSpans
+
+
+def _later(module: str, name: str) -> Callable[..., Any]:
+    """A pass whose module is imported when it is first made: many are not needed for a first screen."""
+
+    def make(*given: Any) -> Any:
+        return getattr(import_module(module), name)(*given)
+
+    return make
+
+
+if TYPE_CHECKING:
+    from perfprobe.analyse.account.device import device_account
+    from perfprobe.analyse.benchmark import benchmark
+    from perfprobe.analyse.compilations import compilations
+    from perfprobe.analyse.counts import CountWatch
+    from perfprobe.analyse.critical.watch import CriticalWatch
+    from perfprobe.analyse.device_memory import device_memory
+    from perfprobe.analyse.gpu import gpu_findings
+    from perfprobe.analyse.gpu_states import device_states
+    from perfprobe.analyse.gpu_use import gpu_use
+    from perfprobe.analyse.idle.summed import idle_times
+    from perfprobe.analyse.kept.part import KeptWatch
+    from perfprobe.analyse.launched import launch_times
+    from perfprobe.analyse.library_lines import LinesOfLibraries
+    from perfprobe.analyse.lines import lines
+    from perfprobe.analyse.loader_waits import WaitsForLoaders
+    from perfprobe.analyse.memory.watch import MemoryWatch
+    from perfprobe.analyse.modes import modes
+    from perfprobe.analyse.named_ranges import named_ranges
+    from perfprobe.analyse.native_split import NativeWatch
+    from perfprobe.analyse.peers.plugin_steps import MarkWatch
+    from perfprobe.analyse.peers.watch import PeerWatch
+    from perfprobe.analyse.ranks.parts import RankWatch
+    from perfprobe.analyse.sequences import sequences
+    from perfprobe.analyse.spent.in_loop import loop_spent
+    from perfprobe.analyse.spent.in_run import run_spent
+    from perfprobe.analyse.wrappers import WrapperWatch
+else:
+    device_account = _later("perfprobe.analyse.account.device", "device_account")
+    benchmark = _later("perfprobe.analyse.benchmark", "benchmark")
+    compilations = _later("perfprobe.analyse.compilations", "compilations")
+    CountWatch = _later("perfprobe.analyse.counts", "CountWatch")
+    CriticalWatch = _later("perfprobe.analyse.critical.watch", "CriticalWatch")
+    device_memory = _later("perfprobe.analyse.device_memory", "device_memory")
+    gpu_findings = _later("perfprobe.analyse.gpu", "gpu_findings")
+    device_states = _later("perfprobe.analyse.gpu_states", "device_states")
+    gpu_use = _later("perfprobe.analyse.gpu_use", "gpu_use")
+    idle_times = _later("perfprobe.analyse.idle.summed", "idle_times")
+    KeptWatch = _later("perfprobe.analyse.kept.part", "KeptWatch")
+    launch_times = _later("perfprobe.analyse.launched", "launch_times")
+    LinesOfLibraries = _later("perfprobe.analyse.library_lines", "LinesOfLibraries")
+    lines = _later("perfprobe.analyse.lines", "lines")
+    WaitsForLoaders = _later("perfprobe.analyse.loader_waits", "WaitsForLoaders")
+    MemoryWatch = _later("perfprobe.analyse.memory.watch", "MemoryWatch")
+    modes = _later("perfprobe.analyse.modes", "modes")
+    named_ranges = _later("perfprobe.analyse.named_ranges", "named_ranges")
+    NativeWatch = _later("perfprobe.analyse.native_split", "NativeWatch")
+    MarkWatch = _later("perfprobe.analyse.peers.plugin_steps", "MarkWatch")
+    PeerWatch = _later("perfprobe.analyse.peers.watch", "PeerWatch")
+    RankWatch = _later("perfprobe.analyse.ranks.parts", "RankWatch")
+    run_parts = _later("perfprobe.analyse.comparing.run_parts", "run_parts")
+run_value = _later("perfprobe.analyse.run_value", "run_value")
+sequences = _later("perfprobe.analyse.sequences", "sequences")
+    loop_spent = _later("perfprobe.analyse.spent.in_loop", "loop_spent")
+    run_spent = _later("perfprobe.analyse.spent.in_run", "run_spent")
+    WrapperWatch = _later("perfprobe.analyse.wrappers", "WrapperWatch")
 
 
 class Asked(NamedTuple):

@@ -7,7 +7,7 @@ import numpy as np
 from perfprobe.analyse.devices import timed
 from perfprobe.analyse.loop.covered import Covered
 from perfprobe.models.intervals import percentile
-from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.columns import Int64, Mask, distinct
 from perfprobe.tables.gpu import Copies, Kernels
 from perfprobe.tables.gpu_states import THERMAL_SLOWDOWN, THROTTLED, DeviceStates, GpuStates, ThrottleReason
 from perfprobe.tables.recording import Recording
@@ -33,7 +33,7 @@ def device_states(trace: Trace) -> DeviceStates | None:
         return None
     rows = [
         _device(device, states.take(states.device == device), trace.recording)
-        for device in np.unique(states.device).tolist()
+        for device in distinct(states.device).tolist()
     ]
     return DeviceStates.concat(rows)
 

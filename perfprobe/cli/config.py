@@ -13,6 +13,7 @@ from json import dumps
 from perfprobe.collect.program import current_folder
 from perfprobe.support.errors import UsageError
 from perfprobe.support.nearest import suggestion
+from perfprobe.support.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,16 +27,16 @@ FLAG = "--no-config"
 _FILE = "pyproject.toml"
 _TABLE = "[tool.perfprobe]"
 _MOST_BYTES = 1 << 20
-_HEADER = re.compile(r"[ \t]*\[{1,2}[ \t]*tool[ \t]*\.[ \t]*perfprobe\b[^\]]*\]{1,2}")
+_HEADER = pattern(r"[ \t]*\[{1,2}[ \t]*tool[ \t]*\.[ \t]*perfprobe\b[^\]]*\]{1,2}")
 _BASIC = r'"(?:[^"\\\x00-\x08\x0a-\x1f\x7f]|\\(?:[btnfr"\\]|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}))*"'
 _LITERAL = r"'[^'\x00-\x08\x0a-\x1f\x7f]*'"
 _WHOLE = r"[+-]?(?:0|[1-9](?:_?[0-9]){0,17})"
 _NUMBER = rf"{_WHOLE}(?:\.[0-9](?:_?[0-9])*)?(?:[eE][+-]?[0-9](?:_?[0-9])*)?"
-_ROW = re.compile(rf"""[ \t]*(?P<key>[\w-]+|{_BASIC}|{_LITERAL})[ \t]*=[ \t]*
+_ROW = pattern(rf"""[ \t]*(?P<key>[\w-]+|{_BASIC}|{_LITERAL})[ \t]*=[ \t]*
     (?:(?P<basic>{_BASIC})|(?P<literal>{_LITERAL})|(?P<switch>true|false)|(?P<whole>{_WHOLE})|(?P<number>{_NUMBER}))
     [ \t]*(?:\#.*)?""", re.VERBOSE | re.ASCII)  # fmt: skip
-_EMPTY = re.compile(r"[ \t]*(?:#.*)?")
-_ESCAPED = re.compile(r"\\(?:u(....)|U(........)|(.))")
+_EMPTY = pattern(r"[ \t]*(?:#.*)?")
+_ESCAPED = pattern(r"\\(?:u(....)|U(........)|(.))")
 _LETTERS = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r"}
 _TYPES = {bool: "true or false", int: "a whole number", float: "a number", str: "a text"}
 # The types of values by `Option.kind`: what the command line writes without quotes may also be a number here.

@@ -132,11 +132,11 @@ def files_of(path: str) -> list[str]:
     Raises:
         InputError: the folder has none.
     """
+    if not os.path.isdir(path):
+        return [path]
     from perfprobe.read.kineto import traces_in
     from perfprobe.tables import storage
 
-    if not os.path.isdir(path):
-        return [path]
     found = sorted(entry.path for entry in storage.recordings_in(path))
     return found or traces_in(path)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from perfprobe.diagnose.limits import STANDS_OUT, gain
 from perfprobe.models.kernel_names import group_of_kernel
-from perfprobe.tables.columns import Int32, Mask, among
+from perfprobe.tables.columns import Int32, Mask, among, distinct
 from perfprobe.tables.device_account import DeviceAccount, DeviceGroup, DeviceKind, device_group
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
 from perfprobe.tables.findings import Findings
@@ -76,7 +76,7 @@ def _computing(account: DeviceAccount, strings: Strings) -> Iterator[Diagnosis]:
     """
     rows = account.leaves.take(account.leaves.kind == DeviceKind.KERNEL)
     name = np.where(rows.operator >= 0, rows.operator, _first_alike(rows.name, strings))
-    for frame in np.unique(rows.frame).tolist():
+    for frame in distinct(rows.frame).tolist():
         at_line = rows.frame == frame
         # Kernels without an operator say more than their line, which may launch a graph of a whole model.
         together = at_line & (frame >= 0) & (rows.operator >= 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from perfprobe.support.pattern import pattern
 
 LEFT_OUT = "torch.profiler does not record strings, devices, generators and long lists"
 LISTS_LEFT_OUT = "torch.profiler does not record lists of optional tensors"
@@ -10,10 +10,10 @@ NOT_PLAIN = "torch.profiler does not describe subclasses, nested tensors and sym
 INTEGERS = "integers with too many values are written as int, from a different call on in each source"
 
 _NOT_PLAIN = (":subclass", "[nested]", "[symbolic]")
-_WORD = re.compile(r'(?:[^\s"]|"(?:\\.|[^"\\])*")+')
-_NOT_RECORDED = re.compile(r'(?:\w+=)?(?:".*"|[a-z]+(?::\d+)?|[A-Z]\w*|\(.*\))')
-_UNNAMED = re.compile(r'".*"|(?!int$|float$)[a-z]+(?::\d+)?')  # an unknown string or device
-_INTEGER = re.compile(r"(\w+)=(-?\d+|int)")
+_WORD = pattern(r'(?:[^\s"]|"(?:\\.|[^"\\])*")+')
+_NOT_RECORDED = pattern(r'(?:\w+=)?(?:".*"|[a-z]+(?::\d+)?|[A-Z]\w*|\(.*\))')
+_UNNAMED = pattern(r'".*"|(?!int$|float$)[a-z]+(?::\d+)?')  # an unknown string or device
+_INTEGER = pattern(r"(\w+)=(-?\d+|int)")
 _LONGEST_LIST = 30
 
 

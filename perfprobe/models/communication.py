@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+from re import DOTALL, IGNORECASE
 
 from perfprobe.models.fused import is_generated
 from perfprobe.models.mangled import plain_name
+from perfprobe.support.pattern import pattern
 
 # The library, parts of names of its kernels, and where these names are. The first that matches counts.
 _LIBRARIES = (
@@ -35,18 +36,18 @@ _LIBRARIES = (
         r"|\bstream_write_value32|symm_mem::",
     ),
 )
-_PATTERNS = tuple((library, re.compile(words)) for library, words in _LIBRARIES)
+_PATTERNS = tuple((library, pattern(words)) for library, words in _LIBRARIES)
 UNKNOWN = "an unknown library"
 # What else a function is called that communicates; between threads of one GPU it is none.
-_COLLECTIVE = re.compile(
+_COLLECTIVE = pattern(
     r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|(?<![a-z])(?:ep|a2a)_?(?:dispatch|combine)"
     r"|(?<![a-z])p2p_?(?:send|recv|put|get)|broadcast_from_rank",
-    re.IGNORECASE,
+    IGNORECASE,
 )
-_ON_ONE_GPU = re.compile(
-    r"(?:warp|block|thread|quad|cluster|sub_?group|row)_?(?:all_?reduce|all_?gather)", re.IGNORECASE
+_ON_ONE_GPU = pattern(
+    r"(?:warp|block|thread|quad|cluster|sub_?group|row)_?(?:all_?reduce|all_?gather)", IGNORECASE
 )
-_ARGUMENTS = re.compile(r"[<(].*", re.DOTALL)
+_ARGUMENTS = pattern(r"[<(].*", DOTALL)
 
 
 @lru_cache(maxsize=8192)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from perfprobe.support.pattern import pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 # Traces put the number of the graph before the name: graph_0_cpp_fused_add_1.
 _MOST_WORDS = 256
 _MOST_WORDS_OF_ONE = 16  # of an operator's name
-_NUMBERED = re.compile(r"(?:graph_\d+_)?(?:cpp|triton_[a-z]+)_fused_(.+)_\d+")
+_NUMBERED = pattern(r"(?:graph_\d+_)?(?:cpp|triton_[a-z]+)_fused_(.+)_\d+")
 
 
 def operators(kernel: str, known: Collection[str]) -> list[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import comb, log, sqrt
-from statistics import median
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,8 +32,11 @@ def percentile(values: npt.NDArray[Any], percent: int) -> Any:
 
 def known_median(values: Iterable[float | None]) -> float | None:
     """The median of the known values; None without any."""
-    known = [value for value in values if value is not None]
-    return median(known) if known else None
+    known = sorted(value for value in values if value is not None)
+    middle = len(known) // 2
+    if len(known) % 2 or not known:  # `statistics` would import fractions, decimal and random
+        return known[middle] if known else None
+    return (known[middle - 1] + known[middle]) / 2
 
 
 def lower_median(values: Iterable[int | None]) -> int | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 from perfprobe.models.communication import communication_library
 from perfprobe.models.fused import is_generated
 from perfprobe.models.mangled import plain_name
+from perfprobe.support.pattern import pattern
 
 # Patterns of kernel names; the first that matches counts. For inductor's kernels see models/fused.py.
 _NAMES = (
@@ -25,7 +24,7 @@ _NAMES = (
     ("torch", r"\bat(?:_cuda_detail)?::|at::native|c10::|torch::|fbgemm"),
     ("CUB, Thrust", r"\bcub::|thrust::|rocprim::|hipcub::"),
 )
-_FAMILIES = tuple((family, re.compile(words)) for family, words in _NAMES)
+_FAMILIES = tuple((family, pattern(words)) for family, words in _NAMES)
 
 
 def family(kernel: str) -> str | None:

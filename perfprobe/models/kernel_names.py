@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 from perfprobe.models.communication import communicates
 from perfprobe.models.kernel_families import family
 from perfprobe.models.mangled import plain_name
+from perfprobe.support.pattern import pattern
 
 # Parts of names, and what such a kernel does; the first that matches counts. As the libraries name them.
 _KINDS = (
@@ -26,10 +26,10 @@ _KINDS = (
     ("change of layout", r"nchwToNhwc|nhwcToNchw|[tT]ranspose|scalePackedTensor"),
     ("elementwise", r"elementwise|pointwise|_poi_|copy_kernel|fill_kernel|CatArray"),
 )
-_PATTERNS = tuple((kind, re.compile(words)) for kind, words in _KINDS)
+_PATTERNS = tuple((kind, pattern(words)) for kind, words in _KINDS)
 # From the first such word on a name says which variant it is: `_matmul_ogs_NNT_bf16xbf16_16x128x256x1`.
-_VARIANT = re.compile(r"_(?:[NT]{2,3}|(?:bf|fp|mx)\d[^_]*|(?:f|i|u|s|int|uint)\d+[^_]*|\d[^_]*)(?=_|$)")
-_NO_NAMESPACE = re.compile(r"\((?:anonymous namespace|unnamed)\)::|<unnamed>::")
+_VARIANT = pattern(r"_(?:[NT]{2,3}|(?:bf|fp|mx)\d[^_]*|(?:f|i|u|s|int|uint)\d+[^_]*|\d[^_]*)(?=_|$)")
+_NO_NAMESPACE = pattern(r"\((?:anonymous namespace|unnamed)\)::|<unnamed>::")
 
 
 def kind_of_kernel(name: str) -> str | None:

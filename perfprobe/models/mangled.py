@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
+
+from perfprobe.support.pattern import pattern
 
 _LONGEST = 8_192  # characters that are read
 _MOST_ARGUMENTS = 2
-_SOURCE_NAME = re.compile(r"(\d{1,4})")
+_SOURCE_NAME = pattern(r"(\d{1,4})")
 # Names of template arguments that say nothing: of types, and of constants.
-_NO_ARGUMENT = re.compile(r"__\w*bfloat16|BFloat16|Half|__half2?|bool|int|float|\d+")
+_NO_ARGUMENT = pattern(r"__\w*bfloat16|BFloat16|Half|__half2?|bool|int|float|\d+")
 
 
 @lru_cache(maxsize=4096)

@@ -6,15 +6,14 @@ with or without shapes. The text is `f32[2049000] group="0" group_size=2`.
 
 from __future__ import annotations
 
-import re
-
 from perfprobe.models.dtypes import ITEM_BYTES, SCALAR_TYPES, short_name, torch_name
 from perfprobe.models.signature import Scalar, Tensor, named_text, parse, string_text, tensors
 from perfprobe.support.frozen import frozen
+from perfprobe.support.pattern import pattern
 
 OPERATOR = "record_param_comms"
-_CALL = re.compile(r"c10d::\w+|" + OPERATOR)
-_COLLECTIVE = re.compile(r"(nccl|gloo|mpi|ucc|xccl|hccl):\w+")
+_CALL = pattern(r"c10d::\w+|" + OPERATOR)
+_COLLECTIVE = pattern(r"(nccl|gloo|mpi|ucc|xccl|hccl):\w+")
 
 
 def is_collective(name: str) -> bool:

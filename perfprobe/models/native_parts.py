@@ -10,6 +10,7 @@ import re
 from enum import IntEnum
 from typing import NamedTuple
 
+from perfprobe.support.pattern import pattern
 from perfprobe.tables.native_code import NativeMode, NativePart
 
 
@@ -57,11 +58,11 @@ _RULES = (
     _Rule(NativePart.DISPATCH, "", r"^(c10|torch|at|pybind11)::"),
     _Rule(NativePart.PYTHON, r"^(lib)?python|^_\w+\.cpython-|^\w+\.cpython-.*lib-dynload"),
 )
-_COMPILED = [(rule.part, re.compile(rule.library), re.compile(rule.name)) for rule in _RULES]
+_COMPILED = [(rule.part, pattern(rule.library), pattern(rule.name)) for rule in _RULES]
 
 
-_LOCKS = re.compile(r"critical|lock|mutex|atomic", re.IGNORECASE)
-_SCHEDULING = re.compile(
+_LOCKS = pattern(r"critical|lock|mutex|atomic", re.IGNORECASE)
+_SCHEDULING = pattern(
     r"GOMP_(parallel|loop|sections|task|single|teams)|omp_(fork|launch)|__kmp_(fork|dispatch|launch|task)|"
     r"__kmpc_(fork|dispatch|for|omp_task)|_iter_|team_start"
 )

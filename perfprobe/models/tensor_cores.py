@@ -6,7 +6,7 @@ what was fused, so neither list recognises them.
 
 from __future__ import annotations
 
-import re
+from perfprobe.support.pattern import pattern
 
 # torch_tb_profiler/profiler/tensor_core.py of 0.4.3: NVIDIA's list for PyProf, of 2020. Parts of names.
 PLUGIN = (
@@ -28,9 +28,9 @@ _KINDS = (
     r"(?:e4m3|e5m2)\w*gemm|gemm\w*(?:e4m3|e5m2)",  # types of 8 bits only exist on tensor cores
     r"Cijk_\w*_MI\d+x\d+",  # AMD's matrix cores, from hipBLASLt and rocBLAS
 )
-_OURS = re.compile("|".join(f"(?:{kind})" for kind in _KINDS))
+_OURS = pattern("|".join(f"(?:{kind})" for kind in _KINDS))
 # Kernels of attention without tensor cores: the parts of a backward that only add up.
-_NOT = re.compile(r"flash_bwd_(?:dot_do_o|convert_dq|convert_dkv)|flash_fwd_splitkv_combine")
+_NOT = pattern(r"flash_bwd_(?:dot_do_o|convert_dq|convert_dkv)|flash_fwd_splitkv_combine")
 
 
 def in_plugin_list(kernel: str) -> bool:

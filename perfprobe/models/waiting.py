@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from perfprobe.models.readings import changes
-from perfprobe.tables.columns import Int64, Mask
+from perfprobe.tables.columns import Int64, Mask, distinct
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.processors import ThreadTimes, WaitReadings
 from perfprobe.tables.recording import Recording
@@ -126,7 +126,7 @@ def _by_steps(
     """Moments in order, and the sum at each: in steps what was read at their ends."""
     order = np.argsort(steps.start_ns, kind="stable")
     steps, each_ns = steps.take(order), each_ns[order]
-    moments_ns = np.unique(np.concatenate([time_ns, steps.start_ns, steps.end_ns]))
+    moments_ns = distinct(np.concatenate([time_ns, steps.start_ns, steps.end_ns]))
     between_ns = np.diff(np.interp(moments_ns, time_ns, sum_ns))
     step = np.searchsorted(steps.start_ns, moments_ns[:-1], "right") - 1
     inside = np.flatnonzero((step >= 0) & (moments_ns[1:] <= np.append(steps.end_ns, -1)[step]))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import FrozenInstanceError, dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
@@ -123,15 +124,15 @@ class Table:
     fit, the most rows of a valid file: `(Table, name="copies", most_rows=9)`.
     """
 
-    described: ClassVar[dict[str, Column]] = {}
+    described: ClassVar[Mapping[str, Column]] = {}
     dtypes: ClassVar[dict[str, np.dtype[Any]]] = {}
     table_name: ClassVar[str] = ""
     most_rows: ClassVar[int | None] = None
 
     def __init_subclass__(cls, name: str = "", most_rows: int | None = None) -> None:
         own = inspect.get_annotations(cls)
-        cls.described = {**cls.described, **{key: _column(cls, key, kind) for key, kind in own.items()}}
-        cls.dtypes = {key: found.dtype for key, found in cls.described.items()}
+        cls.dtypes = {**cls.dtypes, **{key: _dtype(cls, key, kind) for key, kind in own.items()}}
+        cls.described = _Described(cls, own, cls.described)
         cls.table_name, cls.most_rows = name, most_rows
         dataclass(init=False, repr=False, eq=False)(cls)
 
@@ -245,20 +246,46 @@ def _joined(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
+class _Described(Mapping[str, Column]):
+    """The declarations of a table's columns, made when first needed: most reports ask for few tables."""
+
+    def __init__(self, table: type[Table], own: Iterable[str], inherited: Mapping[str, Column]) -> None:
+        self._table, self._own, self._inherited = table, own, inherited
+
+    @cached_property
+    def _columns(self) -> dict[str, Column]:
+        return {**self._inherited, **{name: _column(self._table, name) for name in self._own}}
+
+    def __getitem__(self, name: str) -> Column:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
 class Itself(Table):
     """Stands for the table being declared, if a column refers to it."""
 
 
-def _column(table: type[Table], name: str, kind: object) -> Column:
-    """Returns the declaration in the body of a table. Raises TypeError for anything else."""
+def _dtype(table: type[Table], name: str, kind: object) -> np.dtype[Any]:
+    """Returns the type of a column. Raises TypeError if the annotation is none."""
     if str(kind) not in _DTYPES:
         raise TypeError(f"{table.__name__}.{name}: no type of a column")
-    described = getattr(getattr(table, name, None), "metadata", None) or {"meaning": ""}
+    return _DTYPES[str(kind)]
+
+
+def _column(table: type[Table], name: str) -> Column:
+    """Returns the declaration in the body of a table."""
+    metadata = table.__dataclass_fields__[name].metadata  # type: ignore[attr-defined]
+    described = metadata or {"meaning": ""}
     unit = described.get("unit") or next((unit for end, unit in _UNITS.items() if name.endswith(end)), "")
     refers_to = described.get("refers_to")
     return Column(
         name=name,
-        dtype=_DTYPES[str(kind)],
+        dtype=table.dtypes[name],
         meaning=described["meaning"],
         unit=unit,
         refers_to=table if refers_to is Itself else refers_to,

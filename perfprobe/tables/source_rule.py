@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
-
+from perfprobe.tables.columns import distinct
 from perfprobe.tables.findings import ANY_SOURCE, SourceRule
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames
@@ -34,7 +33,7 @@ def allowed_files(recording: Recording, rule: SourceRule) -> list[str]:
     if rule.folder == "":
         return []
     strings, base = recording[Strings], recording.text("program", "cwd") or os.sep
-    names = (strings[file] for file in np.unique(recording[Frames].file).tolist())
+    names = (strings[file] for file in distinct(recording[Frames].file).tolist())
     files = [os.path.normpath(os.path.join(base, name)) for name in names if name.endswith(".py")]
     if rule.folder is None:
         return files

@@ -80,6 +80,14 @@ def opened(path: str | os.PathLike[str]) -> OpenedFile:
         raise _unreadable(error, os.fspath(path)) from error
 
 
+def is_recording(file: OpenedFile) -> bool:
+    """Whether the file begins as recordings do."""
+    try:
+        return file.at(0, len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
 def read(path: str | os.PathLike[str] | OpenedFile) -> Recording:
     """Reads a recording: checks every block and reads the definitions. Operators are read when requested.
 

@@ -17,7 +17,7 @@ from perfprobe.analyse.account.leaves import merged, new_leaves, of_cells, round
 from perfprobe.analyse.account.looks import Looks
 from perfprobe.analyse.account.watch import Watched, events, same_line
 from perfprobe.tables.account import LeafKind, Leaves
-from perfprobe.tables.columns import Int8, Int64
+from perfprobe.tables.columns import Int8, Int64, distinct
 from perfprobe.tables.intervals import around, overlaps
 from perfprobe.tables.stacks import Frames
 from perfprobe.tables.steps import EventKind, StepPhase, StepTimes
@@ -117,7 +117,7 @@ def _of_looks(kind: LeafKind, here: Looks, wait_ns: Int64) -> Leaves:
         frame=lines.astype(np.int32),
         time_ns=rounded(time_ns),
         error_ns=rounded(error_ns),
-        steps=np.array([len(np.unique(here.step[row == each])) for each in range(len(lines))], np.int64),
+        steps=np.array([len(distinct(here.step[row == each])) for each in range(len(lines))], np.int64),
     )
 
 

@@ -20,7 +20,7 @@ from perfprobe.analyse.account.watch import same_line
 from perfprobe.analyse.spent.rows import between, divided, of_operators, one_thread
 from perfprobe.analyse.step_rows import StepSites
 from perfprobe.tables.account import Account, LeafKind
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among
+from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, among, distinct
 from perfprobe.tables.python import Look, OperatorSites
 from perfprobe.tables.spent import ApartKind, ApartTimes, LoopSpent, SpentTime
 from perfprobe.tables.stacks import Frames
@@ -95,7 +95,7 @@ def _rest(account: Account, operators_ns: Int64) -> tuple[Int64, dict[int, int]]
         rest_ns[np.argmax(rest_ns)] += left_ns - int(rest_ns.sum())
     without = leaves.take((leaves.frame < 0) & (leaves.kind != LeafKind.LINE))
     unplaced_ns = {}
-    for kind in np.unique(without.kind).tolist():
+    for kind in distinct(without.kind).tolist():
         unplaced_ns[kind] = min(int(without.time_ns[without.kind == kind].sum()), int(rest_ns[0]))
         rest_ns[0] -= unplaced_ns[kind]
     return rest_ns, unplaced_ns

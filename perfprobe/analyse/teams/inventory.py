@@ -7,6 +7,7 @@ import re
 import numpy as np
 
 from perfprobe.models.lock import lock_waits
+from perfprobe.support.pattern import pattern
 from perfprobe.tables.columns import Int32, Int64, Mask, distinct
 from perfprobe.tables.events import Threads
 from perfprobe.tables.processors import ThreadTimes, ThreadWaits
@@ -17,10 +18,10 @@ from perfprobe.tables.teams import ThreadInventory, ThreadKind
 
 # As torch, Python's `threading` and NVIDIA's driver name their threads.
 _NAMES = (
-    (re.compile(r"autograd"), ThreadKind.AUTOGRAD),
-    (re.compile(r"pin_memory|pt_pin"), ThreadKind.PIN_MEMORY),
-    (re.compile(r"inter-?op|pt_thread_pool|thread_pool", re.IGNORECASE), ThreadKind.INTEROP),
-    (re.compile(r"cuda|nvidia|nvrm", re.IGNORECASE), ThreadKind.CUDA),
+    (pattern(r"autograd"), ThreadKind.AUTOGRAD),
+    (pattern(r"pin_memory|pt_pin"), ThreadKind.PIN_MEMORY),
+    (pattern(r"inter-?op|pt_thread_pool|thread_pool", re.IGNORECASE), ThreadKind.INTEROP),
+    (pattern(r"cuda|nvidia|nvrm", re.IGNORECASE), ThreadKind.CUDA),
 )
 
 

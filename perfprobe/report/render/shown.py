@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from perfprobe.report.render import markdown
 from perfprobe.report.render.text import first_screen, render
-from perfprobe.report.section.listed import KINDS, chosen, kinds_of, peers
 from perfprobe.report.section.screen.found import Find, screened
 from perfprobe.support.view import View
 from perfprobe.tables.findings import Findings
@@ -21,7 +19,12 @@ class _Choice(NamedTuple):
     text: Callable[[Find, View, int, bool], str]
 
 
+# Sections are imported where they are drawn: the first screen needs a fifth of them.
+
+
 def _asked(find: Find, view: View, width: int, color: bool) -> str:
+    from perfprobe.report.section.listed import KINDS, kinds_of, peers
+
     kinds = kinds_of(peers(view.view)) or KINDS
     return _tables(find(view, kinds, work=view.columns != "short"), view, view.view, width, color)
 
@@ -30,9 +33,18 @@ def _section(name: str) -> Callable[[Find, View, int, bool], str]:
     """Draws one section as if it had been asked for."""
 
     def text(find: Find, view: View, width: int, color: bool) -> str:
+        from perfprobe.report.section.listed import chosen, kinds_of
+
         return _tables(find(view, kinds_of(chosen(name))), view, name, width, color)
 
     return text
+
+
+def _brief(find: Find, view: View, width: int, color: bool) -> str:
+    del width, color
+    from perfprobe.report.render import markdown
+
+    return markdown.brief(screened(find, view))
 
 
 def _tables(found: Findings, view: View, name: str | None, width: int, color: bool) -> str:
@@ -46,7 +58,7 @@ _CHOICES = (
     _Choice(lambda recording, view: recording.is_profile or not view.is_screen, _asked),
     _Choice(lambda recording, view: recording.is_benchmark and not view.brief, _section("benchmark")),
     _Choice(lambda recording, view: recording.is_kept, _section("slow-steps")),
-    _Choice(lambda recording, view: view.brief, lambda find, view, *_: markdown.brief(screened(find, view))),
+    _Choice(lambda recording, view: view.brief, _brief),
     _Choice(
         lambda recording, view: True,
         lambda find, view, width, color: first_screen(screened(find, view), width=width, color=color),

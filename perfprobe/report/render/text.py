@@ -12,7 +12,6 @@ from perfprobe.report.render.blocks import drawn
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.ranking import sort_of
 from perfprobe.report.section.block import Block, Paragraph
-from perfprobe.report.section.listed import chosen
 from perfprobe.report.section.screen.screen import screen
 from perfprobe.support.text import printable
 from perfprobe.support.views import needed_for
@@ -46,6 +45,8 @@ def render(
     Raises:
         UsageError: a `sort` that does not exist, a negative `top`.
     """
+    from perfprobe.report.section.listed import chosen  # not for the first screen
+
     choice = Choice(top, sort_of(findings, sort), columns, sort, view is not None)
     parts = []
     for section in chosen(view):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,13 +27,14 @@ from perfprobe.report.section.gpu.names import cut_middle, kernel_names, shorten
 from perfprobe.report.section.heads import columns, figure, text
 from perfprobe.report.section.lines import line_column
 from perfprobe.support import units
+from perfprobe.support.pattern import pattern
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings
 
 TOP = 15
 _LONGEST_NAME = 60  # characters, in a sentence
-_DEVICE = re.compile(r"@cuda:\d+")
+_DEVICE = pattern(r"@cuda:\d+")
 _NO_NAME = "(unknown)"
 GRAPH = "(graph)"
 

@@ -12,24 +12,25 @@ from rich.cells import cell_len, set_cell_size
 
 from perfprobe.models.mangled import plain_name
 from perfprobe.report.shorten import ELLIPSIS, cut
+from perfprobe.support.pattern import pattern
 from perfprobe.support.text import printable
 
 LONGEST_NAME = 8_192  # characters of a name that are read
 DEEPEST = 8  # levels of template arguments that are read
 
 _OPENING, _CLOSING = "<([{", ">)]}"
-_ANONYMOUS = re.compile(r"\((?:anonymous namespace|unnamed)\)::|<unnamed>::")
+_ANONYMOUS = pattern(r"\((?:anonymous namespace|unnamed)\)::|<unnamed>::")
 # Template arguments without information, or with less than the operator's signature.
-_PLAIN = re.compile(
+_PLAIN = pattern(
     r"(?:const|void|bool|char|short|int|long|unsigned|signed|float|double|half|size_t|u?int\d+_t|float\d|__half2?"
     r"|__nv_bfloat16|BFloat16|bfloat16_t|Half|half_t|tfloat32_t|true|false|Float8_\w+|complex|OpaqueType|[-\d].*|\(.*)"
     r"[ *&]*"
 )
-_PLUMBING = re.compile(
+_PLUMBING = pattern(
     r"[aA]rray|\w*OffsetCalculator|(?:Load|Store)With\w*|TensorListMetadata|\w*_policy|Policy\w*|plus|multiplies"
 )
-_PASSES_ON = re.compile(r"[kK]ernel\d?|gpu_kernel\w*|(?:Binary|BUnary|AUnary)Functor|ReduceOp|func_wrapper_t")
-_NO_NAME = re.compile(r"\{.*|operator\(\).*|(?:result_)?type.*", re.DOTALL)
+_PASSES_ON = pattern(r"[kK]ernel\d?|gpu_kernel\w*|(?:Binary|BUnary|AUnary)Functor|ReduceOp|func_wrapper_t")
+_NO_NAME = pattern(r"\{.*|operator\(\).*|(?:result_)?type.*", re.DOTALL)
 
 
 def kernel_names(names: Sequence[str], beside: Sequence[Hashable]) -> list[str]:
