@@ -23,6 +23,7 @@ import numpy.typing as npt
 from perfprobe.merge.forward import Entries
 from perfprobe.merge.outermost import find_outermost, keys
 from perfprobe.merge.timed_phases import PhasesByTime
+from perfprobe.merge.unseen_nodes import Pauses, UnseenNodes
 from perfprobe.models.nodes import NodeKind, node_kind
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Rows, distinct
 from perfprobe.tables.events import Operators, Threads
@@ -76,16 +77,19 @@ class Calls:
         room: shared by all threads.
         outermost: number of the key of the outermost operator around the call, see `Keys`.
         node: kind of the node that has the number.
+        unseen, node_ns: numbers around pauses of recording, and when nodes ran last; None without pauses.
     """
 
     base: int
     room: Room
+    unseen: UnseenNodes | None = None
     start_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
     stack: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     outermost: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
     node: Int8 = field(default_factory=lambda: np.zeros(0, np.int8))  # its kind, 0 if none
     node_thread: Int32 | None = None  # None until a forward call ran in backward
     node_sequence: Int64 | None = None
+    node_ns: Int64 = field(default_factory=lambda: np.zeros(0, np.int64))
 
     def slots(self, sequence: Int64) -> Rows:
         """Returns the index of each number; -1 if it is out of range."""
@@ -98,6 +102,8 @@ class Calls:
         """Adds the operators at these rows, which have a number. outermost: numbers of keys, for all rows."""
         slots = self.slots(rows.sequence[calls])
         slots, calls = slots[slots >= 0], calls[slots >= 0]
+        if self.unseen is not None:
+            self.unseen.add(rows.sequence[calls], rows.start_ns[calls])
         later = (self.stack[slots] == _NO_CALL) | (rows.start_ns[calls] > self.start_ns[slots])
         # Of equal indices the last one written stays: the last to start, and of these the inner one, which
         # ends first.
@@ -115,10 +121,12 @@ class Calls:
             self.node_thread[slots] = node_thread + _NODE
             self.node_sequence[slots] = rows.node_sequence[calls]
 
-    def refer(self, sequence: Int64, kind: Int8) -> None:
-        """Notes that backward nodes of these kinds have these numbers."""
+    def refer(self, sequence: Int64, kind: Int8, start_ns: Int64) -> None:
+        """Notes that backward nodes of these kinds have these numbers, and when they ran."""
         slots = self.slots(sequence)
         self.node[slots[slots >= 0]] = kind[slots >= 0]
+        if self.unseen is not None:
+            np.maximum.at(self.node_ns, slots[slots >= 0], start_ns[slots >= 0])
 
     def settle(self) -> None:
         """Call this after all rows: assigns the later nodes of a call to that call."""
@@ -126,13 +134,22 @@ class Calls:
         known = np.append(-MOST_NODES - 1, np.flatnonzero(self.stack != _NO_CALL))
         call = known[np.searchsorted(known, later) - 1]
         call = np.where(later - call <= MOST_NODES, call, later)
+        own = np.flatnonzero((self.node > 0) & (self.stack != _NO_CALL))
         self.stack[later] = self.stack[call]
         self.outermost[later] = self.outermost[call]
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread[later] = self.node_thread[call]
             self.node_sequence[later] = self.node_sequence[call]
+        self._forget_unseen(np.append(own, later), np.append(own, call))
         self.stack[self.node == NodeKind.OF_SEVERAL_CALLS] = _OF_MANY
         self.start_ns = np.zeros(0, np.int64)  # a slice would keep the memory
+
+    def _forget_unseen(self, node: Rows, call: Rows) -> None:
+        """Forgets which call made a node, where it may be one that was not recorded."""
+        if self.unseen is not None:
+            is_unseen = self.unseen.among(node + self.base, self.start_ns[call], self.node_ns[node])
+            self.stack[node[is_unseen]] = _NO_CALL
+            self.node_ns = np.zeros(0, np.int64)
 
     def mark_referred(self, outermost: Mask, stacks: Mask) -> None:
         """Marks keys and stacks of the calls that backward nodes refer to, and frees the keys."""
@@ -152,6 +169,8 @@ class Calls:
         self.stack = _longer(self.stack, size)
         self.outermost = _longer(self.outermost, size)
         self.node = _longer(self.node, size)
+        if self.unseen is not None:
+            self.node_ns = _longer(self.node_ns, size)
         if self.node_thread is not None and self.node_sequence is not None:
             self.node_thread = _longer(self.node_thread, size)
             self.node_sequence = _longer(self.node_sequence, size)
@@ -245,6 +264,7 @@ class ForwardCalls:
         """Reads the recording once, for the watcher too. Raises InputError if it cannot be read."""
         self._calls: dict[int, Calls] = {}
         self._keys = Keys()
+        self._pauses = Pauses(recording)
         self._room = Room(recording.operator_rows * NUMBERS_A_ROW + SPARE_NUMBERS)
         self.sites = SitesOfRows(sites)
         self._node_kinds = np.array([*map(node_kind, recording[Strings].text), NodeKind.ONLY_ONE], np.int8)
@@ -325,12 +345,13 @@ class ForwardCalls:
         for thread, chosen in _known_threads(rows.node_thread[nodes]):
             sequence = rows.node_sequence[nodes[chosen]]
             kind = self._node_kinds[rows.name[nodes[chosen]]]
-            self._of_thread(thread, sequence).refer(sequence, kind)
+            self._of_thread(thread, sequence).refer(sequence, kind, rows.start_ns[nodes[chosen]])
 
     def _of_thread(self, thread: int, sequence: Int64) -> Calls:
         calls = self._calls.get(thread)
         if calls is None:
-            calls = Calls(max(0, int(sequence.min()) - EARLIER_NUMBERS), self._room)
+            unseen = UnseenNodes(self._pauses) if len(self._pauses) else None
+            calls = Calls(max(0, int(sequence.min()) - EARLIER_NUMBERS), self._room, unseen)
             if len(self._calls) < MOST_THREADS:
                 self._calls[thread] = calls
         return calls

@@ -155,7 +155,8 @@ def test_all_threads_share_the_room_for_numbers() -> None:
     room = Room(1000)
     all_calls = [Calls(0, room) for _ in range(9)]
     for calls in all_calls:
-        calls.refer(np.array([0, 400], np.int64), np.array([NodeKind.ONLY_ONE] * 2, np.int8))
+        kinds = np.array([NodeKind.ONLY_ONE] * 2, np.int8)
+        calls.refer(np.array([0, 400], np.int64), kinds, np.zeros(2, np.int64))
     assert sum(len(calls.stack) for calls in all_calls) <= 1000
     assert room.numbers >= 0
 
