@@ -31,6 +31,8 @@ StepSchedule schedule_of(const py::dict& given) {
   set("baseline", schedule.baseline);
   set("baseline_first", schedule.baseline_first);
   schedule.keeps_slow = given.contains("keeps_slow");
+  if (given.contains("most_cost"))
+    schedule.most_cost = given["most_cost"].cast<double>();
   return schedule;
 }
 
@@ -75,6 +77,7 @@ class PyStepLog {
     named["steps"] = log_.steps();
     named["recorded"] = log_.recorded();
     named["baseline"] = log_.baseline();
+    named["timed"] = log_.timed();
     named["partial"] = log_.partial();
     named["unkept"] = log_.unkept();
     named["unlisted"] = log_.unlisted();

@@ -1,4 +1,5 @@
 // The extension module perfprobe._observer: built against, and loaded after, the installed torch.
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -75,6 +76,7 @@ void start(const py::capsule& recorder, const py::object& module_call, const std
     event_cost_ns = measure_event_cost_ns(/*cpu_timed=*/false);
     trial_own_ns = own_time.event_ns();
     empty_ns = measure_empty_ns();
+    own_time.set_beside(std::max(*event_cost_ns - *trial_own_ns, 0.0));
   }
   if (timed == CpuTime::all && !timed_event_cost_ns && !at::hasThreadLocalCallbacks()) {
     timed_event_cost_ns = measure_event_cost_ns(/*cpu_timed=*/true);

@@ -8,7 +8,7 @@
 namespace perfprobe {
 
 // Name of the capsule that carries a LoopPort*; raise the number with any change.
-inline constexpr const char* kLoopCapsule = "perfprobe.loop.1";
+inline constexpr const char* kLoopCapsule = "perfprobe.loop.2";
 
 enum class LoopEvent : int32_t {
   next_begin,    // the loader is asked for a batch
@@ -38,9 +38,9 @@ struct LoopMoment {
 class LoopPort {
  public:
   virtual void see(const LoopMoment& moment) = 0;
-  // What records operators, or stops: called by `see` on the loop's thread where that changes, and
-  // at once. nullptr: no more.
-  virtual void set_switch(void (*turn)(bool on)) = 0;
+  // turn: what records operators, or stops: called by `see` on the loop's thread where that
+  // changes, and at once. spent_ns: what recording them has taken so far. nullptr: no more.
+  virtual void set_switch(void (*turn)(bool on), int64_t (*spent_ns)()) = 0;
 
  protected:
   ~LoopPort() = default;

@@ -35,6 +35,7 @@ StepLog::StepLog(Recorder& recorder, const StepSchedule& schedule, int64_t every
       every_(every),
       thread_rows_(recorder),
       schedule_(schedule),
+      budget_(schedule.most_cost, static_cast<uint64_t>(monotonic_ns())),
       line_(warm_up) {
   static const int fork_handler = pthread_atfork(nullptr, nullptr, forget_in_child);
   static_cast<void>(fork_handler);
@@ -69,6 +70,7 @@ void StepLog::stop() {
   line_.print(std::exchange(text_, {}));
   is_watching = is_in_window = true;
   turn_ = nullptr;
+  spent_ns_ = nullptr;
   over_ = nullptr;
 }
 
@@ -83,9 +85,10 @@ void StepLog::see(const LoopMoment& moment) {
   follow_schedule(moment.time_ns);
 }
 
-void StepLog::set_switch(void (*turn)(bool on)) {
+void StepLog::set_switch(void (*turn)(bool on), int64_t (*spent_ns)()) {
   const std::lock_guard lock(mutex_);
   turn_ = turn;
+  spent_ns_ = spent_ns;
   if (turn_ != nullptr && !is_on_)
     turn_(false);
 }
@@ -113,15 +116,42 @@ void StepLog::follow_schedule(int64_t time_ns) {
       over_();
   }
   follow_windows();
-  const bool wanted = !is_over_ && schedule_.records(steps_.number());
-  if (wanted && first_on_ns_ < 0)
+  const bool is_asked_for = !is_over_ && schedule_.records(steps_.number());
+  if (is_asked_for && first_on_ns_ < 0)
     first_on_ns_ = time_ns;
+  is_watching = is_asked_for;  // samples cost little, and show lines of all steps
+  follow_budget(time_ns);
+  is_only_timed_ = is_asked_for && !is_within_budget_;
+  const bool wanted = is_asked_for && is_within_budget_;
   if (wanted == is_on_)
     return;
   is_on_ = wanted;
-  is_watching = wanted;
   if (turn_ != nullptr)
     turn_(wanted);
+}
+
+// Where a step begins.
+void StepLog::follow_budget(int64_t time_ns) {
+  if (!budget_.is_limited() || spent_ns_ == nullptr || steps_.number() == budgeted_)
+    return;
+  budgeted_ = steps_.number();
+  const int64_t begun_ns = std::exchange(budgeted_ns_, time_ns);
+  longest_ns_ = begun_ns == 0 ? 0 : std::max(longest_ns_, time_ns - begun_ns);
+  is_late_ = false;
+  if (budget_.is_due(time_ns))
+    is_within_budget_ =
+        budget_.choose({time_ns, process_cpu_ns(), spent_ns_(), recorder_.writer_cpu_ns()});
+}
+
+// What follows a loop whose last step was only timed is recorded. How long it is left out is not
+// known before, so it is as long as some steps.
+void StepLog::go_on_behind_loop(int64_t now_ns) {
+  if (!is_only_timed_ || is_late_ || now_ns - budgeted_ns_ < std::max(kSecondNs, 4 * longest_ns_))
+    return;
+  is_late_ = is_within_budget_ = is_on_ = true;
+  is_only_timed_ = false;
+  if (turn_ != nullptr)
+    turn_(true);
 }
 
 // Called before operators are recorded and after: their work on a GPU belongs to the window.
@@ -140,12 +170,14 @@ void StepLog::take(const std::vector<LiveStep>& ended, int64_t now_ns) {
       thread_ = thread_rows_.add(os_thread_, [this] { return thread_name(os_thread_); });
     }
     step.thread = thread_;
-    step.is_recorded = is_on_;
-    step.is_baseline = !is_on_ && !step.is_evaluation && schedule_.is_baseline(step.number);
+    step.is_recorded = is_on_ && !is_late_;
+    const bool is_left_out = !step.is_evaluation && schedule_.is_baseline(step.number);
+    step.is_baseline = !step.is_recorded && (is_left_out || is_only_timed_ || is_late_);
     measure(step, now_ns);
     if (schedule_.keeps_slow)
       choose(step);
-    baseline_ += step.is_baseline ? 1 : 0;
+    baseline_ += step.is_baseline && is_left_out ? 1 : 0;
+    timed_ += step.is_baseline && !is_left_out && !step.is_evaluation ? 1 : 0;
     recorded_ += step.is_recorded && !step.is_evaluation ? 1 : 0;
     is_mixed_ = is_mixed_ && step.is_evaluation;
     list(step);
@@ -247,6 +279,7 @@ void StepLog::beat() {
     const std::lock_guard lock(mutex_);
     if (!runs_)
       return;
+    go_on_behind_loop(now_ns);
     std::swap(rows, rows_);
     are_due = are_sums_due(now_ns);
     if (are_due) {

@@ -13,6 +13,7 @@
 #include "core/recorder.h"
 #include "core/row_table.h"
 #include "core/slow_steps.h"
+#include "core/step_budget.h"
 #include "core/step_line.h"
 #include "core/step_schedule.h"
 #include "core/step_sums.h"
@@ -33,7 +34,7 @@ class StepLog final : public LoopPort {
   void start();
   void stop();
   void see(const LoopMoment& moment) override;
-  void set_switch(void (*turn)(bool on)) override;
+  void set_switch(void (*turn)(bool on), int64_t (*spent_ns)()) override;
   // So many more steps, behind those asked for before; from which step on.
   int64_t record_next(int64_t steps);
   // Called once, on the loop's thread, when no window is left. It must not wait.
@@ -52,6 +53,8 @@ class StepLog final : public LoopPort {
   [[nodiscard]] int64_t unkept() const { return unkept_; }
   [[nodiscard]] int64_t unlisted() const { return unlisted_; }
   [[nodiscard]] int64_t baseline() const { return baseline_; }
+  // Number of steps that the budget left out.
+  [[nodiscard]] int64_t timed() const { return timed_; }
 
  private:
   static void ring(void* self);
@@ -65,6 +68,8 @@ class StepLog final : public LoopPort {
   void write_sums(int64_t now_ns, const StepSum& sum);
   void follow_schedule(int64_t time_ns);
   void follow_windows();
+  void follow_budget(int64_t time_ns);
+  void go_on_behind_loop(int64_t now_ns);
   void write_line();
 
   Recorder& recorder_;
@@ -78,7 +83,16 @@ class StepLog final : public LoopPort {
   int64_t first_on_ns_ = -1;
   int64_t recorded_ = 0;  // steps
   int64_t baseline_ = 0;  // those left unrecorded to measure what recording adds
+  int64_t timed_ = 0;     // and by the budget
+  StepBudget budget_;
+  bool is_within_budget_ = true;
+  bool is_only_timed_ = false;
+  int64_t budgeted_ = 0;     // the step that the budget has decided on
+  int64_t budgeted_ns_ = 0;  // when it began
+  int64_t longest_ns_ = 0;   // of the steps so far
+  bool is_late_ = false;     // it is recorded from its middle on, as the loop seemed to have ended
   void (*turn_)(bool) = nullptr;
+  int64_t (*spent_ns_)() = nullptr;
   void (*over_)() = nullptr;
   LiveSteps steps_;
   int64_t os_thread_ = 0;

@@ -21,6 +21,8 @@ struct StepSchedule {
   int64_t baseline = 0;
   int64_t baseline_first = 0;
   bool keeps_slow = false;  // keep rows of operators of slow steps only
+  // Recording may take this part of the program's CPU time: see StepBudget. 0: no limit.
+  double most_cost = 0;
 
   [[nodiscard]] bool is_over(int64_t step) const { return end != kNoEnd && step / end >= windows; }
   [[nodiscard]] bool is_within(int64_t step) const {

@@ -15,6 +15,7 @@
 #include "torch/batch_size.h"
 #include "torch/gil.h"
 #include "torch/observer.h"
+#include "torch/own_time.h"
 #include "torch/registration.h"
 #include "torch/step_parts.h"
 
@@ -168,14 +169,14 @@ void watch_loop(LoopPort& port, PyObject* optimizer) {
   current_loop.store(&port, std::memory_order_release);
   loop_registration.put(at::RecordFunctionCallback(part_begins, part_ends),
                         {at::RecordScope::USER_SCOPE}, Threads::all, /*needs_outputs=*/false);
-  port.set_switch(switch_observer);
+  port.set_switch(switch_observer, [] { return own_time.spent_ns(); });
 }
 
 void unwatch_loop() {
   LoopPort* port = current_loop.exchange(nullptr);
   if (port == nullptr)
     return;
-  port->set_switch(nullptr);
+  port->set_switch(nullptr, nullptr);
   loop_registration.remove();
   switch_observer(true);
 }

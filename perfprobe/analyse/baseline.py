@@ -14,7 +14,7 @@ _FEWEST = 3  # pairs; a median of fewer means little
 
 
 def baseline(trace: Trace) -> Baseline | None:
-    """Returns the comparison; None without `--baseline`, or if fewer than three steps can be compared."""
+    """Returns the comparison; None if fewer than three untraced steps can be compared."""
     rows = trace.recording[LiveSteps].counted()
     rows = rows.take((rows.is_evaluation == 0) & (rows.end_ns > rows.start_ns))
     # With --keep slow all other steps were watched.
@@ -26,6 +26,7 @@ def baseline(trace: Trace) -> Baseline | None:
     if np.count_nonzero(paired) < _FEWEST:
         return None
     with_cpu = paired & ~np.isnan(cpu_ns) & ~np.isnan(beside_cpu_ns)
+    is_limited = (trace.recording.number("live_steps", "timed") or 0) > 0
     has_cpu = np.count_nonzero(with_cpu) >= _FEWEST
     return Baseline(
         steps=int((rows.is_baseline > 0).sum()),
@@ -34,6 +35,7 @@ def baseline(trace: Trace) -> Baseline | None:
         traced_ns=int(np.median(beside_ns[paired])),
         added=_added(beside_ns[paired] / times_ns[paired] - 1),
         added_cpu=_added(beside_cpu_ns[with_cpu] / cpu_ns[with_cpu] - 1) if has_cpu else None,
+        detailed=float(np.mean(is_traced)) if is_limited else None,
     )
 
 

@@ -251,6 +251,7 @@ _KINDS = {
     "seconds": (seconds, "TIME"),
     "size": (size, "SIZE"),
     "percent": (float, "PERCENT"),
+    "share": (str, "PERCENT%"),
     "pattern": (str, "REGEX"),
     "names": (str, "NAME"),
     "folder": (str, "DIR"),

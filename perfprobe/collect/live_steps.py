@@ -65,6 +65,8 @@ class StepFinder(Collector):
         figures = self._log.stop()
         figures["watched_rows"] = self._facts.recorder.watched_rows
         self._facts.meta("live_steps", figures)
+        if figures["timed"]:
+            self._note_timed(figures["timed"])
         if self._options.needs_steps:
             self._say_what_is_missing(figures)
 
@@ -80,7 +82,7 @@ class StepFinder(Collector):
             self._facts.loss(self.name, reason, figures["foreign"], "run one loop at a time")
 
     def _note_unrecorded(self, figures: dict[str, int]) -> None:
-        outside = figures["steps"] - figures["recorded"] - figures["baseline"]
+        outside = figures["steps"] - figures["recorded"] - figures["baseline"] - figures["timed"]
         if self._options.keep == "slow":
             self._note_unkept(figures)
         if self._options.has_windows and outside > 0:
@@ -96,6 +98,11 @@ class StepFinder(Collector):
             flag = self._options.leaves_out_children
             reason = f"child processes and calls of Python functions: not recorded with {flag}"
             self._facts.loss(self.name, reason, 1, f"record again without {flag}")
+
+    def _note_timed(self, steps: int) -> None:
+        budget = self._options.budget
+        reason = f"operators in steps that were only timed, as recording all would cost more than {budget}"
+        self._facts.loss("operators", reason, steps, "--budget off records all steps")
 
     def _note_closed(self, times: int, error: int) -> None:
         then = f"which could not be opened again ({strerror(error)})" if error else "which was opened again"
@@ -145,9 +152,9 @@ class StepFinder(Collector):
             self._facts.loss(self.name, reason, 1, missing.remedy)
 
 
-def _schedule(options: Options) -> dict[str, int]:
+def _schedule(options: Options) -> dict[str, float]:
     first, end = options.window
-    schedule = {"first": first, "windows": options.repeat}
+    schedule: dict[str, float] = {"first": first, "windows": options.repeat, "most_cost": options.most_cost}
     if end is not None:
         schedule["end"] = end
     if options.duration is not None:

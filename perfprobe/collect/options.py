@@ -17,6 +17,18 @@ _OF_WINDOWS = (COMMAND_LINE, RECORDING)  # of a program as a whole
 _STEPS, _FILE = "which steps to record", "the recording"  # headings of `--help`
 
 
+def share(text: str) -> float:
+    """The fraction that `5%` or `0.5 %` is; 0 for `off`. Raises UsageError if it is none."""
+    number = text.removesuffix("%").strip()
+    whole, _, part = number.partition(".")
+    is_number = text.endswith("%") and (whole + part).isdecimal() and text.isascii()
+    if text == "off":
+        return 0
+    if not is_number or not 0 < float(number) <= 100:
+        raise UsageError("not a budget", text, "give a part of the CPU time, such as --budget 5%, or off")
+    return float(number) / 100
+
+
 class Options(Chosen):
     """What to record.
 
@@ -158,6 +170,14 @@ class Options(Chosen):
         places=_OF_WINDOWS,
         heading=_STEPS,
     )
+    budget: str = option(
+        "off",
+        "what recording operators may add to the program's CPU time, such as 5%%. Beyond that, steps are "
+        "recorded at random and others only timed. off: all are recorded (default: %(default)s)",
+        kind="share",
+        places=_OF_WINDOWS,
+        heading=_STEPS,
+    )
     keep: str = option(
         "all",
         "slow: for long jobs. Keep details only of slow steps, and sums of all others. A step is slow if it "
@@ -223,6 +243,16 @@ class Options(Chosen):
         return some or self.benchmark
 
     @property
+    def most_cost(self) -> float:
+        """The part of the program's CPU time that recording operators may take; 0 for no limit.
+
+        Without the operators of some steps, these options would record only a part of what they are for.
+        """
+        needs_all = self.keep == "slow" or self.memory or self.emit is not None or self.detail is not None
+        limited = self.operators == "observer" and not self.benchmark and not needs_all
+        return share(self.budget) if limited else 0
+
+    @property
     def window_option(self) -> str:
         """The option that says in which steps operators are recorded."""
         if self.wait:
@@ -279,6 +309,7 @@ class Options(Chosen):
         return {**self.of(RECORDING), "cpu_time": self.cpu_timed}
 
     def _check_windows(self) -> None:
+        share(self.budget)
         is_window = self.steps is None or (":" in self.steps and self.steps.replace(":", "", 1).isdecimal())
         first, end = self.window if is_window else (0, 0)
         if not is_window or (end is not None and end <= first):

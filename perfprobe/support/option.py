@@ -30,7 +30,7 @@ class Option:
         called: what one of `values` is called in an error.
         kind: what the command line accepts besides `values`: "rows" or "steps" (integers from
             0 or from 1), "window" (of steps, `10:30`), "seconds" (`90s`, `3m`), "size" (bytes), "percent",
-            "pattern" (a regular expression), "names" or "folder".
+            "share" (`5%`), "pattern" (a regular expression), "names" or "folder".
         flag: its name on the command line; "" for the attribute's name.
         alone: the value if the flag has no word on the command line, and for True in Python.
         without: another flag that stands for a value: flag, value and help.

@@ -31,7 +31,11 @@ class LiveSteps(Table, name="live_steps", most_rows=MOST_EVENTS):
         optional=True,
     )
     is_recorded: Int8 = column("1 if operators were recorded during it")
-    is_baseline: Int8 = column("1 if `--baseline` left it out, to measure what recording adds", optional=True)
+    is_baseline: Int8 = column(
+        "1 if it was only timed: `--baseline` left it out, to measure what recording adds, or `--budget`, to "
+        "bound that",
+        optional=True,
+    )
     is_slow: Int8 = column("1 if slow compared with the steps before it (`--keep slow`)", optional=True)
     is_partial: Int8 = column("1 if it did not fit in the buffer, so that rows are missing", optional=True)
     cpu_ns: Int64 = column("CPU time of its thread", optional=True)
@@ -70,6 +74,7 @@ class Baseline:
         traced_ns: median over the means of their neighbours.
         added: median of how much longer the neighbours take, divided by the untraced time.
         added_cpu: the same for the CPU time of the loop's thread; None if it was not read.
+        detailed: the part of all steps that was recorded, if `--budget` chose them at random; None if not.
     """
 
     steps: int
@@ -78,6 +83,7 @@ class Baseline:
     traced_ns: int
     added: Added
     added_cpu: Added | None
+    detailed: float | None
 
 
 @frozen

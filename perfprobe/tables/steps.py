@@ -39,7 +39,7 @@ class StepMark(IntEnum):
     COMPILE = 2  # torch.compile was at work in it
     OUTLIER = 3  # far longer than the median, and rare: it counts in sums
     CUT = 4  # the last one, which did not end with the recording
-    BASELINE = 5  # its operators were not recorded, to measure what recording adds (`--baseline`)
+    BASELINE = 5  # only timed, to measure what recording adds (`--baseline`) or to bound it (`--budget`)
     COUNTED = 6  # cProfile counted calls, which slowed it too much to go on
 
 
@@ -178,9 +178,14 @@ class Steps(Table):
     )
 
     def counted(self) -> Mask:
-        """Which steps sums are of: steady ones and outliers, which are rare heavy work; else all recorded."""
-        found = self.usual()
-        return np.asarray(found if bool(found.any()) else self.mark != StepMark.BASELINE)
+        """Which steps sums are of: steady ones and outliers, which are rare heavy work; else all recorded.
+
+        Evaluations may all have been only timed: then sums are of these.
+        """
+        found, recorded = self.usual(), self.mark != StepMark.BASELINE
+        if not bool(found.any()):
+            found = recorded if bool(recorded.any()) else np.ones(len(self), np.bool_)
+        return np.asarray(found)
 
     def usual(self) -> Mask:
         """Which steps are steady, or outliers."""

@@ -123,6 +123,9 @@ REASONS: dict[str, str] = {
     "native functions beyond": "There were more different functions than are kept. The rest is one row.",
     "loaders, optimizers and marks of steps in other threads": "Only the steps of one loop, on one thread, "
     "are found.",
+    "operators in steps that were only timed": "The budget of recording was reached, so operators were "
+    "recorded in steps chosen at random. Shares and times a step are those of these steps, sums and counts "
+    "are of them alone.",
     "untraced steps of --baseline: missing": "The program had too few steps for the comparison.",
     "steps beyond 100,000": "Sums include these steps, but they have no row of their own.",
     "only perfprobe.step() marks steps": "Steps cannot be found automatically here. The loss says why.",

@@ -46,7 +46,8 @@ TERMS: dict[str, str] = {
     "longer than 1.2 times their median.",
     "ordinary step": "With `--keep slow`: a step that is not slow. Only its sums are kept.",
     "untraced step": "A step in which no operators are recorded.",
-    "baseline": "Untraced steps among traced ones (`--baseline`). They show what recording adds to a step.",
+    "baseline": "Untraced steps among traced ones (`--baseline`, `--budget`). They show what recording "
+    "adds to a step.",
     "drift": "Steps became slower or faster: those in the last fifth of a run differ from those in the first "
     "fifth by more than the usual variation. The mean time without waiting for a processor is compared, or "
     "the median if the waiting is not known.",

@@ -172,7 +172,8 @@ VALUES: dict[str, dict[str, str]] = {
         "with compiling | compiling | compile": "torch.compile was active in it.",
         "outlier": "Far longer than the median.",
         "cut off | cut short | cut": "The last step, which had not ended when the recording ended.",
-        "untraced | baseline": "No operators were recorded in it, to measure what recording adds.",
+        "untraced | baseline": "No operators were recorded in it, to measure what recording adds or to bound "
+        "it.",
         "with cProfile | counted": "cProfile slowed it, until it was switched off because of its cost.",
     },
     "found by (steps)": {

@@ -43,6 +43,7 @@ ALL = {
     "exit-after": True,
     "wait": True,
     "baseline": 5,
+    "budget": "5%",
     "keep": "slow",
     "rotate": "1G",
     "benchmark": True,

@@ -117,7 +117,7 @@ def step_rows(kept: Kept, number: int, batches: Batches, slowed_until_ns: int) -
     mark[traced] = marks(duration_ns[traced], compile_ns[traced], recurring_ns[traced], is_cut[traced])
     mark = with_counted(mark, start_ns, slowed_until_ns)
     if kept.kind is StepKind.EVALUATION:
-        mark = np.zeros(len(spans), np.int8)
+        mark = np.where(traced, np.int8(StepMark.STEADY), np.int8(StepMark.BASELINE))
     calls = [-1 if span.is_baseline else sum(e.kind is Kind.CALL for e in span.events) for span in spans]
     return Steps(
         start_ns=start_ns,
@@ -233,7 +233,9 @@ def event_rows(kept: Kept, first: int) -> StepEvents:
 
 def phase_rows(kept: Kept, number: int, steps: Steps) -> Phases:
     """The phases of all steps that count, most time first. number: the row of their loop."""
-    chosen = steps.counted()
+    chosen = steps.counted() & (steps.mark != StepMark.BASELINE)
+    if not bool(chosen.any()):  # they were only timed
+        return Phases.empty()
     times_ns = kept.by_phase(kept.pieces.time_ns, chosen)
     sums_ns = times_ns.sum(axis=0)
     phases = np.argsort(-sums_ns, kind="stable")

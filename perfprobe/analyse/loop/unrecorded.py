@@ -30,15 +30,29 @@ class Unrecorded:
         return int(self._rows.start_ns.min()) if len(self._rows) else None
 
     def apart(self, thread: int, spans: Sequence[Span]) -> Sequence[Span]:
-        """Returns a thread's steps, cut where unrecorded ones begin or end, and those of `--baseline`."""
+        """Returns a thread's steps, cut where unrecorded ones begin or end, and those that were only timed.
+
+        These are steps of `--baseline`, and steps and evaluations that the budget left out.
+        """
         rows = self._rows.take(self._threads == thread)
         if len(rows) == 0 or not spans:
             return spans
-        found = [_without(span, rows.start_ns, rows.end_ns) for span in spans]
+        kept = [span for span in spans if not _is_inside(span, rows)]
+        found = [_without(span, rows.start_ns, rows.end_ns) for span in kept]
         baseline = rows.take(rows.is_baseline > 0)
-        bounds = zip(baseline.start_ns.tolist(), baseline.end_ns.tolist(), strict=True)
-        found += [Span(start_ns, end_ns, False, (), is_baseline=True) for start_ns, end_ns in bounds]
+        columns = (baseline.start_ns, baseline.end_ns, baseline.is_evaluation)
+        for start_ns, end_ns, is_evaluation in zip(*(each.tolist() for each in columns), strict=True):
+            found.append(Span(start_ns, end_ns, is_evaluation > 0, (), is_baseline=True))
         return sorted(found, key=lambda span: span.start_ns)
+
+
+def _is_inside(span: Span, rows: LiveSteps) -> bool:
+    """Whether it is the rest of a step or evaluation that was recorded from its middle on."""
+    if not span.events:
+        return False
+    first_ns = min(event.start_ns for event in span.events)
+    at = int(np.searchsorted(rows.start_ns, first_ns)) - 1
+    return at >= 0 and first_ns < int(rows.end_ns[at])
 
 
 def outside_windows(recording: Recording) -> Covered:
@@ -51,11 +65,14 @@ def outside_windows(recording: Recording) -> Covered:
 
 
 def _without(span: Span, starts_ns: Int64, ends_ns: Int64) -> Span:
-    """The span, cut to end at unrecorded steps: the last before its first event, the first after its last."""
+    """The span, cut to end at unrecorded steps: the last before its first event, the first after its last.
+
+    An optimizer's range ends some microseconds after the step that it ends.
+    """
     if not span.events:
         return span
     first_ns = min(event.start_ns for event in span.events)
-    last_ns = max(event.end_ns for event in span.events)
+    last_ns = max(event.start_ns for event in span.events)
     before, behind = np.searchsorted(ends_ns, first_ns, "right") - 1, np.searchsorted(starts_ns, last_ns)
     start_ns = max(span.start_ns, int(ends_ns[before])) if before >= 0 else span.start_ns
     end_ns = min(span.end_ns, int(starts_ns[behind])) if behind < len(starts_ns) else span.end_ns

@@ -33,7 +33,7 @@ _WORDS = {"training": "training step", "inference": "call", "evaluation": "evalu
 
 
 def step_tables(findings: Findings, _: Choice) -> dict[str, Sequence[Any]]:
-    """`loops` and `steps`, all of them; with `--baseline` also `baseline`."""
+    """`loops` and `steps`, all of them; if some were only timed also `baseline`."""
     found, untraced = StepFindings(findings), baseline_rows(findings)
     return {"loops": found.loops, "steps": found.steps, **({"baseline": untraced} if untraced else {})}
 
@@ -194,7 +194,7 @@ STEPS = Section(
     json={
         "loops": "The section *steps*: the loops.",
         "steps": "Every step of every loop; in traces without a loop the steps of torch.profiler.",
-        "baseline": "What recording added to a step, with `--baseline`.",
+        "baseline": "What recording added to a step, with `--baseline` or `--budget`.",
     },
 )
 PHASES = Section(

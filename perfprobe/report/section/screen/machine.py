@@ -7,7 +7,7 @@ from typing import Any
 
 from perfprobe.models.seen import cores_allowed
 from perfprobe.models.waiting import is_busy, waited_ns
-from perfprobe.report.rows.baseline import added_text, baseline_rows, untraced_text
+from perfprobe.report.rows.baseline import added_text, baseline_rows, mean_text, untraced_text
 from perfprobe.report.rows.gpu.idle import most_idle_line
 from perfprobe.report.rows.gpu.launch_cost import launch_cost
 from perfprobe.report.rows.losses import loss_rows
@@ -195,6 +195,8 @@ def trust_line(findings: Findings) -> ScreenRow:
 
 def _cost(findings: Findings) -> str:
     for row in baseline_rows(findings):
+        if row.detailed is not None:
+            return f"recording {mean_text(row, row.detailed)}"
         return f"{untraced_text(row)}, recording {added_text(row)}"
     totals = findings.get(Totals)
     if totals is None or not totals.operators:
