@@ -30,8 +30,8 @@ class _Each(NamedTuple):
 
 
 def run_value(trace: Trace, times: StepTimes) -> RunValue:
-    """The figures. Without operators, in benchmark mode, steps are those that were found by ranges."""
-    is_live = trace.recording.is_benchmark
+    """The figures. Where operators show no steps, they are those that were found while the program ran."""
+    is_live = len(times.steps) == 0
     each = _of_live_steps(trace) if is_live else _of_steps(trace, times)
     start_ns = trace.start_ns
     start_up_ns = _live_start_up_ns(trace) if is_live else times.start_up_ns

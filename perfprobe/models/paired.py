@@ -55,7 +55,8 @@ class Difference:
         error: how often an interval like this one may miss.
         p: how likely as large a ratio is if A and B are the same, by flipping signs (exact); None with fewer
             than six pairs or more than 32.
-        least: the smallest change that could have been claimed, 0.02 for 2 %.
+        least: the smallest change that could have been claimed, 0.02 for 2 %; with fewer than five pairs that
+            which five like them could claim.
     """
 
     pairs: int
@@ -92,7 +93,12 @@ class Difference:
 
 
 def difference(
-    before: Sequence[float], after: Sequence[float], *, looked: bool = True, spread: float | None = None
+    before: Sequence[float],
+    after: Sequence[float],
+    *,
+    looked: bool = True,
+    spread: float | None = None,
+    among: int = 1,
 ) -> Difference:
     """What pairs of runs say.
 
@@ -101,11 +107,12 @@ def difference(
         looked: whether pairs were looked at one by one, to stop when they are enough. False for runs whose
             number does not depend on what they showed.
         spread: standard deviation of d if it is known from elsewhere; for a single pair.
+        among: how many differences are judged together, none of which may be wrong (Bonferroni).
     """
     values = [log(b / a) for a, b in zip(before, after, strict=True)]
-    error = error_of(len(values), looked=looked)
+    error = error_of(len(values), looked=looked) / among
     middle, low, high = interval(values, error)
-    half = _half(values, error) if len(values) > 1 else None if spread is None else 2 * spread
+    known = stdev(values) if len(values) > 1 else spread
     return Difference(
         pairs=len(values),
         ratio=exp(middle),
@@ -113,7 +120,7 @@ def difference(
         high=None if high is None else exp(high),
         error=error,
         p=flipped(values),
-        least=_UNKNOWN_LEAST if half is None else expm1(half),
+        least=_UNKNOWN_LEAST if known is None else expm1(_half(known, max(len(values), FEWEST), error)),
     )
 
 
@@ -127,12 +134,13 @@ def interval(values: Sequence[float], error: float = ERROR) -> tuple[float, floa
     middle = fmean(values)
     if len(values) < FEWEST:
         return middle, None, None
-    half = _half(values, error)
+    half = _half(stdev(values), len(values), error)
     return middle, middle - half, middle + half
 
 
-def _half(values: Sequence[float], error: float) -> float:
-    return t_quantile(len(values) - 1, error) * stdev(values) / sqrt(len(values))
+def _half(spread: float, count: int, error: float) -> float:
+    """Half the interval of the mean of so many values."""
+    return t_quantile(count - 1, error) * spread / sqrt(count)
 
 
 def chance(values: Sequence[float]) -> float:
