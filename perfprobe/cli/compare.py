@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 
+from perfprobe.cli.compare_pairs import add_pair_options, check, programs, run_pairs
 from perfprobe.cli.options import Output, Parser, add_options, existing
 from perfprobe.cli.report import collect_garbage_seldom, files_of, write
 from perfprobe.cli.terminal import colored, width
@@ -15,24 +16,37 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from argparse import Namespace
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from perfprobe.comparing import Side
-    from perfprobe.models.compared import Comparison, GateResult
+    from perfprobe.experiment.pairs import Pairs
+    from perfprobe.models.compared import Comparison, Gate, GateResult
 
 _SUMMARY = "GITHUB_STEP_SUMMARY"
 _FORMATS = ("text", "markdown", "github", "benchmark")
 _DESCRIPTION = """\
 Compare two versions of a program: is B slower than A, by how much, at which
-line, and is that certain? Each is a recording, a trace of torch.profiler, or a
-folder of repeated runs. Runs that took turns (A B B A ...) are pairs: five show
-how certain a difference of the step is. One run of each shows differences, but
-only counts are certain: calls, launches, dtypes, shapes."""
+line, and is that certain? Programs after -- run in pairs until it is certain;
+--refs names two versions of one in git. A and B may also be recordings, traces
+of torch.profiler, or folders of repeated runs: runs that took turns (A B B A
+...) are pairs too. One run of each shows differences, but only counts are
+certain: calls, launches, dtypes, shapes."""
+_USAGE = """\
+perfprobe compare [OPTIONS] -- A.py [ARGS] -- B.py [ARGS]
+       perfprobe compare [OPTIONS] --refs A,B -- PROGRAM [ARGS]
+       perfprobe compare A B [OPTIONS]"""
 _EXAMPLES = """\
 examples:
+  perfprobe compare --refs main,HEAD -- train.py --epochs 1
+  perfprobe compare -- train.py -- OMP_NUM_THREADS=1 train.py
   perfprobe compare before.perfprobe after.perfprobe
   perfprobe compare runs/main runs/mine      folders of runs that took turns
-  perfprobe compare runs/main runs/mine --fail-on 'step>3%' --fail-on 'calls>0'
+  perfprobe compare a.json.gz b.json.gz --full
+  perfprobe compare --refs HEAD,WORK --fail-on 'step>3%' -- train.py
   perfprobe compare runs/main runs/mine --format markdown > comment.md
+
+Versions run in copies of the repository, with the packages that are installed
+here. The working tree, .git and the environment stay as they are.
 
 A limit is a figure and a number: step>3%, peak_memory>5%, start_up>0.5s,
 phase.data>2ms, gpu_idle>5%, calls>0, launches>0, recompiles>0; or dtype, shape:
@@ -45,45 +59,64 @@ Exit code: 5 if a change is larger than a limit and certain.
 def parser() -> Parser:
     """The options of `compare`."""
     parser = Parser("compare", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.usage = "perfprobe compare A B [OPTIONS]"
+    parser.usage = _USAGE
     parser.add_argument("versions", nargs="*", metavar="A B", help="recordings, traces, or folders of runs")
-    parser.add_argument("--full", action="store_true", help="also print all rows, phases and counts")
-    parser.add_argument(
-        "--measure",
-        choices=("own", "wall", "cpu"),
-        default="own",
-        help="what a step is measured by: own (default) is wall time without waiting for a processor",
-    )
-    parser.add_argument(
-        "--fail-on",
-        action="append",
-        default=[],
-        metavar="LIMIT",
-        help="exit with 5 if a change is larger than this, and certain: step>3%%; may be repeated",
-    )
-    parser.add_argument(
-        "--fail-on-unknown", action="store_true", help="also exit with 5 if a limit cannot be decided"
-    )
-    parser.add_argument(
-        "--format",
-        choices=_FORMATS,
-        default="text",
-        help="text (default), markdown, github (marks slower lines, adds to the summary), or benchmark "
-        "(customSmallerIsBetter JSON)",
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON instead")
+    for flag, named in _OPTIONS.items():
+        parser.add(flag, **named)
+    add_pair_options(parser)
     add_options(parser, Output)
     return parser
 
 
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "--full": {
+        "action": "store_true",
+        "help": "also print all rows, phases and counts",
+        "brief": "also print all rows, phases and counts",
+    },
+    "--measure": {
+        "choices": ("own", "wall", "cpu"),
+        "default": "own",
+        "help": "what a step is measured by: own (default) is wall time without waiting for a processor",
+        "brief": "of a step; own (default): without waiting",
+    },
+    "--fail-on": {
+        "action": "append",
+        "default": [],
+        "metavar": "LIMIT",
+        "help": "exit with 5 if a change is larger than this, and certain: step>3%%; may be repeated",
+        "brief": "exit with 5 if a change is larger, and certain",
+    },
+    "--fail-on-unknown": {
+        "action": "store_true",
+        "help": "also exit with 5 if a limit cannot be decided",
+    },
+    "--format": {
+        "choices": _FORMATS,
+        "default": "text",
+        "help": "text (default), markdown, github (marks slower lines, adds to the summary), or benchmark "
+        "(customSmallerIsBetter JSON)",
+        "brief": "for a comment, GitHub, or a page of benchmarks",
+    },
+    "--json": {"action": "store_true", "help": "print JSON instead", "brief": "print JSON instead"},
+}
+
+
 def prepare(words: Sequence[str]) -> Callable[[], int]:
-    """Read and compare the recordings. The function that is returned prints."""
+    """Read and compare the recordings. The function that is returned prints, or runs the programs."""
     from perfprobe import comparing
+    from perfprobe.cli import guarded
     from perfprobe.cli.progress import reading
 
-    given = parser().parse_intermixed_args(words)
+    options, given_programs = programs(words)
+    given = parser().parse_intermixed_args(options)
+    check(given, given_programs)
     collect_garbage_seldom()
     limits = comparing.gates(given.fail_on)
+    if given_programs:
+        return lambda: guarded(
+            lambda: run_pairs(given, given_programs, lambda pairs: _pairs(pairs, limits, given))
+        )
     if len(given.versions) != 2:
         number = len(given.versions)
         raise UsageError("two versions are needed", f"{number} given", "perfprobe compare A B")
@@ -100,6 +133,34 @@ def _names(versions: Sequence[str]) -> list[str]:
     return names if len({*names}) == len(names) else list(versions)
 
 
+def _pairs(pairs: Pairs, limits: Sequence[Gate], given: Namespace) -> int:
+    """Print what pairs of runs say, and return the exit code."""
+    from perfprobe import comparing
+    from perfprobe.collect.base import Stderr
+    from perfprobe.comparing import Side
+    from perfprobe.runs import Run
+
+    if not pairs.measured:
+        return write(f"No pair was measured: {pairs.stopped}.\n")
+    before, after = (
+        Side(
+            pairs.variants[at].name,
+            [Run(pair[at].path) for pair in pairs.measured],
+            [Run(pair[at].path) for pair in pairs.with_rows],
+        )
+        for at in (0, 1)
+    )
+    found = comparing.compared(
+        before, after, paired=True, measure=pairs.asked.measure.value, difference=pairs.difference
+    )
+    status = shown(found, comparing.judged(found, limits), given)
+    if pairs.stopped and given.format == "text" and not given.json:
+        write(f"Ended early: {pairs.stopped}.\n")
+    elif pairs.stopped:
+        Stderr().tell(f"ended early: {pairs.stopped}")
+    return status
+
+
 def _side(name: str, paths: Sequence[str]) -> Side:
     from perfprobe.comparing import Side
     from perfprobe.runs import Run
@@ -113,7 +174,7 @@ def shown(found: Comparison, results: Sequence[GateResult], given: Namespace) ->
 
     status = write(_text(found, results, given))
     if given.format == "github" and not given.json:
-        _add_to_summary(comparing.markdown(found, results))
+        _add_to_summary(comparing.markdown(found, results, limit=_limit(given)))
     return status or comparing.exit_code(results, fail_on_unknown=given.fail_on_unknown)
 
 
@@ -121,15 +182,27 @@ def _text(found: Comparison, results: Sequence[GateResult], given: Namespace) ->
     from perfprobe import comparing
 
     if given.json:
-        return json.dumps(comparing.document(found, results), indent=1, allow_nan=False) + "\n"
+        document = comparing.document(found, results, limit=_limit(given))
+        return json.dumps(document, indent=1, allow_nan=False) + "\n"
     if given.format == "benchmark":
         return json.dumps(comparing.benchmark_page(found), indent=1, allow_nan=False) + "\n"
     if given.format == "markdown":
-        return comparing.markdown(found, results)
-    screen = comparing.text(found, results, width=width(), color=colored(given.color), full=given.full)
+        return comparing.markdown(found, results, limit=_limit(given))
+    shape = {"width": width(), "color": colored(given.color), "full": given.full}
+    screen = comparing.text(found, results, limit=_limit(given), **shape)
     if given.format == "github":
-        return "".join(f"{line}\n" for line in comparing.marked_lines(found, results)) + screen
+        return (
+            "".join(f"{line}\n" for line in comparing.marked_lines(found, results, limit=_limit(given)))
+            + screen
+        )
     return screen
+
+
+def _limit(given: Namespace) -> float:
+    """A change of the step that matters, as a fraction."""
+    from perfprobe.models.paired import LIMIT
+
+    return LIMIT if given.limit is None else float(given.limit)
 
 
 def _add_to_summary(text: str) -> None:
