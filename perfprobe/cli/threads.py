@@ -20,18 +20,14 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
-    from perfprobe.tables.sweep import Sweep
-
 ROUNDS = 10
 TIME_S = 600.0
-_INTERRUPTED = 130
 
 _DESCRIPTION = """\
 Check whether the number of threads of a recorded program is a problem, at which
 line, and which setting solves it. With --sweep, the whole program is run
-several times with each setting and without any, in random order. The gain is
-the median of all pairs, with its confidence interval. The program's output is
-not shown."""
+several times with each setting and without any, in random order, until it is
+known what they gain: the mean of all pairs, with its interval."""
 _USAGE = """\
 perfprobe threads [FILE] [OPTIONS]
        perfprobe threads --sweep LIST [OPTIONS] -- PROGRAM [ARGS]"""
@@ -68,13 +64,16 @@ def parser() -> Parser:
         help="with --sweep: also these numbers of workers, in place of {workers} in the arguments",
     )
     parser.add_argument(
-        "--rounds", type=steps, metavar="N", help=f"with --sweep: runs with each setting (default: {ROUNDS})"
+        "--rounds",
+        type=steps,
+        metavar="N",
+        help=f"with --sweep: runs with each setting at most (default: {ROUNDS})",
     )
     parser.add_argument(
         "--time",
         type=seconds,
         metavar="TIME",
-        help="with --sweep: begin no round after this time (default: 10m; 0 for no limit)",
+        help="with --sweep: begin no round that would end after this time (default: 10m; 0 for no limit)",
     )
     parser.add_argument(
         "--commands", action="store_true", help="print commands for VTune, Nsight Systems and perf instead"
@@ -135,21 +134,19 @@ def _shown(given: argparse.Namespace) -> Callable[[], int]:
 
 
 def _sweep(given: argparse.Namespace, program: Sequence[str]) -> int:
-    from perfprobe import sweeping
-    from perfprobe.bench.program_sweep import settings
+    from perfprobe.experiment import sweep
+    from perfprobe.experiment.thread_settings import settings
 
     asked = settings(given.sweep, given.workers)
     time_s = TIME_S if given.time is None else given.time or None
     with Bar("running") as bar:
-        found: Sweep = sweeping.swept(
-            program, asked, rounds=given.rounds or ROUNDS, time_s=time_s, progress=bar.show
-        )
+        found = sweep.swept(program, asked, rounds=given.rounds or ROUNDS, time_s=time_s, progress=bar.show)
     if given.json:
-        text = json.dumps(sweeping.document(found), indent=1, allow_nan=False) + "\n"
+        text = json.dumps(sweep.document(found), indent=1, allow_nan=False) + "\n"
     else:
-        text = sweeping.text(found, width=width(), color=colored(given.color))
+        text = sweep.text(found, width=width(), color=colored(given.color))
     status = write(text)
-    return _INTERRUPTED if found.stopped == sweeping.INTERRUPTED else status
+    return found.exit_code or status
 
 
 def commands(program: Sequence[str]) -> str:

@@ -8,8 +8,6 @@ from dataclasses import field
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.measurements import Estimate
 
-_CERTAIN = 0.9
-
 
 @frozen
 class SweepSetting:
@@ -38,7 +36,7 @@ class SweepRun:
 
     Attributes:
         setting: index of the setting in `Sweep.settings`.
-        time_ns: median time of the steady steps; time of the whole run if it had no steps.
+        time_ns: mean time of the steady steps; time of the whole run if it had no steps.
         threads: number of torch's threads, None if not known.
     """
 
@@ -56,12 +54,14 @@ class Sweep:
     Attributes:
         settings: the first one is the program as it is.
         stopped: why the sweep ended early, "" if it did not.
+        exit_code: 0, or that of an interrupt.
     """
 
     program: str
     settings: tuple[SweepSetting, ...]
     runs: tuple[SweepRun, ...]
     stopped: str = ""
+    exit_code: int = 0
 
     @property
     def by_steps(self) -> bool:
@@ -74,10 +74,12 @@ class SweepRow:
     """The result of all runs with one setting.
 
     Attributes:
-        time_ns: median over the runs.
+        time_ns: mean over the runs.
         pairs: number of rounds in which this setting and the program as it is both ran.
-        gain: time of the program as it is divided by the time with this setting in the same round; median.
-        low, high, coverage: confidence interval of the gain.
+        gain: time of the program as it is divided by the time with this setting in the same round; geometric
+            mean.
+        low, high, coverage: interval of the gain, which together with those of the other settings holds the
+            truth so often; None with fewer than five pairs.
         asked: number of torch's threads that was asked for, None if none was.
         threads: number of torch's threads in the last run, None if not known.
     """
@@ -86,17 +88,12 @@ class SweepRow:
     time_ns: float
     pairs: int
     gain: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     coverage: float
     asked: int | None
     threads: int | None
     to_paste: str
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether the interval is as certain as others; few pairs make a less certain one."""
-        return self.coverage >= _CERTAIN
 
 
 @frozen

@@ -24,7 +24,7 @@ import os, sys, time
 print("not shown")
 if "fail" in sys.argv:
     sys.exit("it is broken: " + " ".join(sys.argv[2:]))
-time.sleep(0.3 if os.environ.get("OMP_NUM_THREADS") == "1" else 1.2)
+time.sleep(0.1 if os.environ.get("OMP_NUM_THREADS") == "1" else 0.6)
 """
 
 
@@ -65,7 +65,7 @@ def test_the_picture_shows_means_of_time(tmp_path: Path) -> None:
 
 def swept(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(SLEEPS)
-    command = [sys.executable, "-m", "perfprobe", "threads", "--sweep", "1,2", "--rounds", "2", *words]
+    command = [sys.executable, "-m", "perfprobe", "threads", "--sweep", "1,2", "--rounds", "5", *words]
     environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -73,8 +73,7 @@ def swept(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_sweep_finds_the_setting_that_is_faster(tmp_path: Path) -> None:
     ended = swept(tmp_path, "--", "program.py")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "Seems faster: export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1" in ended.stdout
-    assert "50.0 % certain" in ended.stdout
+    assert "Faster: export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1" in ended.stdout
     assert "not shown" not in ended.stdout
     assert os.listdir(tmp_path) == ["program.py"]
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from perfprobe import native, sweeping
+from perfprobe import native
+from perfprobe.experiment import sweep
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.tables.sweep import SweepSetting
 from tests.collect.runs import both, command, perfprobe, where
@@ -96,6 +97,6 @@ def test_a_text_is_read_by_a_new_process_from_its_start() -> None:
 def test_a_sweep_says_that_arguments_are_too_long() -> None:
     setting = SweepSetting("1 thread", {}, None)
     with pytest.raises(EnvironmentLack, match="cannot be started: Argument list too long, with"):
-        sweeping.swept(
+        sweep.swept(
             ["program.py", *["x" * 100_000] * 100], [setting], rounds=1, time_s=None, progress=lambda *_: None
         )

@@ -44,7 +44,7 @@ def _columns(rows: Sequence[SweepRow], sweep: Sweep) -> list[Column]:
 
 
 def _interval(row: SweepRow) -> str:
-    return f"{units.hundredths(row.low)}-{units.hundredths(row.high)}"
+    return units.interval(units.hundredths(row.low), units.hundredths(row.high))
 
 
 def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> Iterator[str]:
@@ -56,14 +56,12 @@ def _notes(rows: Sequence[SweepRow], best: SweepRow | None, ignored: bool) -> It
     elif best is None:
         yield "No setting is certainly faster than the unchanged program."
     else:
-        word = "Faster" if best.is_certain else "Seems faster"
         yield (
-            f"{word}: {best.to_paste} ({units.hundredths(best.gain)}x, {_interval(best)}, "
-            f"{units.percent(best.coverage)} certain, {best.pairs} pairs)."
+            f"Faster: {best.to_paste} ({units.hundredths(best.gain)}x, {_interval(best)}, "
+            f"{best.pairs} pairs)."
         )
-    if not all(row.is_certain for row in rows):
-        few = units.percent(min(row.coverage for row in rows))
-        yield f"With so few pairs the intervals are only {few} certain: use more --rounds."
+    if rows[-1].low is None:
+        yield "With fewer than 5 pairs nothing is certain: use more --rounds."
 
 
 def operator_blocks(

@@ -164,9 +164,10 @@ _MEANINGS: dict[str, str] = {
     "locks": "CPU time that threads spent waiting for OpenMP's locks and critical sections (`--native`).",
     "not running": "CPU time that the team did not use while its caller had no processor.",
     "setting": "The setting that `perfprobe threads --sweep` measured. `as it is`: no setting was changed.",
-    "gain": "In the sweep: speed-up over the unchanged program, median over all pairs of runs. In Teams: "
+    "gain": "In the sweep: speed-up over the unchanged program, mean of all pairs of runs. In Teams: "
     "VTune's potential gain, which is idle, spinning, scheduling and locks divided by the threads.",
-    "interval": "Confidence interval of that median, by order statistics.",
+    "interval": "Interval of that mean, by Student's t. Those of all settings together hold the truth in "
+    "95 % of sweeps.",
     "torch threads": "The value of torch.get_num_threads() at the end of the last run.",
     "best": "The best number of threads: the smallest one that no other measured number beats by 5 % or "
     "more with certainty.",
