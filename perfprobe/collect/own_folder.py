@@ -1,6 +1,7 @@
 """The folder `.perfprobe/` in the current folder, for recordings that the user did not name.
 
-It is made with the first recording, with a `.gitignore` that hides what is in it from git.
+It is made with the first recording, with a `.gitignore` that hides what is in it from git. Only the history
+of versions is not hidden: it is small, and may be committed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import stat
 
 FOLDER = ".perfprobe"
 IGNORING = ".gitignore"
+HISTORY = "history.jsonl"
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
 
@@ -68,4 +70,4 @@ def remove_if_empty(folder: str) -> None:
 
 def _ignore_content(folder: str) -> None:
     with open(os.open(os.path.join(folder, IGNORING), _NEW, 0o666), "wb") as file:
-        file.write(b"*\n")
+        file.write(f"*\n!{HISTORY}\n".encode())

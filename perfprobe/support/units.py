@@ -92,6 +92,12 @@ def change(fraction: float) -> str:
     return f"{100 * fraction:+.1f}"
 
 
+def signed(fraction: float) -> str:
+    """Formats a fraction as a percentage with its sign: "+93 %", below 10 % with a decimal: "-1.2 %"."""
+    value = 100 * fraction
+    return f"{value:+.0f} %" if abs(value) >= 9.95 else f"{value:+.1f} %"
+
+
 def size(size_bytes: float | None) -> str:
     """Formats bytes with three significant digits in powers of 1024: "1.50 MiB"."""
     if not _is_number(size_bytes):

@@ -25,6 +25,9 @@ JSON_FIELDS: dict[str, str] = {
     "stands_out": "Whether it may be the bottleneck. A part of a step has 20 % or more of its own time then.",
     "base": "What a share in `diagnoses` is of: steps, loop (and evaluations), run, gpu, operators, threads.",
     "complete": "Whether the recording has an end. Without one, the program was killed.",
+    "of_first": "In `perfprobe history --json`: the gain over the first version, as `gain` is over the one "
+    "above: how many times as fast, its interval if it was measured in pairs, and whether it is certain.",
+    "is_other_machine": "In a history: whether the version above ran on another machine.",
     "pairs": "Pairs of a traced and an untraced step that were compared.",
     "untraced_ns": "Median duration of the untraced steps.",
     "traced_ns": "Median duration of the traced steps.",

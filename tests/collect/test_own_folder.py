@@ -26,7 +26,7 @@ def test_the_first_recording_makes_the_folder_and_hides_it_from_git(script: Path
     for _ in range(2):
         assert perfprobe(["-q", "train.py"], script).status == 0
     assert sorted(os.listdir(script)) == [".perfprobe", "train.py"]
-    assert (script / ".perfprobe/.gitignore").read_text() == "*\n"
+    assert (script / ".perfprobe/.gitignore").read_text() == "*\n!history.jsonl\n"
     assert len(list(script.glob(".perfprobe/train-*.perfprobe"))) == 2
     subprocess.run(["git", "init", "-q"], cwd=script, check=True)
     status = subprocess.run(["git", "status", "--short"], cwd=script, capture_output=True, check=True)

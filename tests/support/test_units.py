@@ -129,3 +129,4 @@ def test_significant_digits_count_from_the_first_that_is_not_0() -> None:
 def test_percentages_without_unit() -> None:
     assert [units.whole_percent(each) for each in (0.0, 0.126, 1.0)] == ["0", "13", "100"]
     assert [units.change(each) for each in (-0.0127, 0.0, 0.5)] == ["-1.3", "+0.0", "+50.0"]
+    assert [units.signed(each) for each in (0.9266, 0.0994, -0.012)] == ["+93 %", "+9.9 %", "-1.2 %"]
