@@ -172,7 +172,7 @@ def test_commands_of_a_page_work(
     monkeypatch.chdir(at)
     monkeypatch.setenv("XDG_CACHE_HOME", str(at / "cache"))
     cache.write(machine(key=cache.key("cpu")), cache.path_of(cache.key("cpu")))  # measuring takes a minute
-    if _RUN_ELSEWHERE & set(given):
+    if _RUN_ELSEWHERE & set(given) or (name == "compare" and "--" in given):
         parser = module(name).parser()
         end = parser.split(given[1:], PROGRAM_OPTIONS) if name == "run" else (*given[1:], "--").index("--")
         parser.parse_args(given[1 : end + 1])

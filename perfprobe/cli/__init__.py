@@ -27,6 +27,7 @@ COMMANDS = {
     "bench": ("perfprobe.cli.bench", "measure how close operators come to the limits of this machine"),
     "threads": ("perfprobe.cli.threads", "find problems with threads, and measure thread settings"),
     "compare": ("perfprobe.cli.compare", "say what a change did: compare the runs of two versions"),
+    "history": ("perfprobe.cli.history", "print successive versions of a program and what each gained"),
     "trigger": ("perfprobe.cli.trigger", "make a program started with --wait record some steps"),
     "machine": ("perfprobe.cli.machine", "measure the limits of this machine, such as memory bandwidth"),
     "doctor": ("perfprobe.cli.doctor", "check what works on this machine, and how to fix what does not"),
@@ -35,7 +36,18 @@ COMMANDS = {
     "completion": ("perfprobe.cli.completion", "print a shell completion script"),
 }
 
-_WITH_NUMPY = ("report", "export", "graph", "list", "clean", "bench", "compare", "threads", "machine")
+_WITH_NUMPY = (
+    "report",
+    "export",
+    "graph",
+    "list",
+    "clean",
+    "bench",
+    "threads",
+    "compare",
+    "history",
+    "machine",
+)
 _FAULT = 1
 _LACK = 4
 _REFUSED = (ImportError, MemoryError, OSError)  # at any place, where the system is at its limits

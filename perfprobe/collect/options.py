@@ -186,7 +186,6 @@ class Options(Chosen):
         called="choice of steps to keep",
         places=_OF_WINDOWS,
         heading=_STEPS,
-        brief="slow: for long jobs, details of slow steps only",
     )
     rotate: int = option(
         0,
