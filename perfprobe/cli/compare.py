@@ -113,6 +113,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     check(given, given_programs)
     collect_garbage_seldom()
     limits = comparing.gates(given.fail_on)
+    if given_programs and given.versions:
+        raise UsageError("recordings are not compared with programs", given.versions[0], "leave it out")
     if given_programs:
         return lambda: guarded(
             lambda: run_pairs(given, given_programs, lambda pairs: _pairs(pairs, limits, given))

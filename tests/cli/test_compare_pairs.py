@@ -235,6 +235,7 @@ def test_programs_are_divided_at_the_first_two_marks() -> None:
     [
         ["--", "a.py"],
         ["--", "--", "b.py"],
+        ["a.perfprobe", "b.perfprobe", "--", "a.py", "--", "b.py"],
         ["--refs", "main", "--", "a.py"],
         ["--refs", "main,", "--", "a.py"],
         ["--refs", "a,b", "--", "a.py", "--", "b.py"],
