@@ -1,13 +1,13 @@
 """`python -m perfprobe`."""
 
-import posix
+import os
 import sys
 
 
 def _current_folder_comes_first() -> bool:
     """Whether python put the current folder on sys.path: not with -P or -I, or if the folder was removed."""
     try:
-        posix.getcwd()
+        os.getcwd()
     except OSError:
         return False
     return not getattr(sys.flags, "safe_path", sys.flags.isolated)

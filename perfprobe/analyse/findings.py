@@ -81,6 +81,7 @@ def _later(module: str, name: str) -> Callable[..., Any]:
 if TYPE_CHECKING:
     from perfprobe.analyse.account.device import device_account
     from perfprobe.analyse.benchmark import benchmark
+    from perfprobe.analyse.comparing.run_parts import run_parts
     from perfprobe.analyse.compilations import compilations
     from perfprobe.analyse.counts import CountWatch
     from perfprobe.analyse.critical.watch import CriticalWatch
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from perfprobe.analyse.peers.plugin_steps import MarkWatch
     from perfprobe.analyse.peers.watch import PeerWatch
     from perfprobe.analyse.ranks.parts import RankWatch
+    from perfprobe.analyse.run_value import run_value
     from perfprobe.analyse.sequences import sequences
     from perfprobe.analyse.spent.in_loop import loop_spent
     from perfprobe.analyse.spent.in_run import run_spent
@@ -129,8 +131,8 @@ else:
     PeerWatch = _later("perfprobe.analyse.peers.watch", "PeerWatch")
     RankWatch = _later("perfprobe.analyse.ranks.parts", "RankWatch")
     run_parts = _later("perfprobe.analyse.comparing.run_parts", "run_parts")
-run_value = _later("perfprobe.analyse.run_value", "run_value")
-sequences = _later("perfprobe.analyse.sequences", "sequences")
+    run_value = _later("perfprobe.analyse.run_value", "run_value")
+    sequences = _later("perfprobe.analyse.sequences", "sequences")
     loop_spent = _later("perfprobe.analyse.spent.in_loop", "loop_spent")
     run_spent = _later("perfprobe.analyse.spent.in_run", "run_spent")
     WrapperWatch = _later("perfprobe.analyse.wrappers", "WrapperWatch")

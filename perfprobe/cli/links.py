@@ -6,6 +6,7 @@ import os
 import re
 
 from perfprobe.cli.terminal import is_screen
+from perfprobe.support import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def links_of(results: Results, view: View, color: str) -> Callable[[str], str]:
 
     found = results.findings(view, ())
     files = allowed_files(found.trace.recording, found.source_rule)
-    return lambda text: linked(text, files, os.uname().nodename)
+    return lambda text: linked(text, files, system.host())
 
 
 def linked(text: str, files: Iterable[str], host: str = "") -> str:

@@ -7,6 +7,8 @@ import errno
 import os
 import stat
 
+from perfprobe.support import system
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,7 +41,7 @@ def write(path: str, data: bytes | Iterable[bytes]) -> None:
         # The folder cannot be written to, but the file can.
         if os.path.islink(path) or not os.path.isfile(path):
             raise
-        _fill(_opened(path, os.O_WRONLY | os.O_TRUNC | os.O_NOFOLLOW), data)
+        _fill(_opened(path, os.O_WRONLY | os.O_TRUNC | system.NO_LINK), data)
         return
     with _removed(part):
         _fill(descriptor, data)
@@ -101,7 +103,7 @@ def _is_no_file(path: str) -> bool:
 
 
 def _opened(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CLOEXEC, 0o666)
+    return os.open(path, flags | system.CLOSED_IN_CHILDREN, 0o666)
 
 
 def _fill(descriptor: int, data: bytes | Iterable[bytes]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 
 from perfprobe.support.errors import EnvironmentLack
 
@@ -34,6 +33,10 @@ def require_address_space(needed_bytes: int, what: str) -> None:
 
     Libraries need it when they are imported, and then end the process with messages of their own.
     """
+    try:
+        from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
+    except ImportError:  # Windows has no such limits
+        return
     limit_bytes = getrlimit(RLIMIT_AS)[0]
     if limit_bytes == RLIM_INFINITY:
         return

@@ -7,6 +7,8 @@ import stat
 import weakref
 from typing import BinaryIO
 
+from perfprobe.support import system
+
 
 class OpenedFile:
     """A regular file, open for reading as long as this object lives. name: as it was given.
@@ -16,12 +18,12 @@ class OpenedFile:
 
     def __init__(self, name: str | os.PathLike[str]) -> None:
         self.name = os.fspath(name)
-        self._descriptor = regular_file(self.name, os.O_RDONLY | os.O_CLOEXEC)
+        self._descriptor = regular_file(self.name, os.O_RDONLY | system.CLOSED_IN_CHILDREN)
         weakref.finalize(self, os.close, self._descriptor)
 
     def at(self, offset: int, size_bytes: int) -> bytes:
         """Returns this many bytes from an offset; fewer at the end of the file. Raises OSError."""
-        return os.pread(self._descriptor, size_bytes, offset)
+        return system.read_at(self._descriptor, size_bytes, offset)
 
     def stream(self) -> BinaryIO:
         """Returns the file from its beginning, to be closed. Only one stream can be read at a time."""
@@ -32,7 +34,7 @@ class OpenedFile:
 
 def regular_file(name: str, flags: int) -> int:
     """Opens regular files only: a pipe would wait for ever, a device has no end. Raises OSError."""
-    descriptor = os.open(name, flags | os.O_NONBLOCK)
+    descriptor = os.open(name, flags | system.WITHOUT_WAITING)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(0, "not a file")

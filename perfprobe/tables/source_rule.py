@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from perfprobe.support import system
 from perfprobe.tables.columns import distinct
 from perfprobe.tables.findings import ANY_SOURCE, SourceRule
 from perfprobe.tables.recording import Recording
@@ -19,9 +20,9 @@ def source_rule(recording: Recording, source: str | None) -> SourceRule:
     if source is not None:
         return SourceRule(source, True, "" if source else "not shown: --no-source")
     name = recording.text("host", "name")
-    if name != os.uname().nodename:
+    if name != system.host():
         whose = "recorded on another host" if name else "recorded on an unknown host"
-    elif os.stat(recording.path).st_uid != os.geteuid():
+    elif not system.is_own(recording.path):
         whose = "another user's recording"
     else:
         return ANY_SOURCE

@@ -136,3 +136,13 @@ def test_old_recordings_are_removed_too(folder: Path, tmp_path: Path) -> None:
     outcome = hidden(tmp_path, ["clean", "--keep", "0"])
     assert outcome.out.startswith(b"removed a.perfprobe: 1 file, ")
     assert os.listdir(tmp_path / ".perfprobe") == []
+
+
+@pytest.mark.parametrize("words", [["report"], ["report", "--json"], ["list"]], ids=" ".join)
+def test_reading_needs_nothing_that_only_unix_has(
+    words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    reader = str(Path(__file__).with_name("as_on_windows.py"))
+    outcome = finish(start([reader, *words], folder))
+    assert (outcome.status, outcome.out) == (0, command(words, folder).out)

@@ -13,6 +13,7 @@ import posixpath
 import stat
 import tokenize
 
+from perfprobe.support import system
 from perfprobe.support.masking.shapes import forms_in, without_forms
 from perfprobe.tables.findings import Findings, SourceRule
 
@@ -21,6 +22,8 @@ MOST_BYTES_OF_ALL = 64 << 20
 LEAST_BYTES = 16 << 10  # every file counts for at least this much, even a missing one, to bound the search
 LONGEST_LINE = 1000  # characters of a line that are kept
 
+# Opening a pipe must not block.
+_FLAGS = os.O_RDONLY | system.WITHOUT_WAITING | system.NO_TERMINAL | system.CLOSED_IN_CHILDREN
 _MISSING = "source not found here"
 _CHANGED = "changed since the recording"
 _ELSEWHERE = "not below this folder"
@@ -91,8 +94,7 @@ class SourceText:
     def _read(self, path: str) -> list[str] | str:
         if not path.endswith(".py") or self._bytes > MOST_BYTES_OF_ALL:
             return _MISSING
-        # Opening a pipe must not block.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+        descriptor = os.open(path, _FLAGS)
         with os.fdopen(descriptor, "rb") as opened:
             facts = os.fstat(descriptor)
             if not stat.S_ISREG(facts.st_mode) or facts.st_size > MOST_BYTES:
