@@ -14,12 +14,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
 
-from perfprobe.read.belongings import Belongings, belongings, rotates
+from perfprobe.read.belongings import Belongings, belongings, jobs, rotates
+from perfprobe.support import system
 from perfprobe.support.errors import InputError
 from perfprobe.tables import child_sums, storage
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_LINKS = system.NO_LINK | system.CLOSED_IN_CHILDREN
+_FOLDER = os.O_RDONLY | system.FOLDER_ONLY | _LINKS
+_FILE = os.O_RDONLY | system.WITHOUT_WAITING | _LINKS
 
 
 class Removed(NamedTuple):
@@ -51,6 +53,7 @@ class Cleaning:
         """Remove all but the newest ones.
 
         Args:
+            keep: how many stay; the ranks of a job count as one.
             dry: only find what would be removed.
 
         Raises:
@@ -59,16 +62,16 @@ class Cleaning:
         try:
             with _opened(self.path) as folder:
                 found = self._recordings(folder)
-                self.kept = len(found[:keep])
-                for one in found[keep:]:
+                self.kept = sum(map(len, found[:keep]))
+                for one in (one for job in found[keep:] for one in job):
                     self._remove(folder, one, dry)
         except FileNotFoundError:
             return
         except OSError as error:
             raise InputError(f"nothing is removed: {error.strerror}", self.path) from error
 
-    def _recordings(self, folder: int) -> list[Belongings]:
-        """The recordings that perfprobe wrote; first what was written last."""
+    def _recordings(self, folder: int) -> list[list[Belongings]]:
+        """The recordings that perfprobe wrote, by job; first what was written last."""
         names, written = os.listdir(folder), dict[str, int]()
         for name in names:
             if name.endswith(storage.SUFFIX):
@@ -78,9 +81,11 @@ class Cleaning:
                 else:
                     written[name] = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mtime_ns
         known = [name for name in names if name in written or not name.endswith(storage.SUFFIX)]
-        found = belongings(known, partial(rotates, self.path))
+        found = jobs(belongings(known, partial(rotates, self.path)))
         return sorted(
-            found, key=lambda one: max(written[name] for name in (one.name, *one.further)), reverse=True
+            found,
+            key=lambda job: max(written[name] for one in job for name in (one.name, *one.further)),
+            reverse=True,
         )
 
     def _remove(self, folder: int, one: Belongings, dry: bool) -> None:

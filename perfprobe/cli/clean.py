@@ -41,7 +41,7 @@ def parser() -> Parser:
         metavar="N",
         type=rows,
         default=_KEEP,
-        help="number of recordings to keep (default: %(default)s)",
+        help="number of recordings to keep; the ranks of a job count as one (default: %(default)s)",
     )
     parser.add_argument("--dry-run", action="store_true", help="remove nothing, print what would be removed")
     return parser

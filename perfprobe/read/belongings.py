@@ -1,9 +1,11 @@
-"""Finds which files of a folder belong to which recording, by their names."""
+"""Finds by their names which files of a folder belong to which recording, and which recordings to one job."""
 
 from __future__ import annotations
 
+import calendar
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -20,6 +22,12 @@ _BESIDE = re.compile(
     r"|\.callgraph\.(png|svg|pdf|dot)"
     r"|(-\d{1,3})?\.(pstats|speedscope\.json|collapsed|pt\.trace\.json\.gz)"
 )
+
+# A rank's recording: with its default name, which has the time of its start, or beside one that `-o` named.
+_RANK = re.compile(r"(?P<program>.*)-(?P<begun>\d{8}-\d{6})-.*-rank(?P<rank>\d+)-\d+(-\d+)?", re.DOTALL)
+_NAMED_RANK = re.compile(r"(?P<program>.*)-rank(?P<rank>\d+)", re.DOTALL)
+_NO_RANK = -1
+_APART_S = 60  # ranks of one job start within this time, on hosts whose clocks differ
 
 
 class Belongings(NamedTuple):
@@ -56,6 +64,36 @@ def belongings(names: Iterable[str], rotates: Callable[[str], bool]) -> Iterator
         elif of_folder is not None:
             found[first.get(of_folder, of_folder)].folders.append(name)
     return iter(found.values())
+
+
+def jobs(found: Iterable[Belongings]) -> list[list[Belongings]]:
+    """Returns the recordings with the ranks of a job together; each other one is alone."""
+    made: list[dict[int, Belongings]] = []
+    last: dict[
+        str, tuple[int, dict[int, Belongings]]
+    ] = {}  # of each program: when its last job began, its ranks
+    for begun_s, program, rank, one in sorted((*_start(one), one) for one in found):
+        since_s, ranks = last.get(program, (begun_s, {}))
+        if rank == _NO_RANK or not ranks or rank in ranks or begun_s - since_s > _APART_S:
+            made.append(ranks := {})
+            if rank != _NO_RANK:
+                last[program] = begun_s, ranks
+        ranks[rank] = one
+    return [list(ranks.values()) for ranks in made]
+
+
+def _start(one: Belongings) -> tuple[int, str, int]:
+    """When it began, its program, and its rank."""
+    stem = one.name.removesuffix(SUFFIX)
+    match = _RANK.fullmatch(stem) or _NAMED_RANK.fullmatch(stem)
+    if match is None:
+        return 0, stem, _NO_RANK
+    begun_s, date = 0, match.groupdict().get("begun")
+    try:
+        begun_s = calendar.timegm(time.strptime(date, "%Y%m%d-%H%M%S")) if date else 0
+    except ValueError:
+        return 0, stem, _NO_RANK
+    return begun_s, match["program"], int(match["rank"])
 
 
 def rotates(folder: str, name: str) -> bool:

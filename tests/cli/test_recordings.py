@@ -189,6 +189,20 @@ def test_files_of_rotate_are_removed_together(tmp_path: Path) -> None:
     assert sorted(os.listdir(own)) == ["b.2.perfprobe", "b.perfprobe", "c.perfprobe"]
 
 
+def test_the_ranks_of_a_job_count_as_one(tmp_path: Path) -> None:
+    own = tmp_path / ".perfprobe"
+    jobs = [
+        [f"train-20260101-12000{job}-host-rank{rank}-{job}{rank}" for rank in range(3)] for job in range(3)
+    ]
+    for job in jobs:
+        for name in job:
+            write(own / f"{name}.perfprobe", 9 - int(name[-2:]) // 10)
+    write(own / "alone.perfprobe", 20)
+    said = clean(tmp_path, "--keep", "2").out.decode()
+    assert {path.stem for path in own.glob("*.perfprobe")} == {*jobs[1], *jobs[2]}
+    assert re.findall(r"[\d,]*\d", said.splitlines()[-1])[::2] == ["4", "6"]
+
+
 def test_nothing_of_others_is_removed_and_no_link_is_followed(
     shelf: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
