@@ -6,11 +6,11 @@ import importlib
 import importlib.util
 import json
 import os
-import re
 import sys
 from importlib.machinery import ExtensionFileLoader
 
 from perfprobe.built import kept, torch_there
+from perfprobe.support import install
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.scarcity import scarcity
 
@@ -54,7 +54,7 @@ def core() -> ModuleType:
     try:
         return importlib.import_module("perfprobe._core")
     except ImportError as error:
-        why = scarcity(error) or (_reason("perfprobe._core", error), rebuild())
+        why = scarcity(error) or (_reason("perfprobe._core", error), install.rebuild())
         raise EnvironmentLack("nothing can be recorded", *why) from error
 
 
@@ -85,6 +85,8 @@ def observer(torch: Any) -> ModuleType:
         return _kept_observer(path)
     if was_for is None:
         where = _reason(_OBSERVER, ModuleNotFoundError(name=_OBSERVER))
+    elif was_for == "":
+        where = f"{_OBSERVER} is not used: {_STAMP}, which says for which torch it was built, cannot be read"
     else:
         where = f"{_OBSERVER} was built for torch {was_for}, this is torch {running}"
     why, remedy = _not_built.get(running, ("", "build it with `perfprobe build`"))
@@ -114,18 +116,21 @@ def let_go_in_child() -> None:
 
 
 def installed_for() -> str | None:
-    """The torch that the observer beside this package was built for; None where there is no observer."""
+    """The torch that the observer beside this package was built for; None where there is no observer.
+
+    Empty if its stamp is missing or damaged.
+    """
     found = importlib.util.find_spec(_OBSERVER)
     if found is None or found.origin is None or not os.path.exists(found.origin):
         return None  # the finder of an editable install still knows it after it was removed
-    return _stamped_torch(os.path.dirname(found.origin)) or "(unknown)"
+    return _stamped_torch(os.path.dirname(found.origin)) or ""
 
 
 def _installed_observer() -> ModuleType:
     try:
         return importlib.import_module(_OBSERVER)
     except ImportError as error:
-        why = scarcity(error) or (_reason(_OBSERVER, error), rebuild())
+        why = scarcity(error) or (_reason(_OBSERVER, error), install.rebuild())
         raise EnvironmentLack(_NO_OPERATORS, *why) from error
 
 
@@ -235,9 +240,13 @@ def cuda_kernels() -> CudaKernels:
             try:
                 return CudaKernels(_ctypes().CDLL(path))
             except OSError as error:
-                raise EnvironmentLack(what, f"{_CUDA} cannot be loaded ({error})", rebuild()) from error
+                raise EnvironmentLack(
+                    what, f"{_CUDA} cannot be loaded ({error})", install.rebuild()
+                ) from error
     because = why_not_built(_CUDA)
-    raise EnvironmentLack(what, f"{_CUDA} was not built" + (f": {because}" if because else ""), rebuild())
+    raise EnvironmentLack(
+        what, f"{_CUDA} was not built" + (f": {because}" if because else ""), install.rebuild()
+    )
 
 
 def _ctypes() -> Any:
@@ -253,56 +262,6 @@ def why_not_built(name: str) -> str | None:
         if reason is not None:
             return " ".join(str(reason).split())
     return None
-
-
-def rebuild() -> str:
-    """The command that builds the native modules again for the running Python and torch.
-
-    Never one that asks an index for perfprobe: what has this name there need not be perfprobe.
-    """
-    source, editable = _source()
-    command = [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps"]
-    command += ["--no-build-isolation", "-e"] if editable else []
-    words = " ".join(_quoted(word) for word in [*command, source or "FOLDER"])
-    if source is None:
-        return f"rebuild it from its source: `{words}`, where FOLDER is a copy of perfprobe's source"
-    return f"rebuild it with `{words}`"
-
-
-def _source() -> tuple[str | None, bool]:
-    """Returns where perfprobe was installed from, and whether as an editable install; None if pip has no
-    record.
-    """
-    recorded = _direct_url()
-    url, about = str(recorded.get("url", "")), recorded.get("dir_info")
-    if not url.startswith("file://") or url.endswith(".whl"):  # a wheel cannot be built again
-        return None, False
-    path = re.sub(b"%([0-9a-fA-F]{2})", lambda code: bytes.fromhex(code[1].decode()), os.fsencode(url[7:]))
-    return os.fsdecode(path), isinstance(about, dict) and bool(about.get("editable"))
-
-
-def _direct_url() -> dict[str, Any]:
-    """Returns what pip recorded about the source of the installation.
-
-    importlib.metadata, shlex and urllib would do it, but this runs in the program's process: they would
-    be searched in its folder first.
-    """
-    for folder in [os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *sys.path]:
-        try:
-            names = os.listdir(folder)
-        except OSError:
-            continue
-        for name in names:
-            if name.startswith("perfprobe-") and name.endswith(".dist-info"):
-                return _loaded(os.path.join(folder, name, "direct_url.json"))
-    return {}
-
-
-def _quoted(word: str) -> str:
-    """The word quoted for a shell."""
-    if re.fullmatch(r"[\w@%+=:,./-]+", word, re.ASCII):
-        return word
-    return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
 def _stamped_torch(folder: str) -> str | None:

@@ -119,10 +119,13 @@ class Results:
         Raises:
             InputError: the recording has nothing with this weight.
             UsageError: a pattern of the view matches nothing, or it leaves nothing to draw.
-            EnvironmentLack: the file cannot be written, or `dot` is missing: then its input was written.
+            EnvironmentLack: a package is missing, the file cannot be written, or `dot` is missing: then its
+                input was written.
         """
+        from perfprobe.report.picture.callgraph.render import render, require_packages
+
+        require_packages()
         from perfprobe.report.picture.callgraph.drawing import drawing
-        from perfprobe.report.picture.callgraph.render import render
 
         render(drawing(*self.graph(view), view), output)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
 
 from perfprobe.cli.options import Parser
 from perfprobe.cli.report import write
+from perfprobe.support import install
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -48,13 +48,13 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
         EnvironmentLack: shtab is not installed, or too old for this shell.
     """
     shell = parser().parse_args(words).shell
-    install = f"install it with `{sys.executable} -m pip install --upgrade shtab`"
+    remedy = install.packages("--upgrade", "shtab")
     try:
         shtab: Any = importlib.import_module("shtab")
     except ImportError as error:
-        raise EnvironmentLack("completion needs the package shtab", str(error), install) from error
+        raise EnvironmentLack("completion needs the package shtab", str(error), remedy) from error
     if shell not in shtab.SUPPORTED_SHELLS:
-        raise EnvironmentLack(f"shtab {shtab.__version__} is too old", shell, install)
+        raise EnvironmentLack(f"shtab {shtab.__version__} is too old", shell, remedy)
     text = script(shtab, shell)
     return lambda: write(text)
 

@@ -6,6 +6,7 @@ import os
 
 from perfprobe import native
 from perfprobe.collect.outside import ITT_COLLECTOR, nsight
+from perfprobe.support import install
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def listener(facts: Facts, kind: str | None) -> object | None:
         port: object = core.emission_port(kind)
         return port
     is_built = native.why_not_built(kind) is None
-    remedy = f"run under a tool that listens, as in `{_COMMANDS[kind]}`" if is_built else native.rebuild()
+    remedy = f"run under a tool that listens, as in `{_COMMANDS[kind]}`" if is_built else install.rebuild()
     facts.tell(f"no ranges are emitted: {missing}; {remedy}")
     facts.loss("emit", f"no ranges were emitted: {missing}", 1, remedy)
     return None

@@ -8,6 +8,7 @@ from os import environ, putenv, unsetenv
 
 from perfprobe import native
 from perfprobe.collect.base import Collector
+from perfprobe.support import install
 from perfprobe.support.errors import EnvironmentLack
 
 TYPE_CHECKING = False
@@ -60,7 +61,7 @@ class RangeCollector(Collector):
         path = native.injection()
         if os.path.isfile(path):
             return None
-        return EnvironmentLack("ranges cannot be recorded", f"{path} is missing", native.rebuild())
+        return EnvironmentLack("ranges cannot be recorded", f"{path} is missing", install.rebuild())
 
     def start(self) -> None:
         """Starts recording; libraries find the listener from now on."""

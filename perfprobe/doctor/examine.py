@@ -44,6 +44,7 @@ _ORDER = (
     "cuda kernels",
     "ceilings",
     "roofline",
+    "call graph",
     "terminal",
     "trial",
 )
@@ -74,6 +75,7 @@ def examine(width: int, *, color: bool) -> list[Part]:
         "cuda kernels": of_gpu.cuda_kernels,
         "ceilings": machine.ceilings,
         "roofline": machine.roofline,
+        "call graph": machine.call_graph,
         "terminal": lambda: machine.terminal(width, color=color),
     }
     parts = {name: _examined(name, check) for name, check in alone.items()}

@@ -9,6 +9,7 @@ from typing import Any
 
 from perfprobe import native
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.support import install
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.masking.text import masked_text
 
@@ -89,11 +90,11 @@ def ranges(interface: str) -> Part:
         )
     if not os.path.isfile(path):
         why = f"{path} is missing"
-        return Part(interface, LACK, "ranges cannot be recorded", why, native.rebuild())
+        return Part(interface, LACK, "ranges cannot be recorded", why, install.rebuild())
     reason = native.why_not_built(interface)
     if reason is not None:
         why = f"--emit {interface}, and perfprobe.range in other tools, are left out: {reason}"
-        return Part(interface, NOTE, f"ranges of {setters} are recorded", why, native.rebuild())
+        return Part(interface, NOTE, f"ranges of {setters} are recorded", why, install.rebuild())
     return Part(interface, OK, f"ranges of {setters} are recorded")
 
 

@@ -13,12 +13,14 @@ from typing import Any
 
 from perfprobe import __version__, native
 from perfprobe.built import kept
-from perfprobe.doctor.part import LACK, NOTE, OK, Part, install
+from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.support import install
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.masking.text import masked_text
 
 _PYTHONS = ((3, 10), (3, 14))
 _TORCHES = ((2, 11), (2, 15))
+_FIRST_TORCH = (2, 6)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _VARIABLES = (
     "LD_PRELOAD",
@@ -58,7 +60,7 @@ def perfprobe() -> Part:
         return Part("perfprobe", NOTE, found, why)
     if installed != __version__:
         why = f"pip reports version {installed}: two versions are mixed"
-        return Part("perfprobe", LACK, found, why, native.rebuild())
+        return Part("perfprobe", LACK, found, why, install.rebuild())
     return Part("perfprobe", OK, found)
 
 
@@ -125,7 +127,7 @@ def frames() -> Part:
     fast, public = core.stack_fast(), core.stack_public()
     if [row[:3] for row in fast] != [row[:3] for row in public]:
         return Part(
-            "frames", LACK, "two ways to read the stack disagree", "lines would be wrong", native.rebuild()
+            "frames", LACK, "two ways to read the stack disagree", "lines would be wrong", install.rebuild()
         )
     return Part("frames", OK, "read without the interpreter's lock")
 
@@ -133,7 +135,9 @@ def frames() -> Part:
 def torch(said: Mapping[str, Any]) -> Part:
     """Checks torch, as a child process imported it."""
     if said.get("missing"):
-        return Part("torch", LACK, "not installed", "there are no operators to record", install("torch"))
+        return Part(
+            "torch", LACK, "not installed", "there are no operators to record", install.packages("torch")
+        )
     version = said.get("version")
     if version is None:
         path = said.get("path")
@@ -141,7 +145,7 @@ def torch(said: Mapping[str, Any]) -> Part:
             why = "a file of that name hides torch"
             return Part("torch", LACK, f"{path} is not torch", why, "rename it, or run from another folder")
         why = said.get("error") or said.get("ended") or "the import printed nothing"
-        return Part("torch", LACK, "cannot be imported", why, install("--force-reinstall", "torch"))
+        return Part("torch", LACK, "cannot be imported", why, install.packages("--force-reinstall", "torch"))
     kind = f"CUDA {said['cuda']}" if said.get("cuda") else "for CPU"
     return _torch_version(version, f"{version}, {kind}, {os.path.dirname(said['path'])}")
 
@@ -153,10 +157,13 @@ def _torch_version(version: str, found: str) -> Part:
         by_pip = version
     if by_pip.partition("+")[0] != version.partition("+")[0]:
         why = f"pip reports torch {by_pip}: another copy hides it, or an upgrade was incomplete"
-        return Part("torch", NOTE, found, why, install("--force-reinstall", "torch"))
+        return Part("torch", NOTE, found, why, install.packages("--force-reinstall", "torch"))
     oldest, newest = _TORCHES
+    if _FIRST_TORCH <= _release(version) < oldest:
+        why = f"its own profiler records the operators: the observer is made for torch {_spelled(_TORCHES)}"
+        return Part("torch", NOTE, found, why)
     if not oldest <= _release(version) <= newest:
-        return Part("torch", NOTE, found, f"perfprobe is made for torch {_spelled(_TORCHES)}")
+        return Part("torch", NOTE, found, f"perfprobe is made for torch {_spelled((_FIRST_TORCH, newest))}")
     return Part("torch", OK, found)
 
 
@@ -168,7 +175,7 @@ def observer(said: Mapping[str, Any]) -> Part:
     if hidden_package() is not None:
         return Part("observer", LACK, "not in the source folder that was imported", "", _away())
     if why is None:
-        remedy = "fix torch" if said.get("version") is None else native.rebuild()
+        remedy = "fix torch" if said.get("version") is None else install.rebuild()
         return Part(
             "observer", LACK, "not tried", said.get("ended") or "there is no torch to try it with", remedy
         )
@@ -208,9 +215,11 @@ def reading(said: Mapping[str, Any]) -> Part:
     if "broken" in said:
         name = said["broken"]
         why = f"{said['error']}: recordings are written but cannot be read here"
-        return Part("reading", LACK, f"{name} cannot be imported", why, install("--force-reinstall", name))
+        return Part(
+            "reading", LACK, f"{name} cannot be imported", why, install.packages("--force-reinstall", name)
+        )
     if "rich.console" not in said:
-        return Part("reading", LACK, "not tried", said.get("ended", ""), install("numpy", "rich"))
+        return Part("reading", LACK, "not tried", said.get("ended", ""), install.packages("numpy", "rich"))
     return Part("reading", OK, f"numpy {said['numpy']} and rich load")
 
 

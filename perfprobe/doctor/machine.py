@@ -10,7 +10,7 @@ import sysconfig
 import tempfile
 
 from perfprobe.built.compiler import find, remedy
-from perfprobe.doctor.part import LACK, NOTE, OK, Part, install
+from perfprobe.doctor.part import LACK, NOTE, OK, Part
 from perfprobe.support import units
 from perfprobe.support.errors import EnvironmentLack
 
@@ -99,8 +99,22 @@ def roofline() -> Part:
     try:
         matplotlib()
     except EnvironmentLack as missing:
-        return Part("roofline", LACK, "cannot be drawn", missing.where, install("matplotlib"))
+        return Part("roofline", NOTE, "cannot be drawn", missing.where, missing.remedy)
     return Part("roofline", OK, f"drawn by matplotlib {version('matplotlib')}")
+
+
+def call_graph() -> Part:
+    """Checks what draws the call graph."""
+    from perfprobe.report.picture.callgraph.render import GRAPHVIZ, require_packages
+
+    try:
+        require_packages()
+    except EnvironmentLack as missing:
+        return Part("call graph", NOTE, "cannot be drawn", missing.where, missing.remedy)
+    if shutil.which("dot") is None:
+        why = "the program dot is not installed; .dot files are written"
+        return Part("call graph", NOTE, "cannot be drawn", why, GRAPHVIZ)
+    return Part("call graph", OK, "drawn by gprof2dot and Graphviz's dot")
 
 
 def terminal(width: int, *, color: bool) -> Part:

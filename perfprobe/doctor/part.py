@@ -24,11 +24,3 @@ class Part:
     found: str
     why: str = ""
     remedy: str = ""
-
-
-def install(*packages: str) -> str:
-    """Returns the remedy that installs packages for the running Python."""
-    import shlex
-    import sys
-
-    return f"install it with `{shlex.join([sys.executable, '-m', 'pip', 'install', *packages])}`"

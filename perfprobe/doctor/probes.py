@@ -12,6 +12,7 @@ from typing import Any
 from perfprobe.collect.program import safe_path
 from perfprobe.collect.shadowed import find_in
 from perfprobe.doctor.child import MARK
+from perfprobe.support import install
 from perfprobe.support.errors import PerfprobeError
 from perfprobe.support.view import View
 
@@ -82,7 +83,7 @@ def _observer(found: Any) -> None:
     except PerfprobeError as error:
         _say(observer=error.where, remedy=error.remedy)
     except Exception as error:
-        _say(observer=_error(error), remedy=native.rebuild())
+        _say(observer=_error(error), remedy=install.rebuild())
 
 
 def _profiler(found: Any) -> None:

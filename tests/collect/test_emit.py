@@ -18,6 +18,7 @@ import perfprobe
 from perfprobe import native
 from perfprobe.collect import emit
 from perfprobe.collect.operators import OperatorCollector
+from perfprobe.support import install
 from perfprobe.support.errors import UsageError
 from perfprobe.tables import storage
 from tests.collect.attribution import Marks
@@ -312,4 +313,4 @@ def test_without_headers_nothing_is_emitted(monkeypatch: pytest.MonkeyPatch) -> 
     said: list[str] = []
     facts: Any = SimpleNamespace(tell=said.append, loss=lambda *row: said.append(row[-1]))
     assert emit.listener(facts, "nvtx") is None
-    assert said == [f"no ranges are emitted: built without headers; {native.rebuild()}", native.rebuild()]
+    assert said == [f"no ranges are emitted: built without headers; {install.rebuild()}", install.rebuild()]

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from perfprobe import native
+from perfprobe.support import install
 from perfprobe.support.errors import EnvironmentLack
 
 TORCH = SimpleNamespace(__version__="9.9.9+cpu")
@@ -70,7 +71,9 @@ def test_an_observer_without_a_readable_stamp_is_not_loaded(stamp: str | None, i
     (installed / "_observer.so").touch()
     if stamp is not None:
         (installed / "_observer_stamp.json").write_text(stamp)
-    with pytest.raises(EnvironmentLack, match=r"built for torch \(unknown\), this is torch 9.9.9\+cpu"):
+    with pytest.raises(
+        EnvironmentLack, match=r"_observer_stamp.json, which .*; build it with `perfprobe build`"
+    ):
         native.observer(TORCH)
 
 
@@ -109,8 +112,19 @@ def test_the_rebuild_command(
     if recorded is not None:
         (about / "direct_url.json").write_text(recorded)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    command = shlex.split(native.rebuild().split("`")[1])
+    command = shlex.split(install.rebuild().split("`")[1])
     assert command == [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps", *words]
+
+
+def test_the_command_that_installs_it_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    about, wheel = tmp_path / "perfprobe-0.1.0.dist-info", tmp_path / "perfprobe-0.1.0-py3-none-any.whl"
+    about.mkdir()
+    (about / "direct_url.json").write_text(json.dumps({"url": f"file://{wheel}"}))
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    begin = [sys.executable, "-m", "pip", "install", "--force-reinstall", "--no-deps"]
+    assert shlex.split(install.again().split("`")[1]) == [*begin, "FILE"]
+    wheel.touch()
+    assert shlex.split(install.again().split("`")[1]) == [*begin, str(wheel)]
 
 
 def test_no_text_asks_an_index_for_perfprobe() -> None:

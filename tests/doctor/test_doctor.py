@@ -58,7 +58,7 @@ def test_everything_works_here(tmp_path: Path, snapshot: Snapshot) -> None:
     for width in (80, 200):
         drawn = text.render([Part(**part) for part in parts.values()], width=width, color=False).splitlines()
         assert max(len(line) for line in drawn if "`" not in line and "/" not in line) <= width
-        assert sum(line.startswith(("ok ", "note ")) for line in drawn) == len(parts) == 25
+        assert sum(line.startswith(("ok ", "note ")) for line in drawn) == len(parts) == 26
     found = [parts["observer"]["found"], parts["trial"]["found"], drawn[-1]]
     snapshot(steady(re.sub(r"\d+(?= operators)|[\d.]+(?= s$)", "N", "\n".join(found), flags=re.MULTILINE)))
 

@@ -17,6 +17,7 @@ from perfprobe import native
 from perfprobe.bench.ceilings import cache
 from perfprobe.doctor import examine, gpu, installation, machine, text, trial
 from perfprobe.doctor.part import LACK, NOTE, OK, Part
+from perfprobe.support import install
 from perfprobe.support.errors import EnvironmentLack
 from tests.bench import machines
 from tests.snapshots import Snapshot, masked
@@ -70,8 +71,25 @@ def test_missing_matplotlib_is_reported(monkeypatch: pytest.MonkeyPatch, snapsho
     assert machine.roofline().state == OK
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     part = machine.roofline()
-    assert part.state == LACK
+    assert part.state == NOTE
     snapshot(masked(f"{part.found}: {part.remedy}", python=sys.executable))
+
+
+@pytest.mark.parametrize("package", ["gprof2dot", "graphviz"])
+def test_missing_packages_of_call_graphs_are_reported(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert machine.call_graph().part == "call graph"
+    monkeypatch.setitem(sys.modules, package, None)
+    part = machine.call_graph()
+    assert (part.state, part.found) == (NOTE, "cannot be drawn")
+    assert package in part.why
+    assert part.remedy == f"install it with `{sys.executable} -m pip install gprof2dot graphviz`"
+
+
+def test_missing_graphviz_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    part = machine.call_graph()
+    assert part.state == NOTE
+    assert "apt install graphviz" in part.remedy
 
 
 def test_a_recorder_that_was_not_built_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +277,7 @@ def test_the_ranges_part(tmp_path: Path, snapshot: Snapshot, monkeypatch: pytest
     missing = gpu.ranges("itt")
     assert [part.state for part in (taken, not_built, missing)] == [NOTE, NOTE, LACK]
     text = told(taken, not_built, missing)
-    snapshot(masked(text, rebuild=native.rebuild(), folder=tmp_path))
+    snapshot(masked(text, rebuild=install.rebuild(), folder=tmp_path))
 
 
 def test_cuda_kernels_that_were_not_built_are_reported(

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from perfprobe.support import files
+from perfprobe.support import files, install
 from perfprobe.support.errors import EnvironmentLack
 
 
@@ -22,8 +22,8 @@ def matplotlib() -> tuple[Any, Any]:
         figure: Any = importlib.import_module("matplotlib.figure")
         library: Any = importlib.import_module("matplotlib")
     except ImportError as error:
-        remedy = "install it with `python -m pip install matplotlib`"
-        raise EnvironmentLack("pictures like this are drawn by matplotlib", str(error), remedy) from error
+        what, remedy = "pictures like this are drawn by matplotlib", install.packages("matplotlib")
+        raise EnvironmentLack(what, str(error), remedy) from error
     return figure.Figure, library.rc_context
 
 

@@ -166,9 +166,10 @@ def test_the_profiler_replaces_a_missing_observer(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import sys\n"
         "import perfprobe.native as native\n"
+        "from perfprobe.support import install\n"
         "from perfprobe.support.errors import EnvironmentLack\n"
         "def observer(torch):\n"
-        "    raise EnvironmentLack('operators cannot be recorded', 'not built', native.rebuild())\n"
+        "    raise EnvironmentLack('operators cannot be recorded', 'not built', install.rebuild())\n"
         "native.observer = observer\n"
         "import torch\n"
         "torch.ones(2).add(1)\n"

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 
-from perfprobe.support import files
+from perfprobe.support import files, install
 from perfprobe.support.errors import EnvironmentLack
 
 _PACKAGES = ("apt install graphviz", "brew install graphviz", "conda install -c conda-forge graphviz")
-_INSTALL = f"install Graphviz: {' or '.join(f'`{command}`' for command in _PACKAGES)}"
+GRAPHVIZ = f"install Graphviz: {' or '.join(f'`{command}`' for command in _PACKAGES)}"
+
+
+def require_packages() -> None:
+    """Raises EnvironmentLack if a package that draws call graphs is missing."""
+    needed = ("gprof2dot", "graphviz")
+    for name in needed:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            what, remedy = "call graphs are drawn by gprof2dot and graphviz", install.packages(*needed)
+            raise EnvironmentLack(what, str(error), remedy) from error
 
 
 def render(text: str, path: str) -> None:
@@ -49,13 +61,13 @@ def _drawn(data: bytes, kind: str) -> bytes:
     try:
         picture: bytes = graphviz.pipe("dot", kind, data, quiet=True)
     except graphviz.ExecutableNotFound as error:
-        raise _DrawingError("the program dot is not installed", _INSTALL) from error
+        raise _DrawingError("the program dot is not installed", GRAPHVIZ) from error
     except graphviz.CalledProcessError as error:
         lines = (error.stderr or b"").decode(errors="replace").split("\n")
         remedy = "draw less, with a larger --min-node, or see `dot -V`"
         raise _DrawingError(f"dot failed: {lines[0] or error.returncode}", remedy) from error
     except OSError as error:
-        raise _DrawingError(f"dot cannot be run: {error.strerror}", _INSTALL) from error
+        raise _DrawingError(f"dot cannot be run: {error.strerror}", GRAPHVIZ) from error
     return picture
 
 
