@@ -1,5 +1,8 @@
 // All of _observer as one translation unit, so that torch's headers, which take six seconds, are
 // read once. The parts shared with _core come first, without torch.
+// Torch's headers then include the operators that they use, not all 2,000.
+#define AT_PER_OPERATOR_HEADERS
+
 #include "bindings/observer_module.cpp"
 #include "core/clock.cpp"
 #include "core/descriptor.cpp"

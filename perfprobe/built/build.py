@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, TypeAlias
 from perfprobe.built import compiler, kept, source, torch_there
 from perfprobe.built.compiler import Compiler
 from perfprobe.built.torch_there import TorchThere
-from perfprobe.support import user_cache
+from perfprobe.built.waiting import finished
+from perfprobe.support import install, user_cache
 from perfprobe.support.errors import EnvironmentLack
 from perfprobe.support.text import printable
 
@@ -31,7 +32,6 @@ AGAIN = "run `perfprobe build`"
 _OPTIONS = ("-std=c++20", "-O2", "-fPIC", "-fvisibility=hidden", "-fvisibility-inlines-hidden", "-w", "-s")
 _LIBRARIES = ("libtorch_python.so", "libtorch_cpu.so", "libc10.so")
 _OLDEST_GCC = 11
-_LIMIT_S = 900.0
 _MOST_KEPT = 20
 _PART = ".part-"
 _LEFT_OVER_S = 3600.0
@@ -44,13 +44,16 @@ class Built(NamedTuple):
     seconds: float | None
 
 
-def build(torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool = False) -> Built:
+def build(
+    torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool = False, watched: bool = True
+) -> Built:
     """Returns the observer for this torch; compiles it if it is missing.
 
     Args:
         tell: called with a line before a slow step.
         again: compile even if it exists, or if compiling failed before.
         untried: also accept a version of torch that the observer was not written for.
+        watched: whether a terminal shows that the compiler works.
 
     Raises:
         EnvironmentLack: something is missing, the cache cannot be written, or compiling fails.
@@ -68,7 +71,7 @@ def build(torch: TorchThere, tell: Tell, *, again: bool = False, untried: bool =
             _raise_as_before(path)
         tell(f"building the operator observer for torch {torch.version}, once (about 30 s of CPU time) ...")
         begun_s = time.monotonic()
-        _compile(with_compiler, sources, torch, path)
+        _compile(with_compiler, sources, torch, path, watched=watched)
         _forget(folder)
         return Built(path, time.monotonic() - begun_s)
 
@@ -81,7 +84,7 @@ def require(torch: TorchThere, *, untried: bool = False) -> tuple[str, Compiler]
     """
     sources = source.folder()
     if sources is None:
-        raise EnvironmentLack(WHAT, "its source, csrc, is not in the installed package", "install it again")
+        raise EnvironmentLack(WHAT, "its source, csrc, is not in the installed package", install.again())
     finder = _finder(sources)
     try:
         finder.describe(Path(torch.folder))
@@ -129,7 +132,7 @@ def _finder(sources: str) -> Any:
         "perfprobe_find_torch", os.path.join(sources, "find_torch.py")
     )
     if spec is None or spec.loader is None:
-        raise EnvironmentLack(WHAT, "csrc/find_torch.py is missing", "install perfprobe again")
+        raise EnvironmentLack(WHAT, "csrc/find_torch.py is missing", install.again())
     finder = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(finder)
     return finder
@@ -170,21 +173,17 @@ def _alone(path: str, tell: Tell) -> Iterator[None]:
         os.close(descriptor)
 
 
-def _compile(made_by: Compiler, sources: str, torch: TorchThere, path: str) -> None:
+def _compile(made_by: Compiler, sources: str, torch: TorchThere, path: str, *, watched: bool) -> None:
     descriptor, part = tempfile.mkstemp(prefix=_PART, dir=os.path.dirname(path))
     os.close(descriptor)
     try:
-        done = subprocess.run(
-            _command(made_by, sources, torch, part),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_LIMIT_S,
-            check=False,
-        )
-        if done.returncode != 0:
-            _raise_failed(path, done.stdout + done.stderr)
+        # Another torch may need the large headers.
+        for light in (True, False):
+            status, said = finished(_command(made_by, sources, torch, part, light=light), watched=watched)
+            if status == 0:
+                break
+        else:
+            _raise_failed(path, said)
         os.chmod(part, 0o700)  # the linker's mode might let others write
         os.replace(part, path)
     except (OSError, subprocess.SubprocessError) as error:
@@ -196,7 +195,7 @@ def _compile(made_by: Compiler, sources: str, torch: TorchThere, path: str) -> N
         os.unlink(f"{path}.failed")
 
 
-def _command(made_by: Compiler, sources: str, torch: TorchThere, part: str) -> list[str]:
+def _command(made_by: Compiler, sources: str, torch: TorchThere, part: str, *, light: bool) -> list[str]:
     headers = [os.path.join(torch.folder, "include")]
     headers += [sysconfig.get_path("include"), sysconfig.get_path("platinclude")]
     return [
@@ -204,6 +203,8 @@ def _command(made_by: Compiler, sources: str, torch: TorchThere, part: str) -> l
         *("-shared", "-o", part, *_OPTIONS, "-DNDEBUG"),
         f"-D_GLIBCXX_USE_CXX11_ABI={torch.cxx11_abi()}",
         f'-DPERFPROBE_TORCH_VERSION="{torch.version}"',
+        *made_by.faster(),
+        *([f"-I{os.path.join(sources, source.LIGHT)}"] if light else []),
         f"-I{sources}",
         *(word for header in dict.fromkeys(headers) for word in ("-isystem", header)),
         os.path.join(sources, source.UNIT),
@@ -254,7 +255,7 @@ def main() -> int:
     said: dict[str, str] = {}
     try:
         if torch is not None:
-            build(torch, tell)
+            build(torch, tell, watched=sys.argv[2] == "say")
     except EnvironmentLack as missing:
         said = {"where": missing.where, "remedy": missing.remedy}
     sys.stdout.write(json.dumps(said))

@@ -8,6 +8,8 @@ from _blake2 import blake2b  # importing hashlib would hide a module of the prog
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 UNIT = "observer_unit.cpp"
+LIGHT = "torch/light"  # a folder of headers that replace large ones of torch
+_LIGHT_HEADERS = (f"{LIGHT}/ATen/ATen.h",)
 _INCLUDED = re.compile(rb'^#include "([^"]+)"', re.MULTILINE)
 _digests: dict[str, str] = {}
 
@@ -38,7 +40,7 @@ def digest(source: str) -> str:
 
 def _read(source: str) -> dict[str, bytes]:
     found: dict[str, bytes] = {}
-    waiting = [UNIT]
+    waiting = [UNIT, *_LIGHT_HEADERS]
     while waiting:
         name = waiting.pop()
         if name not in found:

@@ -165,6 +165,14 @@ def test_torch_is_found_without_importing_it(site: Site) -> None:
     assert not (site.folder / "imported").exists()
 
 
+def test_a_terminal_shows_that_the_compiler_works(site: Site) -> None:
+    words = ["-c", "import pty, sys; pty.spawn(sys.argv[1:])", str(site.python), "-m", "perfprobe", "build"]
+    seen = finish(site.start(words, {"SECONDS_IT_TAKES": "3"}))
+    assert site.compiled() == 1
+    assert b"\rperfprobe: compiling, 1 s" in seen.out
+    assert seen.out.index(b"\r\x1b[K") < seen.out.index(b"was built in")
+
+
 def test_a_killed_build_does_not_block_the_next(site: Site) -> None:
     first = site.start(["-m", "perfprobe", "build"], {"SECONDS_IT_TAKES": "5"})
     while not site.compiled():
@@ -183,11 +191,25 @@ def test_a_failed_build_is_not_repeated_automatically(site: Site, snapshot: Snap
     seen = site.perfprobe("build", FAILS="no such thing")
     assert seen.status == 4
     assert site.perfprobe("-q", "main.py", FAILS="no such thing").out == b"1\n"
-    assert (site.compiled(), len(site.kept())) == (1, 0)
+    assert (site.compiled(), len(site.kept())) == (2, 0)  # with light headers, then with all
     known = site.perfprobe("build")
     assert site.perfprobe("build", "--again").status == 0
-    assert (site.compiled(), len(site.kept()), len(site.kept(".failed"))) == (2, 1, 0)
+    assert (site.compiled(), len(site.kept()), len(site.kept(".failed"))) == (3, 1, 0)
     snapshot(steady(site, f"{seen.said[-1]}\n{known.said[-1]}"))
+
+
+def test_large_headers_are_used_where_the_light_ones_do_not_do(site: Site) -> None:
+    compiler = site.compiler.read_text()
+    site.compiler.write_text(
+        compiler.replace(
+            'if [ -n "$FAILS" ]', 'case "$*" in */torch/light*) FAILS=light ;; esac\nif [ -n "$FAILS" ]'
+        )
+    )
+    assert site.perfprobe("build").status == 0
+    first, second = site.calls.read_text().splitlines()
+    assert "torch/light" in first
+    assert "torch/light" not in second
+    assert (len(site.kept()), site.kept(".failed")) == (1, [])
 
 
 def test_files_writable_by_others_are_not_loaded(site: Site) -> None:
