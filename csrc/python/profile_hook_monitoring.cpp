@@ -12,7 +12,7 @@ namespace {
 constexpr std::array kOtherTools = {0, 1, 2};  // debugger, coverage, profiler
 constexpr std::array kOurTools = {4, 3};       // ids without a predefined meaning
 
-enum Callback { start, leave, call, c_leave, callback_count };
+enum Callback { start, leave, c_call, c_leave, callback_count };
 constexpr std::array<const char*, callback_count> kForwards = {
     "_pystart_callback", "_pyreturn_callback", "_ccall_callback", "_creturn_callback"};
 
@@ -25,7 +25,7 @@ PyCFunction fast(_PyCFunctionFast function) {
   return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
 }
 
-std::array<PyMethodDef, callback_count> definitions = {{
+std::array<PyMethodDef, callback_count> methods = {{
     {"start", fast(&on_start), METH_FASTCALL, nullptr},
     {"leave", fast(&on_leave), METH_FASTCALL, nullptr},
     {"call", fast(&on_call), METH_FASTCALL, nullptr},
@@ -38,7 +38,7 @@ struct Event {
 };
 constexpr Event kEvents[] = {{"PY_START", start},  {"PY_RESUME", start},  {"PY_THROW", start},
                              {"PY_RETURN", leave}, {"PY_YIELD", leave},   {"PY_UNWIND", leave},
-                             {"CALL", call},       {"C_RETURN", c_leave}, {"C_RAISE", c_leave}};
+                             {"CALL", c_call},     {"C_RETURN", c_leave}, {"C_RAISE", c_leave}};
 
 int our_tool = -1;
 const PyMethodDef* enable_definition = nullptr;  // of _lsprof.Profiler.enable
@@ -141,7 +141,7 @@ PyObject* on_call(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t 
   }
   if (!thread->profile->count_c_call())
     Py_RETURN_NONE;
-  return forward(*thread, call, arguments, count);
+  return forward(*thread, c_call, arguments, count);
 }
 
 PyObject* on_c_leave(PyObject* /*nothing*/, PyObject* const* arguments, Py_ssize_t count) {
@@ -174,7 +174,7 @@ long event_number(const char* name) {
 bool listen() {
   std::array<PyObject*, callback_count> callbacks{};
   for (size_t i = 0; i < callbacks.size(); ++i)
-    callbacks[i] = PyCFunction_New(&definitions[i], nullptr);
+    callbacks[i] = PyCFunction_New(&methods[i], nullptr);
   long all = 0;
   bool good = true;
   for (const Event& event : kEvents) {
