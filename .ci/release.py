@@ -72,7 +72,9 @@ def notes(text: str, name: str, folder: Path) -> str:
     if not files:
         raise SystemExit(f"nothing was built in {folder}")
     sums = "\n".join(f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}" for path in files)
-    install = "    pip install ./FILE   # FILE is one from below: the wheel for your Python, or the source"
+    install = (
+        "    pip install './FILE[all]'   # FILE is one from below: the wheel for your Python, or the source"
+    )
     return f"# perfprobe {name}\n\n{install}\n\n{text}\n\n## SHA-256\n\n```\n{sums}\n```\n"
 
 

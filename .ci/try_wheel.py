@@ -31,6 +31,7 @@ _TORCH = (
     "import torch\ndef busy(x):\n    return (x @ x / 2).sum()\n"
     "x = torch.ones(200, 200, requires_grad=True)\nfor _ in range(400): busy(x).backward()\nprint('ended')\n"
 )
+_LACK = 4  # exit code
 _INSTEAD = "the autograd profiler records them instead"
 
 
@@ -45,25 +46,31 @@ class Trial:
         if torches:
             self._use(torches[0])
         pip = [sys.executable, "-m", "pip", "--quiet", "--python", str(self.python), "install"]
-        self._call([*pip, str(wheel)], PERFPROBE_OBSERVER="OFF")
+        needs_compiler = wheel.suffix != ".whl"
+        self._call([*pip, str(wheel)], PERFPROBE_OBSERVER="OFF", **({} if needs_compiler else self._alone()))
         (folder / "plain.py").write_text(_PLAIN)
         (folder / "operators.py").write_text(_TORCH)
+
+    def _alone(self) -> dict[str, str]:
+        """Variables with which only this environment is on PATH."""
+        return {"PATH": str(self.python.parent), "CXX": ""}
 
     def _use(self, torch: Path) -> None:
         (packages,) = (self.folder / "venv" / "lib").glob("python3*/site-packages")
         (packages / "torch.pth").write_text(f"{torch}\n")
 
-    def _call(self, words: list[str], **variables: str) -> str:
+    def _call(self, words: list[str], status: int = 0, /, **variables: str) -> str:
         begun_s = time.monotonic()
+        given = {name: value for name, value in os.environ.items() if name != "SOURCE_DATE_EPOCH"}
         done = subprocess.run(
             words,
             cwd=self.folder,
             capture_output=True,
             text=True,
             check=False,
-            env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"), **variables},
+            env={**given, "XDG_CACHE_HOME": str(self.folder / "cache"), **variables},
         )
-        if done.returncode != 0:
+        if done.returncode != status:
             raise SystemExit(f"{' '.join(words)} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
         print(f"  {time.monotonic() - begun_s:5.1f} s  {' '.join(words)[-100:]}", flush=True)
         return done.stdout + done.stderr
@@ -75,11 +82,11 @@ class Trial:
         ours = [str(self.python), "-m", "perfprobe", "-o", f"{name}.perfprobe", "--json", f"{name}.json"]
         said = self._call([*ours, *words], **variables)
         report = json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8"))
-        return said, report["tables"], " ".join(str(loss["reason"]) for loss in report["losses"])
+        return said, report["tables"], " ".join(str(loss["reason"]) for loss in report["missing"])
 
     def without_compiler(self) -> None:
         """Tries it with only this environment on PATH."""
-        alone = {"PATH": str(self.python.parent), "CXX": ""}
+        alone = self._alone()
         said, tables, _ = self.recorded("plain", "plain.py", **alone)
         _need("ended" in said, "the program's own output", said)
         busy = [row for row in tables["functions"] if row["function"] == "busy"]
@@ -88,12 +95,20 @@ class Trial:
         _, tables, _ = self.recorded("counted", "--python", "cprofile", "plain.py", **alone)
         busy = [row for row in tables["functions"] if row["function"] == "busy"]
         _need(len(busy) == 1 and busy[0]["calls"] == 400, "400 calls of busy, by cProfile", busy)
-        if self.torches:
+        if not self.torches:  # its folder has all packages
+            self._lacks_pictures(alone)
+        else:
             _, tables, losses = self.recorded("stand-in", "operators.py", **alone)
             _need_operators(tables)
             _need(
                 _INSTEAD in losses and "no C++ compiler was found" in losses, "the loss that says so", losses
             )
+
+    def _lacks_pictures(self, alone: dict[str, str]) -> None:
+        """Without the extra packages, pictures are one line with the command that installs them."""
+        words = [str(self.python), "-m", "perfprobe", "graph", "plain.perfprobe"]
+        said = self._call(words, _LACK, **alone)
+        _need(said.count("\n") == 1 and "pip install gprof2dot graphviz`" in said, "the command", said)
 
     def with_compiler(self) -> None:
         """Checks that the observer builds itself once for each torch."""

@@ -1,12 +1,13 @@
 """Builds wheels that need no compiler: `_core` and the injection library, for Linux with glibc 2.28 or newer.
 
-    python .ci/wheel.py [--out dist] [PYTHON ...]
+    python .ci/wheel.py [--out dist] [--twice] [PYTHON ...]
 
 zig (the package `ziglang`) compiles and links. It brings its own C++ library and the older symbols of glibc;
 a plain compiler would require the glibc of this machine. There is one wheel for each interpreter named, by
 default those of python3.10 to python3.14 on PATH that have headers. Each wheel is tried in a clean
-environment (try_wheel.py). Exits with code 1 if none could be built, if auditwheel rejects one, or if one
-does not work.
+environment (try_wheel.py). `--twice` builds each again, and compares the bytes; SOURCE_DATE_EPOCH is the time
+of the files. Exits with code 1 if none could be built, if auditwheel rejects one, if one does not work, or if
+two builds differ.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--out", default="dist", type=Path, help="the folder for the wheels")
+    parser.add_argument("--twice", action="store_true", help="build each again, and compare the bytes")
     parser.add_argument("pythons", nargs="*", metavar="PYTHON", help="interpreters to build for")
     given = parser.parse_args()
     out = given.out.resolve()
@@ -57,11 +59,23 @@ def main() -> int:
     for python, version in usable(given.pythons or NAMES):
         begun_s = time.monotonic()
         path = wheel(python, version, out)
-        print(f"built {path.name} in {time.monotonic() - begun_s:.0f} s", flush=True)
+        size_kib = path.stat().st_size / 1024
+        print(f"built {path.name}, {size_kib:.0f} KiB, in {time.monotonic() - begun_s:.0f} s", flush=True)
+        if given.twice:
+            require_equal_bytes(python, version, path)
         tried = ROOT / ".ci" / "try_wheel.py"
         subprocess.run([sys.executable, str(tried), str(path), "--python", python], check=True)
         count += 1
     return 0 if count else 1
+
+
+def require_equal_bytes(python: str, version: str, path: Path) -> None:
+    """Builds the wheel again. Raises SystemExit if it has other bytes."""
+    shutil.rmtree(ROOT / "build" / "wheel" / version)
+    with tempfile.TemporaryDirectory() as folder:
+        if wheel(python, version, Path(folder)).read_bytes() != path.read_bytes():
+            raise SystemExit(f"{path.name}: two builds have different bytes")
+    print(f"{path.name}: two builds have equal bytes", flush=True)
 
 
 def usable(names: Sequence[str]) -> Iterator[tuple[str, str]]:

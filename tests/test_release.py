@@ -80,7 +80,7 @@ def test_notes_have_the_changes_and_checksums(release: ModuleType, tmp_path: Pat
     (tmp_path / "perfprobe-0.1.0.tar.gz").write_bytes(b"source")
     (tmp_path / "notes.md").write_text("old")
     text = release.notes("- Salt.", "0.1.0", tmp_path)
-    assert text.startswith("# perfprobe 0.1.0\n\n    pip install ./FILE ")
+    assert text.startswith("# perfprobe 0.1.0\n\n    pip install './FILE[all]' ")
     assert f"{hashlib.sha256(b'source').hexdigest()}  perfprobe-0.1.0.tar.gz\n" in text
     assert "\n\n- Salt.\n" in text
     assert "notes.md" not in text
