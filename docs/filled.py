@@ -5,7 +5,8 @@
     <!-- end -->
 
 Kinds: `words KIND: OF` and `glossary` (perfprobe/words), `example NAME` (docs/examples), `commands`,
-`options` (perfprobe/cli), `brief` (perfprobe/report/render/brief_json.py).
+`options` (perfprobe/cli), `brief` (perfprobe/report/render/brief_json.py), `tried KIND`
+(benchmarks/versions).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import get_type_hints
 
+from benchmarks.versions import results
 from perfprobe import words
 from perfprobe.cli import COMMANDS, reference
 from perfprobe.report.rows import modules
@@ -163,6 +165,11 @@ def fields_of(kind: type) -> Iterator[str]:
             yield field.name
 
 
+def _tried(kind: str) -> str:
+    """What was tried: torches."""
+    return results.of_torches(results.rows(kind))
+
+
 _MAKERS: dict[str, Callable[[str], str]] = {
     "words": _words,
     "glossary": _glossary,
@@ -170,4 +177,5 @@ _MAKERS: dict[str, Callable[[str], str]] = {
     "commands": _commands,
     "options": _options,
     "brief": _brief,
+    "tried": _tried,
 }

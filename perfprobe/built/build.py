@@ -69,7 +69,7 @@ def build(
             if os.path.exists(path) and kept.refused(path) is None:
                 return Built(path, None)
             _raise_as_before(path)
-        tell(f"building the operator observer for torch {torch.version}, once (about 30 s of CPU time) ...")
+        tell(f"building the operator observer for torch {torch.version}, once (about 20 s of CPU time) ...")
         begun_s = time.monotonic()
         _compile(with_compiler, sources, torch, path, watched=watched)
         _forget(folder)
