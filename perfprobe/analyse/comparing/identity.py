@@ -56,7 +56,7 @@ def without_sizes(signature: str) -> str:
 
 
 def same_files(before: set[str], after: set[str]) -> dict[str, str]:
-    """For files of the later version those of the earlier one: the same path, else the longest common end."""
+    """For files of the later version those of the earlier one: the same path, then the longest common end."""
     found = {path: path for path in after & before}
     left = {path: path.split("/")[::-1] for path in before - after}
     for path in sorted(after - before):
@@ -67,6 +67,9 @@ def same_files(before: set[str], after: set[str]) -> dict[str, str]:
         if longest and len(best) == 1:
             found[path] = best[0]
             del left[best[0]]
+    alone = sorted(after - found.keys())
+    if len(left) == len(alone) == 1:  # the script itself, under another name
+        found[alone[0]] = next(iter(left))
     return found
 
 
