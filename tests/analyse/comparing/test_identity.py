@@ -100,7 +100,7 @@ def test_every_part_is_in_one_pairing() -> None:
             {"src/net/model.py": "old/net/model.py"},
         ),
         ({"a/model.py", "b/model.py"}, {"c/model.py"}, {}),
-        ({"a/x.py"}, {"a/y.py"}, {}),
+        ({"a/x.py"}, {"a/y.py"}, {"a/y.py": "a/x.py"}),
     ],
 )
 def test_files_are_the_same_by_the_end_of_their_paths(
