@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from perfprobe.results import Results
+from perfprobe.support.view import View
 from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
@@ -80,3 +82,15 @@ def test_too_few_steps_are_a_loss(tmp_path: Path) -> None:
     losses = recording[Losses]
     counts = dict(zip(losses.reason.tolist(), losses.count.tolist(), strict=True))
     assert counts["untraced steps of --baseline: missing, the program had only 10 steps"] == 2
+
+
+def test_steps_that_the_program_marks_are_counted_once(tmp_path: Path) -> None:
+    """Marks are seen in steps without operators too."""
+    source = PROGRAM.replace(
+        "            optimizer.step()\n", "            optimizer.step()\n        perfprobe.step()\n"
+    )
+    record(tmp_path, "--baseline", "3", "--warmup", "3", "--python", "off", source=source)
+    tables = Results(str(tmp_path / "run.perfprobe")).document(View())["tables"]
+    (loop,) = tables["loops"]
+    assert loop["steps"] == len(tables["steps"]) <= 10
+    assert sum(row["mark"] == "baseline" for row in tables["steps"]) == 3

@@ -47,12 +47,11 @@ class Unrecorded:
 
 
 def _is_inside(span: Span, rows: LiveSteps) -> bool:
-    """Whether it is the rest of a step or evaluation that was recorded from its middle on."""
-    if not span.events:
-        return False
-    first_ns = min(event.start_ns for event in span.events)
-    at = int(np.searchsorted(rows.start_ns, first_ns)) - 1
-    return at >= 0 and first_ns < int(rows.end_ns[at])
+    """Whether it is an unrecorded one: its end was marked, or it was recorded from its middle on."""
+    middle_ns = (span.start_ns + span.end_ns) // 2
+    moment_ns = min((event.start_ns for event in span.events), default=middle_ns)
+    at = int(np.searchsorted(rows.start_ns, moment_ns)) - 1
+    return at >= 0 and moment_ns < int(rows.end_ns[at])
 
 
 def outside_windows(recording: Recording) -> Covered:
