@@ -232,7 +232,6 @@ PASSES: dict[type, Pass] = {
     UnusedForward: Pass(
         lambda trace, asked, times: UnusedForwardWatch(trace, times), needs=(StepTimes,), watches=True
     ),
-    Tests: Pass(lambda trace, asked, structure: tests(trace, structure), needs=(CallStructure,)),
     Compilations: Pass(lambda trace, asked: compilations(trace)),
     Trends: Pass(lambda trace, asked, *needs: trends(trace, *needs), needs=(StepTimes, Looks)),
     LoopSpent: Pass(
@@ -272,6 +271,7 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, times: CriticalWatch(trace, times), needs=(StepTimes,), watches=True
     ),
     TensorCores: Pass(lambda trace, asked: tensor_cores(trace)),
+    Tests: Pass(lambda trace, asked, structure: tests(trace, structure), needs=(CallStructure,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
     Processors: Pass(lambda trace, asked: processors(trace)),

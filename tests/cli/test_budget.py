@@ -106,7 +106,7 @@ def test_trust_says_what_part_is_recorded_and_what_that_adds(
     assert row["detailed"] == pytest.approx(steps.is_recorded.mean())
     trust = next(row["text"] for row in document["tables"]["first_screen"] if row["label"] == "TRUST")
     assert trust.startswith("recording +")
-    assert f"1 step in {round(1 / steps.is_recorded.mean())} in detail" in trust
+    assert f"1 step in {round(1 / steps.is_recorded.mean())} " in trust
 
 
 def test_everything_is_recorded_below_the_budget(tmp_path: Path) -> None:

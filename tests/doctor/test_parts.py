@@ -80,16 +80,16 @@ def test_missing_packages_of_call_graphs_are_reported(package: str, monkeypatch:
     assert machine.call_graph().part == "call graph"
     monkeypatch.setitem(sys.modules, package, None)
     part = machine.call_graph()
-    assert (part.state, part.found) == (NOTE, "cannot be drawn")
+    assert (part.state, part.found[-8:]) == (NOTE, "be drawn")
     assert package in part.why
-    assert part.remedy == f"install it with `{sys.executable} -m pip install gprof2dot graphviz`"
+    assert part.remedy.endswith("install gprof2dot graphviz`")
 
 
 def test_missing_graphviz_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     part = machine.call_graph()
     assert part.state == NOTE
-    assert "apt install graphviz" in part.remedy
+    assert "install graphviz" in part.remedy
 
 
 def test_a_recorder_that_was_not_built_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

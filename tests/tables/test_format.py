@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 import perfprobe.tables
+from perfprobe.analyse.findings import SHOWN
 from perfprobe.tables.columns import Combine, Table
 from perfprobe.tables.definitions import IN_MEMORY, MOST_ROWS, OF_THE_WHOLE, STREAMED
 from perfprobe.tables.events import LinkedOperators
@@ -39,7 +40,7 @@ def test_a_recorded_table_has_a_unique_name_and_a_limit() -> None:
     for kind in RECORDED:
         assert kind.table_name.isidentifier(), kind
         assert kind.most_rows is None or kind.most_rows > MOST_ROWS
-    others = set(all_tables()) - set(RECORDED)
+    others = set(all_tables()) - set(RECORDED) - set(SHOWN)
     assert not [kind for kind in others if kind.table_name]
 
 
