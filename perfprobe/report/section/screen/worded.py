@@ -70,8 +70,8 @@ def phases_of(findings: Findings, each: Diagnosis, main: Main | None) -> str:
     return " + ".join(texts)
 
 
-def what(findings: Findings, each: Diagnosis) -> str:
-    """What it is, without its place: `data loading`, `forward mm`."""
+def what(findings: Findings, each: Diagnosis, between: str = " ") -> str:
+    """What it is, without its place: `data loading`, `forward mm`. between: phases and operator."""
     if each.module is not None:
         return printable(each.module)
     if each.cause is Cause.UNEXPLAINED:
@@ -84,12 +84,12 @@ def what(findings: Findings, each: Diagnosis) -> str:
     if each.cause is Cause.OPERATOR:
         return printable(findings.trace.recording[Strings][each.name])
     main = main_of(findings, each)
-    return " ".join(filter(None, [phases_of(findings, each, main), "" if main is None else main.name]))
+    return between.join(filter(None, [phases_of(findings, each, main), "" if main is None else main.name]))
 
 
 def in_a_line(findings: Findings, each: Diagnosis) -> str:
-    """Where, how much and what: `ffn.py:162, 87.0 ms = 7 %, backward mm`; a name comes before its place."""
-    line, text = findings.trace.line(each.frame), what(findings, each)
+    """Where, how much and what: `ffn.py:162, 87.0 ms = 7 %, backward: mm`; a name comes before its place."""
+    line, text = findings.trace.line(each.frame), what(findings, each, ": ")
     if line is None:
         return f"{text}, {how_much(each)}"
     if each.cause is Cause.LINE and each.module is None:
