@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import os
 import sys
 from importlib.machinery import ExtensionFileLoader
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 _OBSERVER = "perfprobe._observer"
 _NO_OPERATORS = "operators cannot be recorded"
 _STAMP = "_observer_stamp.json"  # beside the observer: the torch it was built against
-_LONGEST = 1 << 20  # characters of either file
 _BUILD = "_build.json"  # in the package: reasons for modules that were not built
 _CUDA = "libperfprobe_cuda"
 _not_built: dict[str, tuple[str, str]] = {}  # by torch's version: why no observer was built, and the remedy
@@ -258,14 +256,14 @@ def _ctypes() -> Any:
 def why_not_built(name: str) -> str | None:
     """The build's reason for leaving out a part ("nvtx", a module); None if it was built."""
     for folder in _package_folders():
-        reason = _loaded(os.path.join(folder, _BUILD)).get(name)
+        reason = install.json_object(os.path.join(folder, _BUILD)).get(name)
         if reason is not None:
             return " ".join(str(reason).split())
     return None
 
 
 def _stamped_torch(folder: str) -> str | None:
-    version = _loaded(os.path.join(folder, _STAMP)).get("torch")
+    version = install.json_object(os.path.join(folder, _STAMP)).get("torch")
     return version if isinstance(version, str) else None
 
 
@@ -279,12 +277,3 @@ def _reason(module: str, error: ImportError) -> str:
 def _package_folders() -> Iterator[str]:
     found = importlib.util.find_spec("perfprobe")
     yield from (found.submodule_search_locations or []) if found is not None else []
-
-
-def _loaded(path: str) -> dict[str, Any]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            content = json.loads(file.read(_LONGEST))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return content if isinstance(content, dict) else {}

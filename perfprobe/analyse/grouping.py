@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from perfprobe.tables.columns import Combine, Int32, Int64, Rows, compact
+from perfprobe.tables.columns import Combine, Int32, Int64, Rows, compact, distinct
 from perfprobe.tables.events import LinkedOperators
 from perfprobe.tables.findings import Sums
 from perfprobe.tables.scopes import USER_SCOPE
@@ -78,6 +78,17 @@ def sort_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:
     """The rows ordered by their keys, equal ones as they came, and the place where each group begins."""
     order, codes = sort_codes(_codes(keys))
     return order, first_of_each(codes)
+
+
+def most_in_each(values: Int32, time_ns: Int64, first: Rows) -> Int32:
+    """The value with most time in each group of consecutive rows."""
+    ends = np.append(first[1:], len(values))
+    found = []
+    for start, end in zip(first.tolist(), ends.tolist(), strict=True):
+        known = distinct(values[start:end])
+        at = np.searchsorted(known, values[start:end])
+        found.append(known[np.argmax(np.bincount(at, time_ns[start:end]))])
+    return np.array(found, np.int32)
 
 
 def group_by_keys(keys: list[npt.NDArray[Any]]) -> tuple[Rows, Rows]:

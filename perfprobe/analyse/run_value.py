@@ -13,7 +13,7 @@ from perfprobe.models.waiting import cpu_each_ns, waited_each_ns
 from perfprobe.tables.device_memory import DeviceReadings
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.run_value import RunValue
-from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.steps import Steps, StepTimes
 from perfprobe.tables.trace import Trace
 
 Floats = npt.NDArray[np.float64]
@@ -56,25 +56,26 @@ def run_value(trace: Trace, times: StepTimes) -> RunValue:
 
 def _of_steps(trace: Trace, times: StepTimes) -> _Each:
     steps = times.steps.take(leading(times))
-    wall_ns, none = (steps.end_ns - steps.start_ns).astype(np.float64), np.full(len(steps), np.nan)
-    if len(steps) == 0:
-        return _Each(wall_ns, none, none, none)
-    own_ns = own_times_ns(trace, times)
-    cpu_ns = cpu_each_ns(trace.recording, int(steps.thread[0]), steps.start_ns, steps.end_ns)
-    samples = np.where(steps.samples >= 0, steps.samples, np.nan)
-    return _Each(wall_ns, none if cpu_ns is None else cpu_ns, none if own_ns is None else own_ns, samples)
+    return _each(trace, steps, own_times_ns(trace, times) if len(steps) else None)
 
 
 def _of_live_steps(trace: Trace) -> _Each:
     steps = steps_that_count(trace.recording)
+    if len(steps) == 0:
+        return _each(trace, steps, None)
+    waited_ns = waited_each_ns(trace.recording, int(steps.thread[0]), steps.start_ns, steps.end_ns)
+    wall_ns = (steps.end_ns - steps.start_ns).astype(np.float64)
+    return _each(trace, steps, wall_ns if waited_ns is None else wall_ns - waited_ns)
+
+
+def _each(trace: Trace, steps: Steps | LiveSteps, own_ns: Floats | None) -> _Each:
+    """own_ns: None if not known."""
     wall_ns, none = (steps.end_ns - steps.start_ns).astype(np.float64), np.full(len(steps), np.nan)
     if len(steps) == 0:
         return _Each(wall_ns, none, none, none)
-    where = trace.recording, int(steps.thread[0]), steps.start_ns, steps.end_ns
-    waited_ns, cpu_ns = waited_each_ns(*where), cpu_each_ns(*where)
+    cpu_ns = cpu_each_ns(trace.recording, int(steps.thread[0]), steps.start_ns, steps.end_ns)
     samples = np.where(steps.samples >= 0, steps.samples, np.nan)
-    own_ns = wall_ns if waited_ns is None else wall_ns - waited_ns
-    return _Each(wall_ns, none if cpu_ns is None else cpu_ns, own_ns, samples)
+    return _Each(wall_ns, none if cpu_ns is None else cpu_ns, none if own_ns is None else own_ns, samples)
 
 
 def _live_start_up_ns(trace: Trace) -> int | None:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from perfprobe.tables.columns import Int32, Mask
+from perfprobe.analyse.grouping import most_in_each, sort_by_keys
+from perfprobe.tables.columns import Int32, Int64, Mask
 from perfprobe.tables.python import CallStructure, Look
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.strings import Strings
@@ -38,7 +39,7 @@ def tests(trace: Trace, structure: CallStructure | None) -> Tests | None:
 
 def _called(
     trace: Trace, structure: CallStructure, callers: tuple[tuple[str, str], ...]
-) -> tuple[Int32, np.ndarray]:
+) -> tuple[Int32, Int64]:
     """The functions that these call, each by its line with most time, and the time of each."""
     stacks, frames, sampled = trace.recording[Stacks], trace.recording[Frames], structure.sampled
     calls = _marks(trace, callers)[stacks.frame]
@@ -46,13 +47,12 @@ def _called(
     sampled = sampled.take((sampled.look == Look.READ) & (sampled.stack >= 0))
     begin = nearest(stacks.parent, begins)[sampled.stack]
     frame, time_ns = stacks.frame[begin[begin >= 0]], sampled.time_ns[begin >= 0]
-    functions = np.stack([column[frame] for column in (frames.file, frames.function, frames.first_line)])
-    _, number = np.unique(functions, axis=1, return_inverse=True)
-    number = number.reshape(-1)
-    count = int(number.max(initial=-1)) + 1
-    lines = [_most(frame[number == each], time_ns[number == each]) for each in range(count)]
-    sums_ns = np.bincount(number, time_ns, count).astype(np.int64)
-    return np.array(lines, np.int32), sums_ns
+    if len(frame) == 0:
+        return frame, time_ns
+    order, first = sort_by_keys(
+        [column[frame] for column in (frames.file, frames.function, frames.first_line)]
+    )
+    return most_in_each(frame[order], time_ns[order], first), np.add.reduceat(time_ns[order], first)
 
 
 def _marks(trace: Trace, functions: tuple[tuple[str, str], ...]) -> Mask:
@@ -67,9 +67,3 @@ def _marks(trace: Trace, functions: tuple[tuple[str, str], ...]) -> Mask:
 
 def _ends_with(end: str) -> Callable[[str], bool]:
     return lambda text: text.endswith(end)
-
-
-def _most(frame: Int32, time_ns: np.ndarray) -> int:
-    """The frame with most time."""
-    lines, at = np.unique(frame, return_inverse=True)
-    return int(lines[np.bincount(at.reshape(-1), time_ns).argmax()])

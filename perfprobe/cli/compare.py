@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 
-from perfprobe.cli.compare_pairs import add_pair_options, check, programs, run_pairs
+from perfprobe.cli.compare_pairs import add_pair_options, check, limit_of, programs, run_pairs
 from perfprobe.cli.options import Output, Parser, add_options, existing
 from perfprobe.cli.report import collect_garbage_seldom, files_of, write
 from perfprobe.cli.terminal import colored, width
@@ -176,7 +176,7 @@ def shown(found: Comparison, results: Sequence[GateResult], given: Namespace) ->
 
     status = write(_text(found, results, given))
     if given.format == "github" and not given.json:
-        _add_to_summary(comparing.markdown(found, results, limit=_limit(given)))
+        _add_to_summary(comparing.markdown(found, results, limit=limit_of(given)))
     return status or comparing.exit_code(results, fail_on_unknown=given.fail_on_unknown)
 
 
@@ -184,27 +184,20 @@ def _text(found: Comparison, results: Sequence[GateResult], given: Namespace) ->
     from perfprobe import comparing
 
     if given.json:
-        document = comparing.document(found, results, limit=_limit(given))
+        document = comparing.document(found, results, limit=limit_of(given))
         return json.dumps(document, indent=1, allow_nan=False) + "\n"
     if given.format == "benchmark":
         return json.dumps(comparing.benchmark_page(found), indent=1, allow_nan=False) + "\n"
     if given.format == "markdown":
-        return comparing.markdown(found, results, limit=_limit(given))
+        return comparing.markdown(found, results, limit=limit_of(given))
     shape = {"width": width(), "color": colored(given.color), "full": given.full}
-    screen = comparing.text(found, results, limit=_limit(given), **shape)
+    screen = comparing.text(found, results, limit=limit_of(given), **shape)
     if given.format == "github":
         return (
-            "".join(f"{line}\n" for line in comparing.marked_lines(found, results, limit=_limit(given)))
+            "".join(f"{line}\n" for line in comparing.marked_lines(found, results, limit=limit_of(given)))
             + screen
         )
     return screen
-
-
-def _limit(given: Namespace) -> float:
-    """A change of the step that matters, as a fraction."""
-    from perfprobe.models.paired import LIMIT
-
-    return LIMIT if given.limit is None else float(given.limit)
 
 
 def _add_to_summary(text: str) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 TIME_S = 1800.0
 HEADING = "to run programs"
-MEASURES = ("wall", "cpu", "own")
 _ONLY_RUN = ("refs", "setup", "link", "time", "most_pairs", "keep", "record", "label")
 _NAMES = ("A", "B")
 _LONGEST_NAME = 40
@@ -150,8 +149,8 @@ def run_pairs(
     show: prints, and returns an exit code; recordings are there until it returns.
     """
     from perfprobe.experiment.history import record
-    from perfprobe.experiment.pairs import CTRL_C, paired
-    from perfprobe.experiment.private import Ended, private_folder
+    from perfprobe.experiment.pairs import paired
+    from perfprobe.experiment.private import exit_code_of, private_folder
 
     keep = None if given.keep is None else _new(given.keep)
     try:
@@ -167,20 +166,25 @@ def run_pairs(
             if keep is not None:
                 shutil.copytree(runs, keep)
         return found.exit_code or status
-    except Ended as ended:
-        return ended.exit_code
-    except KeyboardInterrupt:
-        return CTRL_C
+    except KeyboardInterrupt as interrupt:
+        return exit_code_of(interrupt)
+
+
+def limit_of(given: argparse.Namespace) -> float:
+    """A change of the step that matters, as a fraction."""
+    from perfprobe.models.paired import LIMIT
+
+    return LIMIT if given.limit is None else float(given.limit)
 
 
 def _asked(given: argparse.Namespace) -> Asked:
     from perfprobe.experiment.pairs import Asked
-    from perfprobe.models.paired import LIMIT, MOST
+    from perfprobe.models.paired import MOST
     from perfprobe.tables.run_value import Measure
 
     return Asked(
-        measure=Measure(given.measure or Measure.OWN.value),
-        limit=LIMIT if given.limit is None else given.limit,
+        measure=Measure(given.measure),
+        limit=limit_of(given),
         time_s=TIME_S if given.time is None else given.time or None,
         most=given.most_pairs or MOST,
     )

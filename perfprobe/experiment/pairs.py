@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perfprobe.experiment.private import Ended
-from perfprobe.experiment.rounds import TIMED, WITH_ROWS, Progress, Ran, Rounds
+from perfprobe.experiment.private import exit_code_of
+from perfprobe.experiment.rounds import INTERRUPTED, TIME_IS_UP, TIMED, WITH_ROWS, Progress, Ran, Rounds
 from perfprobe.experiment.variant import Variant
 from perfprobe.models.paired import LIMIT, MOST, Difference, difference
 from perfprobe.support.errors import InputError
@@ -13,9 +13,6 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.live_steps import Added
 from perfprobe.tables.run_value import Measure, RunValue
 
-INTERRUPTED = "interrupted"
-TIME_IS_UP = "the time is up"
-CTRL_C = 130
 _FEWEST_STEPS = 3
 _COSTS = 0.02  # what recording may add to a step
 _WITH_ROWS_AT_LEAST = 3  # pairs
@@ -96,7 +93,7 @@ def paired(variants: tuple[Variant, Variant], asked: Asked, folder: str, progres
         _run(rounds, variants, asked, found)
         stopped = TIME_IS_UP if rounds.is_late else ""
     except KeyboardInterrupt as error:
-        stopped, exit_code = INTERRUPTED, error.exit_code if isinstance(error, Ended) else CTRL_C
+        stopped, exit_code = INTERRUPTED, exit_code_of(error)
     return Pairs(
         variants=variants,
         asked=asked,

@@ -13,6 +13,7 @@ from types import FrameType
 
 from perfprobe.support.errors import EnvironmentLack
 
+CTRL_C = 130
 _ASK_TO_END = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -22,6 +23,11 @@ class Ended(KeyboardInterrupt):
     def __init__(self, number: int) -> None:
         super().__init__()
         self.exit_code = 128 + number
+
+
+def exit_code_of(interrupt: KeyboardInterrupt) -> int:
+    """That of a program which a signal, or Ctrl-C, ended."""
+    return interrupt.exit_code if isinstance(interrupt, Ended) else CTRL_C
 
 
 @contextmanager

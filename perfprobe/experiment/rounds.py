@@ -18,6 +18,9 @@ from perfprobe.tables.live_steps import Added, Baseline
 from perfprobe.tables.run_value import RunValue
 
 Progress = Callable[[int, int, str, "float | None"], None]
+# Why an experiment ended early.
+INTERRUPTED = "interrupted"
+TIME_IS_UP = "the time is up"
 TIMED = ("-q", "--benchmark")
 # Operators, and Python functions by samples. Counting calls and recording children costs more than it tells.
 WITH_ROWS = ("-q", "--python", "sample", "--children", "off")

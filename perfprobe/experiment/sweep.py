@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from perfprobe.experiment.private import Ended, private_folder
-from perfprobe.experiment.rounds import Progress, Ran, Rounds
+from perfprobe.experiment.private import exit_code_of, private_folder
+from perfprobe.experiment.rounds import INTERRUPTED, TIME_IS_UP, Progress, Ran, Rounds
 from perfprobe.experiment.thread_settings import WORKERS
 from perfprobe.experiment.variant import Variant
 from perfprobe.models.paired import ERROR, FEWEST, MOST, Difference, difference
@@ -18,9 +18,6 @@ from perfprobe.tables.sweep import Sweep, SweepRow, SweepRun, SweepSetting
 # Operators are enough to find steps. Everything else is switched off, because it costs time.
 _RECORDED = ("-q", "--python", "off", "--gpu", "off", "--children", "off")
 _GAIN = 0.03  # a setting that gains less is not worth more rounds
-INTERRUPTED = "interrupted"
-_TIME_IS_UP = "the time is up"
-_CTRL_C = 130
 
 
 def swept(
@@ -56,9 +53,9 @@ def swept(
                 found += [_run(each, number) for each in ran]
                 if _is_enough(Sweep(program, tuple(settings), tuple(found))):
                     break
-            stopped = _TIME_IS_UP if runs.is_late else ""
+            stopped = TIME_IS_UP if runs.is_late else ""
     except KeyboardInterrupt as error:
-        stopped, exit_code = INTERRUPTED, error.exit_code if isinstance(error, Ended) else _CTRL_C
+        stopped, exit_code = INTERRUPTED, exit_code_of(error)
     return Sweep(program, tuple(settings), tuple(found), stopped, exit_code)
 
 

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-_LONGEST = 1 << 20  # characters of pip's record
+_LONGEST = 1 << 20  # characters of a file
 _AGAIN = ("install", "--force-reinstall", "--no-deps")
 _EDITABLE = ("--no-build-isolation", "-e")
 
@@ -72,7 +72,7 @@ def _direct_url() -> dict[str, Any]:
             continue
         for name in names:
             if name.startswith("perfprobe-") and name.endswith(".dist-info"):
-                return _loaded(os.path.join(folder, name, "direct_url.json"))
+                return json_object(os.path.join(folder, name, "direct_url.json"))
     return {}
 
 
@@ -83,7 +83,8 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\"'\"'") + "'"
 
 
-def _loaded(path: str) -> dict[str, Any]:
+def json_object(path: str) -> dict[str, Any]:
+    """The content of a small file; {} if it is missing, damaged, or holds something else."""
     try:
         with open(path, encoding="utf-8") as file:
             content = json.loads(file.read(_LONGEST))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from perfprobe.experiment import pairs, rounds
-from perfprobe.experiment.pairs import INTERRUPTED, TIME_IS_UP, Asked, Pairs
+from perfprobe.experiment.pairs import Asked, Pairs
 from perfprobe.experiment.private import Ended
-from perfprobe.experiment.rounds import TIMED, WITH_ROWS, Ran, Rounds
+from perfprobe.experiment.rounds import INTERRUPTED, TIME_IS_UP, TIMED, WITH_ROWS, Ran, Rounds
 from perfprobe.experiment.variant import Variant
 from perfprobe.models.paired import Verdict
 from perfprobe.support.errors import InputError

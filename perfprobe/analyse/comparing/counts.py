@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from perfprobe.analyse.comparing.run_parts import middle
 from perfprobe.analyse.comparing.sides import RunSide, Side
 from perfprobe.models import work
 from perfprobe.models.compared import Count, Match, PartChange
@@ -53,8 +54,8 @@ def _in_steps(column: str) -> Callable[[RunSide], _Known | None]:
         found = step_values(run, column)
         if found is None or len(found) == 0:
             return None
-        middle = np.sort(found)[len(found) // 2]
-        return float(middle), bool((found == middle).mean() >= _STEADY)
+        number, steady = middle(found)
+        return float(number), steady >= _STEADY
 
     return of_run
 
@@ -71,20 +72,16 @@ def step_values(run: RunSide, column: str) -> Int64 | None:
     return found
 
 
-def _recompiles(run: RunSide) -> _Known | None:
-    recording = run.run.trace.recording
-    found = run.found.get(Compilations)
-    if found is None:
-        return None if recording.is_trace or recording.is_benchmark else (0, True)
-    return float(sum(each.number - 1 for each in found.functions)), not found.is_cut
+def _compiled(figure: Callable[[Compilations], float]) -> Callable[[RunSide], _Known | None]:
+    """A number of what torch.compile made; 0 if a program that was recorded compiled nothing."""
 
+    def of_run(run: RunSide) -> _Known | None:
+        recording, found = run.run.trace.recording, run.found.get(Compilations)
+        if found is None:
+            return None if recording.is_trace or recording.is_benchmark else (0, True)
+        return float(figure(found)), not found.is_cut
 
-def _compiled(run: RunSide) -> _Known | None:
-    recording = run.run.trace.recording
-    found = run.found.get(Compilations)
-    if found is None:
-        return None if recording.is_trace or recording.is_benchmark else (0, True)
-    return float(len(found.functions)), not found.is_cut
+    return of_run
 
 
 def _flops(run: RunSide) -> _Known | None:
@@ -106,8 +103,8 @@ _OF_RUNS: tuple[tuple[str, Callable[[RunSide], _Known | None]], ...] = (
     ("copies", _in_steps("copies")),
     ("copied bytes", _in_steps("copied_bytes")),
     ("FLOPs", _flops),
-    ("compiled functions", _compiled),
-    ("recompiles", _recompiles),
+    ("compiled functions", _compiled(lambda found: len(found.functions))),
+    ("recompiles", _compiled(lambda found: sum(each.number - 1 for each in found.functions))),
 )
 
 

@@ -36,11 +36,15 @@ def run_parts(
     in_lines_ns = _by_line(leaves, line)
     operators = _operators(trace, sites, in_lines_ns, line)
     parts = StepParts.concat([operators, _python(leaves, in_lines_ns, sites, line)])
-    calls = np.sort(of_steps.calls)
-    median = int(calls[len(calls) // 2]) if len(calls) else 0
-    steady = float((calls == median).mean()) if len(calls) else 0.0
+    median, steady = middle(of_steps.calls) if len(of_steps.calls) else (0, 0.0)
     phases = account.phases()
     return RunParts(parts, account.steps, account.own_ns, account.waited_ns, phases, median, steady)
+
+
+def middle(of_steps: Int64) -> tuple[int, float]:
+    """The number of the median step, and the part of the steps that has it."""
+    found = int(np.sort(of_steps)[len(of_steps) // 2])
+    return found, float((of_steps == found).mean())
 
 
 def _by_line(leaves: Leaves, line: Int32) -> Int64:

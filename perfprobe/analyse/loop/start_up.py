@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from perfprobe.analyse.grouping import sort_by_keys
+from perfprobe.analyse.grouping import most_in_each, sort_by_keys
 from perfprobe.analyse.loop.covered import outside
 from perfprobe.analyse.loop.idle import own_waits, request_waits
 from perfprobe.analyse.sampled import in_program
 from perfprobe.models.waiting import stood_still
-from perfprobe.tables.columns import Int8, Int32, Int64, Mask, among, distinct
+from perfprobe.tables.columns import Int8, Int64, Mask, among
 from perfprobe.tables.python import Look, Origin, Samples
 from perfprobe.tables.stacks import Frames, Stacks, nearest
 from perfprobe.tables.steps import StartUp, StartUpPart
@@ -85,7 +85,7 @@ def _grouped(trace: Trace, samples: Samples, time_ns: Int64) -> StartUp:
         kind=part[order[first]],
         importer=importer[order[first]],
         body=body[order[first]],
-        frame=_most(frame[order], time_ns[order], first),
+        frame=most_in_each(frame[order], time_ns[order], first),
         time_ns=np.add.reduceat(time_ns[order], first),
     )
 
@@ -142,14 +142,3 @@ def _builds(trace: Trace) -> Mask:
     named = np.append(is_builder[frames.function], False)[trace.recording[Stacks].frame]
     origin = np.append(trace.python.code.origin, np.int8(Origin.STDLIB))[trace.python.of_stack[:-1]]
     return np.asarray(named & among(origin, [Origin.USER, Origin.LIBRARY, Origin.TORCH]))
-
-
-def _most(frame: Int32, time_ns: np.ndarray, first: np.ndarray) -> Int32:
-    """The frame with most time in each group of consecutive rows. first: where groups begin."""
-    ends = np.append(first[1:], len(frame))
-    found = []
-    for start, end in zip(first.tolist(), ends.tolist(), strict=True):
-        lines = distinct(frame[start:end])
-        at = np.searchsorted(lines, frame[start:end])
-        found.append(lines[np.argmax(np.bincount(at, time_ns[start:end]))])
-    return np.array(found, np.int32)
