@@ -31,7 +31,7 @@ def hottest_operator(findings: Findings) -> HottestOperator | None:
 
 def _first(rows: HotspotRows, chosen: Rows) -> int:
     """The first row; where no line is known that of the operator with most typical time in all shapes."""
-    if bool(((rows.frame >= 0) | (rows.forward_frame >= 0)).any()):
+    if rows.has_lines():
         return int(chosen[0])
     key = rows.name[chosen].astype(np.int64) * len(Phase) + rows.phase[chosen]
     _, first, number = np.unique(key, return_index=True, return_inverse=True)

@@ -129,7 +129,7 @@ def _alike(findings: Findings, found: HottestOperator) -> Mask:
     """The row that is named first; where no line is known also those of its operator with other inputs."""
     rows = findings[Hotspots].rows
     own: Mask = np.arange(len(rows)) == found.row
-    if found.by_sum or bool(((rows.frame >= 0) | (rows.forward_frame >= 0)).any()):
+    if found.by_sum or rows.has_lines():
         return own
     return np.asarray(own | ((rows.name == rows.name[found.row]) & (rows.phase == rows.phase[found.row])))
 

@@ -108,6 +108,10 @@ class HotspotRows(Sums):
         optional=True,
     )
 
+    def has_lines(self) -> bool:
+        """Whether any row has a line of the program, its own or that of its forward call."""
+        return bool(((self.frame >= 0) | (self.forward_frame >= 0)).any())
+
 
 class ModuleParts(Table):
     """The part of each module in a row. Modules of one row are together, most self time first."""

@@ -41,7 +41,7 @@ def has_lines(findings: Findings) -> bool:
     """Whether any operator has a line of the program."""
     hotspots = findings.get(Hotspots)
     rows = None if hotspots is None else hotspots.rows
-    return rows is None or bool(((rows.frame >= 0) | (rows.forward_frame >= 0)).any())
+    return rows is None or rows.has_lines()
 
 
 def operator(row: OperatorRow) -> str:
