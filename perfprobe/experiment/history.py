@@ -105,7 +105,7 @@ def _utilisation(processors: Processors | None, gpus: GpuUse | None) -> float | 
         return fmean(use.busy_ns / use.span_ns for use in devices)
     if processors is None or not processors.allowed_cores:
         return None
-    return min(processors.used_cores / processors.allowed_cores, 1.0)
+    return processors.used_cores / processors.allowed_cores
 
 
 def record(pairs: Pairs, path: str, label: str | None) -> None:
