@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import random
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from perfprobe.bench import allocator
@@ -18,6 +19,7 @@ from perfprobe.bench.deadline import Deadline
 from perfprobe.bench.denormals import FLUSHED, flushing, makes_denormals
 from perfprobe.bench.drift import calls_between_restores
 from perfprobe.bench.dtype_products import DtypeProducts
+from perfprobe.bench.equivalents.tried import DIFFERS, fitting, is_equal
 from perfprobe.bench.gather_reference import Gathering
 from perfprobe.bench.nested import nested
 from perfprobe.bench.path import PythonPath, short
@@ -116,8 +118,8 @@ class Bench:
         call_itself = replace(wanted, operator=operator)
         processors = len(os.sched_getaffinity(0))
         beside = changes(call_itself, made, wanted.threads, model, processors) if case.with_changes else ()
-        if case.with_changes and makes_denormals(self._torch, call.function, sets[0]):
-            beside = (*beside, Change("flushed", FLUSHED, call_itself, flushed=True))
+        if case.with_changes:
+            beside = (*beside, *self._more(call_itself, call, sets[0]))
         tries = self._tries(beside, tools, room, evict)
         answer = Answer(
             case.number,
@@ -192,17 +194,28 @@ class Bench:
                 continue
             try:
                 call = Rebuilt(self._recipe(change.wanted), self._torch)
+                if change.form is not None and not is_equal(self._torch, call, change.form, self._seed):
+                    found.untried.append(Untried(change.kind, change.change, DIFFERS))
+                    continue
                 sets = self._sets(call, self._tools(change.wanted.signature), room)
             except (NotRebuilt, *_REFUSALS) as why:
                 found.refused[change] = _line(why)
                 continue
             function = _with_copies(call.function, change.copied)
             function = flushing(self._torch, function) if change.flushed else function
+            function = partial(change.form.call, self._torch) if change.form is not None else function
             # The same in all processes, even if one leaves out what another one tries.
             name, threads = f"change {at}", change.wanted.threads
             found.subjects[change] = Subject(name, function, sets, threads, evict=evict)
             room -= len(sets) * call.operand_bytes * (1 + call.writes)
         return found
+
+    def _more(self, wanted: Wanted, call: Rebuilt, operands: Arguments) -> Iterator[Change]:
+        """Yields changes that depend on the operands."""
+        if makes_denormals(self._torch, call.function, operands):
+            yield Change("flushed", FLUSHED, wanted, flushed=True)
+        for form in () if call.writes else fitting(wanted.operator, operands.args, operands.kwargs):
+            yield Change("equivalent", form.shown, wanted, form=form)
 
     def _not_worth(self, change: Change, tools: DeviceTools) -> str | None:
         """Returns why another dtype is not worth trying: its products are slower here. None if it is."""

@@ -11,6 +11,7 @@ from functools import partial
 from math import prod
 
 from perfprobe.bench.changed_values import other_values
+from perfprobe.bench.equivalents.form import Form
 from perfprobe.bench.padding import PRODUCTS, paddings
 from perfprobe.bench.rebuild.recipe import Argument, CallRecipe, TensorRecipe
 from perfprobe.models.signature import Item, List, Scalar, Tensor, parse, render, tensors, with_tensors
@@ -54,6 +55,7 @@ class Change:
         products: the dtypes of a product before and after. The change is only tried if products of the second
             dtype are not slower here.
         convolves: whether these products are convolutions.
+        form: the same result, computed in another way.
     """
 
     kind: str
@@ -64,6 +66,7 @@ class Change:
     flushed: bool = False
     products: tuple[str, str] | None = None
     convolves: bool = False
+    form: Form | None = None
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ def modifiers(measurement: Measurement, kind: str) -> tuple[str, ...]:
     if kind in _SILENT:
         return ()
     return (
+        *_faster(measurement, "equivalent", "faster form: {} would be {}"),
         *_pure_copy(measurement, kind),
         *_threads(measurement, kind),
         *_layout(measurement),

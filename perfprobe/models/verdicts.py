@@ -9,6 +9,7 @@ clipped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from perfprobe.models.modifiers import modifiers
 from perfprobe.support import units
@@ -17,7 +18,7 @@ from perfprobe.tables.measurements import Bound, Estimate, Measurement, Verdict
 MEANING: dict[str, str] = {
     "not rebuilt": "The call could not be made from what was recorded, so nothing was measured.",
     "not reproduced": "The call took over twice the CPU time in the program: values or memory differ there.",
-    "unjudged": "There is no work model for this operator, so its time cannot be compared.",
+    "unjudged": "No work model, or no limit but torch's own kernel, so its time cannot be compared.",
     "overhead-bound": "At least half of the time is overhead, which the operator also needs for one element.",
     "allocation-bound": "At least 30 % of the time goes into page faults on new memory.",
     "model error": "Faster than a limit allows: the work model or its reference is wrong.",
@@ -46,7 +47,7 @@ _LIMITED = {
     "gather": "memory-bound",
     "element": "element-rate-bound",
 }
-# The beginning of a reference's text if the kernel is torch's: even at 100 % it may be improvable.
+# The beginning of a reference's text if the kernel is torch's: 100 % of it is no limit of the machine.
 TORCHS = "torch's own kernel"
 
 
@@ -138,9 +139,25 @@ def _by_limit(measurement: Measurement, bound: Bound | None) -> _Found:
         return "unjudged", "unjudged: no limit was measured beside it"
     kind = _class(bound)
     if kind == _LIMITED[bound.kind]:
-        return kind, _at_limit(measurement, bound)
+        return (
+            _by_torchs_own(measurement, bound) if _is_torchs(bound) else (kind, _at_limit(measurement, bound))
+        )
     text = f"{kind}: {_part(measurement, bound.fraction)} of {_limit(bound)}{_by(measurement, kind)}"
     return kind, text
+
+
+def _is_torchs(bound: Bound) -> bool:
+    return bound.reference.startswith(TORCHS)
+
+
+def _by_torchs_own(measurement: Measurement, bound: Bound) -> _Found:
+    """As fast as torch's own kernel may be far from what the machine can do. Another limit may tell."""
+    others = tuple(other for other in measurement.bounds if not _is_torchs(other))
+    other = largest_bound(replace(measurement, bounds=others))
+    if other is not None and _class(other) == _LIMITED[other.kind]:
+        return _class(other), _at_limit(measurement, other)
+    part = _part(measurement, bound.fraction)
+    return "unjudged", f"unjudged: no independent limit known; {part} of {bound.reference}"
 
 
 def _class(bound: Bound) -> str:
@@ -158,7 +175,7 @@ def _class(bound: Bound) -> str:
 
 def _at_limit(measurement: Measurement, bound: Bound) -> str:
     kind, part = _LIMITED[bound.kind], _part(measurement, bound.fraction)
-    if bound.kind == "element" and not bound.reference.startswith(TORCHS):
+    if bound.kind == "element":
         return f"{kind} at {part} ({bound.reference})"
     if bound.kind != "gemm":
         return f"{kind} at {part} of {_limit(bound)}"
@@ -185,7 +202,7 @@ def _limit(bound: Bound) -> str:
         return "GEMM peak"
     if bound.kind == "memory":
         return f"{bound.level or 'memory'} bandwidth"
-    if bound.kind == "gather" or bound.reference.startswith(TORCHS):
+    if bound.kind == "gather" or _is_torchs(bound):
         return bound.reference
     return f"{bound.reference} rate"
 

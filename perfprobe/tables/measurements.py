@@ -96,7 +96,7 @@ class Counterfactual:
 
     Attributes:
         kind: "contiguous", "contiguous with copy", "channels_last", "threads", "padded", "dtype", "values",
-            "flushed", "recycled output".
+            "flushed", "equivalent" (the same result, computed in another way), "recycled output".
         change: in words, such as `K 13→16`.
         speedup: time of the call divided by that of the changed call.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 from perfprobe.models.verdicts import MEANING as VERDICTS
 
 MODIFIERS: dict[str, str] = {
+    "faster form": "Another way to compute the same result took less time here, on operands made for this. "
+    "What must hold, or is lost, stands in brackets.",
     "pure copy": "The call only copies, at full bandwidth: only avoiding the call saves time.",
     "slower with threads": "The call was faster with one thread.",
     "poorly parallel": "Threads gain little: less than 1.3x on two, less than 60 % of their number on more.",

@@ -146,8 +146,15 @@ BY_HAND: dict[str, tuple[Measurement, str, str]] = {
     ),
     "elements of torch's own kernel": (
         made(bounds=(replace(bound("element", 0.97), reference=f"{TORCHS} (sin)"),)),
-        "element-rate-bound",
-        "element-rate-bound at 97 % (95–99) of torch's own kernel (sin)",
+        "unjudged",
+        "unjudged: no independent limit known; 97 % (95–99) of torch's own kernel (sin)",
+    ),
+    "elements of torch's own kernel beside another limit": (
+        made(
+            bounds=(bound("memory", 0.7), replace(bound("element", 0.97), reference=f"{TORCHS} (sin)")),
+        ),
+        "memory-bound",
+        "memory-bound at 70 % (69–71) of memory bandwidth",
     ),
     "slow elements of torch's own kernel": (
         made(bounds=(replace(bound("element", 0.2), reference=f"{TORCHS} (uniform_)"),)),
@@ -275,6 +282,11 @@ MODIFIERS: dict[str, tuple[Measurement, tuple[str, ...]]] = {
         with_changes(changed("flushed", "denormals flushed to zero", 31.0)),
         ("denormal results: denormals flushed to zero (torch.set_flush_denormal) would be 31x",),
     ),
+    "another form": (
+        with_changes(changed("equivalent", "x.amax(dim) (if the indices are not used)", 9.8)),
+        ("faster form: x.amax(dim) (if the indices are not used) would be 9.8x",),
+    ),
+    "another form that is no faster": (with_changes(changed("equivalent", "x.amax(dim)", 1.05)), ()),
     "a copy inside": (
         made(wanted=Wanted("aten::relu.out", ""), nested=(("aten::copy_", 0.42), ("aten::clamp_min", 0.4))),
         ("nested copy_: 42 % of time",),
