@@ -1,4 +1,4 @@
-"""Notes when the program switches on what makes torch slower: its profiler, anomaly mode, determinism."""
+"""Notes what the program sets in torch: modes that make it slower, and its number of threads."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class ModeCollector(Collector):
         self._on: dict[str, dict[str, object]] = {}  # modes that are on
         self._rows: list[dict[str, object]] = []  # all times that one was
         self._more = 0
+        self._threads: dict[str, object] = {}
         self._wrapped = WrappedFunctions()
         self._watch = ImportWatch("torch", self._wrap_all)
 
@@ -57,6 +58,7 @@ class ModeCollector(Collector):
             (native, "_set_deterministic_algorithms", DETERMINISTIC),
         ):
             wrap(module, name, lambda *given, mode=mode: self._switch(mode, any(given[:1])))
+        wrap(torch, "set_num_threads", self._set_threads)
 
     def _switch(self, mode: str, on: bool) -> None:
         if not on:
@@ -71,6 +73,11 @@ class ModeCollector(Collector):
         elif mode not in self._on:
             self._more += 1
 
+    def _set_threads(self, *given: object) -> None:
+        """The latest call counts."""
+        self._threads = {"number": given[0] if given else None, **self._place(sys._getframe(1))}
+        self._write()
+
     def _place(self, frame: FrameType | None) -> dict[str, object]:
         """The innermost line that is neither torch's nor ours."""
         own = os.path.dirname(__file__)
@@ -83,5 +90,5 @@ class ModeCollector(Collector):
         return {}
 
     def _write(self) -> None:
-        if self._rows:
-            self._facts.meta(self.name, {"rows": self._rows, "more": self._more})
+        if self._rows or self._threads:
+            self._facts.meta(self.name, {"rows": self._rows, "more": self._more, "threads": self._threads})

@@ -9,6 +9,7 @@ from perfprobe.support.frozen import frozen
 from perfprobe.tables.columns import MOST_EVENTS, Combine, Int8, Int32, Int64, Mask, Table, Text, column
 from perfprobe.tables.events import Threads
 from perfprobe.tables.stacks import Frames
+from perfprobe.tables.trace import Line
 
 
 class ThreadActivity(Table, name="thread_activity", most_rows=MOST_EVENTS):
@@ -174,6 +175,7 @@ class Teams:
 
     Attributes:
         threads: number of threads in torch's team, None if not known.
+        set_at: the line of the program that set it; None if none did, as far as known.
         busiest_lines: where operators ran, one for each thread.
         activity: between each two ticks of the sampler; none if it did not run.
         helpers_spun_ns: for each of these intervals the least CPU time that helpers spun.
@@ -193,6 +195,7 @@ class Teams:
     helpers_spun_ns: Int64
     is_late: Mask
     team_threads: int
+    set_at: Line | None = None
 
     @property
     def spun_ns(self) -> int | None:

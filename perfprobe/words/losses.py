@@ -23,7 +23,8 @@ SOURCES: dict[str, str] = {
     "compiled again and again.",
     "cells": "The numbers of a notebook's cells were not noted: lines have the names of their files.",
     "rank": "The process's rank was not noted: reports on several ranks need it.",
-    "modes": "Modes of torch that the program switched on were not noted: the first screen has no MODE.",
+    "modes": "Modes and the number of threads that the program set in torch were not noted: the first screen "
+    "has no MODE, and cannot name the line that sets the number.",
     "bench": "The stored measurements of `perfprobe bench` cannot be used.",
 }
 

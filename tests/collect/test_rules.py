@@ -15,6 +15,7 @@ from perfprobe.report.section.screen.found import screened
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.results import Results
 from perfprobe.support.view import View
+from perfprobe.tables import storage
 from perfprobe.tables.compilations import Compilations
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import Recompiled, Rising, SlowDtype, SlowModes
@@ -217,7 +218,19 @@ def test_a_mode_that_makes_torch_slower_is_named(
 
 def test_the_functions_that_switch_modes_are_given_back(tmp_path: Path) -> None:
     names = [(torch.autograd.profiler, "_run_on_profiler_stop"), (torch, "set_anomaly_enabled")]
+    names += [(torch, "set_num_threads")]
     before = [getattr(module, name) for module, name in names]
     with perfprobe.profile(tmp_path / "run.perfprobe"):
         assert [getattr(module, name) for module, name in names] != before
     assert [getattr(module, name) for module, name in names] == before
+
+
+def test_the_line_that_sets_the_number_of_threads_is_known(tmp_path: Path) -> None:
+    path, before = tmp_path / "run.perfprobe", torch.get_num_threads()
+    with perfprobe.profile(path):
+        for number in (before + 1, before):
+            torch.set_num_threads(number)
+    noted = storage.read(path).fact("modes", "threads")
+    assert isinstance(noted, dict)
+    assert noted["number"] == before
+    assert os.path.basename(str(noted["file"])) == os.path.basename(__file__)

@@ -106,6 +106,16 @@ def test_a_team_that_others_hold_up_is_said(tmp_path: Path, main_waits_ms: int, 
     snapshot("\n".join(row.text for row in screen_rows(findings)[1:3]))
 
 
+@pytest.mark.parametrize(("number", "is_said"), [(2, True), (4, False)])
+def test_a_program_that_sets_its_threads_is_told_where(tmp_path: Path, number: int, is_said: bool) -> None:
+    """A variable would do nothing. A number that torch no longer has was set before another one."""
+    place = {"number": number, "file": "/p/script.py", "line": 7, "function": "main"}
+    program = beside_a_team((100, 600))
+    program.meta["modes"] = {"rows": [], "more": 0, "threads": place}
+    (row,) = (row for row in screen_rows(found(program, tmp_path)) if "threads wait" in row.text)
+    assert ("at script.py:7" in row.text, "OMP_NUM_THREADS=1" in row.text) == (is_said, not is_said)
+
+
 @pytest.mark.parametrize(
     ("member_waits_ms", "member_runs_ms", "neighbours_ms"),
     [(150, 300, 1400), (600, 20, 1400), (600, 300, 0)],

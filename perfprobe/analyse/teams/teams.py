@@ -9,8 +9,9 @@ from perfprobe.analyse.teams.inventory import inventory
 from perfprobe.analyse.teams.operators import OperatorActivity
 from perfprobe.tables.columns import Int64, Mask
 from perfprobe.tables.processors import Processors
+from perfprobe.tables.recording import Recording
 from perfprobe.tables.teams import Teams, ThreadActivity, ThreadKind
-from perfprobe.tables.trace import Trace
+from perfprobe.tables.trace import Line, Trace, line_of
 
 _RUNS = 0.1  # helpers that run for a smaller share of the time between two ticks do not spin
 _LONGEST_SPIN_NS = 20_000_000  # libgomp by itself stops spinning after about 10 ms; longer is a setting
@@ -39,7 +40,14 @@ def teams(trace: Trace, found: Processors | None, operators: OperatorActivity) -
         helpers_spun_ns=spun_ns,
         is_late=is_late,
         team_threads=int((found.threads.run_ns[is_member] >= _RAN_NS).sum()),
+        set_at=_set_at(recording, threads),
     )
+
+
+def _set_at(recording: Recording, threads: float | None) -> Line | None:
+    """The line of the latest `torch.set_num_threads`, if torch still has as many threads."""
+    given = recording.fact("modes", "threads")
+    return line_of(given) if isinstance(given, dict) and given.get("number") == threads else None
 
 
 def _spinning(rows: ThreadActivity, open_ns: Int64) -> tuple[Int64, Mask]:

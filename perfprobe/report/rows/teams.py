@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from perfprobe.models.native_parts import Waiting, waiting_of
+from perfprobe.report import shorten
 from perfprobe.report.rows.row import Values, place, values, word
 from perfprobe.support import units
 from perfprobe.support.frozen import frozen
@@ -129,12 +130,23 @@ def _texts(
             f"{name}, on {cores(allowed)}: {waited}",
             "torch.set_num_threads(1), or fewer Python threads",
         )
-    return _too_many(problem, f"{threads} torch threads{f' (set by {name})' if name else ''}", cost, allowed)
+    set_to = threads_set_to(findings, max(floor(allowed or 1), 1))
+    named = f"{threads} torch threads{f' (set by {name})' if name else ''}"
+    return _too_many(problem, named, cost, allowed, set_to)
 
 
-def _too_many(problem: ThreadProblem, threads: str, cost: str, allowed: float | None) -> tuple[str, str]:
+def threads_set_to(findings: Findings, number: int) -> str:
+    """What to write for another number of threads: a variable does nothing if the program sets them."""
+    teams = findings.get(Teams)
+    if teams is None or teams.set_at is None:
+        return f"OMP_NUM_THREADS={number}"
+    return f"torch.set_num_threads({number}) at {shorten.place(teams.set_at)}"
+
+
+def _too_many(
+    problem: ThreadProblem, threads: str, cost: str, allowed: float | None, set_to: str
+) -> tuple[str, str]:
     """Texts for a team that is larger than the number of cores, by the reason."""
-    set_to = f"OMP_NUM_THREADS={max(floor(allowed or 1), 1)}"
     waited = f"they waited {cost} for each other"
     if problem is ThreadProblem.AFFINITY:
         mask = f"{threads}, and the affinity mask has {cores(allowed)}: {waited}"

@@ -14,7 +14,7 @@ from perfprobe.report.rows.losses import loss_rows
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.own_cost import own_cost
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.rows.teams import problem_rows
+from perfprobe.report.rows.teams import problem_rows, threads_set_to
 from perfprobe.report.section.gpu.headline import is_hardly_known, verdict_text
 from perfprobe.report.section.gpu.idle import cause_text
 from perfprobe.report.section.gpu.states import throttled_rows, throttled_text
@@ -49,7 +49,8 @@ def starved_line(findings: Findings) -> Iterator[ScreenRow]:
         text = f"{who} got {units.whole_percent(found.share)} % of a core{_WHO[found.by_others]}"
         yield said("MACHINE", text, ". Shares leave that out", share=found.share, style="yellow")
     if team is not None:
-        text = f"its {team.threads} torch threads wait for each other: try OMP_NUM_THREADS={team.free}"
+        remedy = threads_set_to(findings, team.free)
+        text = f"its {team.threads} torch threads wait for each other: try {remedy}"
         yield said("" if found else "MACHINE", text, "; shares contain that", style="yellow")
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import floor
 from typing import Any
 
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.rows.teams import ThreadProblemRow, problem_rows
+from perfprobe.report.rows.teams import ThreadProblemRow, problem_rows, threads_set_to
 from perfprobe.support import units
 from perfprobe.tables.diagnoses import Crowd
 from perfprobe.tables.findings import Findings
@@ -17,7 +18,8 @@ def thread_lines(findings: Findings, crowd: Crowd, facts: dict[str, Any]) -> Ite
     problem = _problem(findings, crowd)
     kind = "oversubscription" if problem is None else problem.problem
     yield said("SLOW", f"{kind}: {crowd_text(findings, crowd)}", style="bold", **facts)
-    remedy = "set OMP_NUM_THREADS" if problem is None else problem.remedy
+    allowed = max(floor(crowd.allowed), 1)
+    remedy = threads_set_to(findings, allowed) if problem is None else problem.remedy
     yield said(
         "", f"threads waited {units.tenths(crowd.waited)} s for a core for each s of CPU time", f"; {remedy}"
     )
