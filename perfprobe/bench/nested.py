@@ -1,4 +1,4 @@
-"""Finds the operators that a call itself calls, and their part of its time."""
+"""Finds the operators inside a call, however deep, and the part of its time that each takes itself."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ _ENOUGH_NS, _ENOUGH_CALLS = 30_000_000, 9  # CPU time and calls; both must be re
 _MOST_NS, _MOST_CALLS = 1_000_000_000, 50  # reaching one of them is enough
 _LEAST_PART = 0.02
 
-_Call = tuple[float, Counter[str]]  # its time, and time by name of the operators it calls directly
+# Its time, and by name that of the operators inside, each without those inside of it.
+_Call = tuple[float, Counter[str]]
 
 
 def nested(torch: Any, operator: str, subject: Subject) -> tuple[tuple[str, float], ...]:
-    """Returns the operators that the call calls directly, the longest first, with their part of its CPU time.
+    """Returns the operators inside the call, the longest first, with their own part of its CPU time.
 
     This is the median of many calls on the calling thread. They are not recorded in the timed blocks, because
     recording makes short calls longer. Without the observer the times are wall time; the median then leaves
@@ -82,14 +83,16 @@ def _ended(recording: Recording) -> Iterator[tuple[str, int, int]]:
 
 def _calls(name: str, ended: Iterator[tuple[str, int, int]]) -> Iterator[_Call]:
     """Yields calls from operators in the order of their ends: an operator follows those that it called."""
-    parts = Counter[str]()
+    parts, inside_ns = Counter[str](), Counter[int]()  # time of operators that ended, by depth
     for of, depth, cpu_ns in ended:
-        if depth == 1:
-            parts[of] += cpu_ns
-        if depth == 0:
-            if of == name and cpu_ns > 0:
-                yield cpu_ns, parts
-            parts = Counter()
+        own_ns = cpu_ns - inside_ns.pop(depth + 1, 0)
+        inside_ns[depth] += cpu_ns
+        if depth > 0:
+            parts[of] += max(own_ns, 0)
+            continue
+        if of == name and cpu_ns > 0:
+            yield cpu_ns, parts
+        parts, inside_ns = Counter(), Counter()
 
 
 def _profiled(torch: Any, name: str, subject: Subject) -> list[_Call]:
@@ -99,7 +102,12 @@ def _profiled(torch: Any, name: str, subject: Subject) -> list[_Call]:
     for event in profile.events():
         if event.name == name and event.cpu_parent is None and event.cpu_time_total > 0:
             parts = Counter[str]()
-            for child in event.cpu_children:
-                parts[child.name] += child.cpu_time_total
+            _add_parts(event, parts)
             found.append((event.cpu_time_total, parts))
     return found
+
+
+def _add_parts(event: Any, parts: Counter[str]) -> None:
+    for child in event.cpu_children:
+        parts[child.name] += child.self_cpu_time_total
+        _add_parts(child, parts)

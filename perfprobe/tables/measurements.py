@@ -144,7 +144,7 @@ class Measurement:
         replay: time of the calling thread in replayed (or rotating), with the page faults of the program,
             divided by the CPU time of a call in the program.
         dtype: of the arithmetic, from the work model.
-        nested: the part of the time in each operator that it calls, by name.
+        nested: the part of the time in each operator inside it, without those inside that one, by name.
         untried: changes that were not tried.
     """
 
