@@ -251,12 +251,12 @@ def test_calls_limited_by_arithmetic(
 @pytest.mark.parametrize(
     ("name", "signature"),
     [
-        ("aten::topk", "f32[6,8] k=2 dim=1 largest=True sorted=True"),
-        ("aten::nonzero", "bool[6]"),
+        ("aten::mode", "f32[6,8] dim=1 keepdim=False"),
+        ("aten::linalg_eig", "f32[6,6]"),
         ("aten::sum.dim_IntList", "f32[6,4] (1) False"),  # typed by hand
-        ("aten::masked_select", "f32[6] bool[6]"),
+        ("aten::linalg_qr", 'f32[6,6] mode="complete"'),
         ("aten::index.Tensor", "f32[6] (bool[6])"),
-        ("aten::unique_dim", "f32[6]"),
+        ("aten::topk", "f32[] k=1 dim=0 largest=True sorted=True"),
         ("aten::arange", "end=float"),
         ("my::mm", "f32[2,3] f32[3,4]"),
         ("aten::exp", "c64[6]"),

@@ -20,6 +20,7 @@ from perfprobe.models.signature import parse
 from perfprobe.models.work import (
     attention,
     convolution,
+    decompositions,
     filling,
     indexing,
     losses,
@@ -30,6 +31,7 @@ from perfprobe.models.work import (
     products,
     recurrent,
     reductions,
+    selecting,
 )
 from perfprobe.models.work.call import Call, Flops, Model, Work, read_call
 from perfprobe.models.work.touched import NoModel
@@ -60,11 +62,10 @@ ELEMENT_KINDS: dict[str, tuple[str, ...]] = {
 }
 
 _FAMILIES = (attention, convolution, pointwise, products, reductions)
+_OTHERS = (filling, indexing, losses, norms, optimizers, pooling, recurrent, selecting, decompositions)
 FLOPS: dict[str, Flops] = {name: count for family in _FAMILIES for name, count in family.FLOPS.items()}
 MODELS: dict[str, Model] = {
-    name: model
-    for family in (*_FAMILIES, filling, indexing, losses, norms, optimizers, pooling, recurrent)
-    for name, model in family.MODELS.items()
+    name: model for family in (*_FAMILIES, *_OTHERS) for name, model in family.MODELS.items()
 }
 
 
@@ -95,8 +96,8 @@ def work(operator: str, signature: str) -> Work | None:
         signature: the recorded text of its inputs.
 
     Returns:
-        None if there is no model for this operator or these inputs: as for `flops`, and if what is touched
-            depends on values (`nonzero`, an index that is a mask). Such an operator is not judged.
+        None if there is no model for this operator or these inputs: as for `flops`, and if most of what is
+            touched depends on values (an index that is a mask). Such an operator is not judged.
     """
     try:
         call = _call(operator, signature)

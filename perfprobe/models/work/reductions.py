@@ -107,8 +107,8 @@ def _sort(call: Call) -> Work:
     """N log2(n) comparisons for rows of n; writes sorted values and their indices.
 
     This is the number of comparisons that any comparison sort needs for random values (Knuth, volume 3,
-    5.3.1). `topk` has no model: nearly all of its comparisons have the same result, which makes them several
-    times faster.
+    5.3.1). The model of `topk` counts none: nearly all of its comparisons have the same result, which makes
+    them several times faster.
     """
     tensor = call.tensor(0)
     row = tensor.sizes[_axis(call, tensor)] if tensor.sizes else 1
