@@ -17,6 +17,7 @@ from perfprobe.cli.terminal import colored
 from tests.build import Program
 from tests.collect.runs import perfprobe
 from tests.snapshots import Snapshot
+from tests.terminal import shown
 
 MOST_LINES = 40
 FLAG = re.compile(r"(?:^  |, )(-[-a-z]+)", re.MULTILINE)
@@ -165,16 +166,7 @@ def test_force_color_and_no_color_decide_on_a_terminal_and_in_a_pipe(tmp_path: P
     process = subprocess.Popen(
         words, env={**plain, "NO_COLOR": "1", "TERM": "xterm"}, stdout=theirs, cwd=tmp_path
     )
-    os.close(theirs)
-    shown = b"".join(iter(lambda: _read(ours), b""))
-    os.close(ours)
+    text = shown(ours, theirs)
     process.wait()
-    assert len(shown) > 100
-    assert b"\x1b[" not in shown
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 4096)
-    except OSError:  # the other side is closed
-        return b""
+    assert len(text) > 100
+    assert b"\x1b[" not in text

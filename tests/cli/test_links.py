@@ -15,6 +15,7 @@ from perfprobe.cli.links import linked
 from perfprobe.support.text import harmless
 from tests.build import Program, op
 from tests.report.test_text import META
+from tests.terminal import shown
 
 LINK = re.compile(r"\x1b\]8;;([^\x1b]*)\x1b\\([^\x1b]*)\x1b\]8;;\x1b\\")
 
@@ -71,25 +72,18 @@ def on_terminal(folder: Path, *words: str, term: str = "xterm") -> str:
     environment = {**os.environ, "TERM": term, "COLUMNS": "100"}
     command = [sys.executable, "-m", "perfprobe", "report", "run.perfprobe", *words]
     process = subprocess.Popen(command, cwd=folder, env=environment, stdout=theirs)
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            shown += os.read(ours, 4096)
-        except OSError:  # the other side is closed
-            break
-    os.close(ours)
+    text = shown(ours, theirs)
     assert process.wait() == 0
-    return shown.decode().replace("\r\n", "\n")
+    return text.decode().replace("\r\n", "\n")
 
 
 def test_links_are_on_terminals_and_change_nothing_else(folder: Path) -> None:
-    shown = on_terminal(folder)
-    urls = {url for url, _ in LINK.findall(shown)}
+    colored = on_terminal(folder)
+    urls = {url for url, _ in LINK.findall(colored)}
     assert urls == {f"file://{os.uname().nodename}{folder}/train.py#25"}
     plain = on_terminal(folder, "--color", "never")
     assert "\x1b" not in plain
-    without = re.sub(r"\x1b\[[0-9;]*m", "", LINK.sub(r"\2", shown))
+    without = re.sub(r"\x1b\[[0-9;]*m", "", LINK.sub(r"\2", colored))
     assert [line.rstrip() for line in without.splitlines()] == plain.splitlines()
     assert "\x1b" not in on_terminal(folder, term="dumb")
     assert not LINK.findall(on_terminal(folder, "--no-source"))

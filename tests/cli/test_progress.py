@@ -10,6 +10,7 @@ import pytest
 from rich.progress import Progress
 
 from perfprobe.cli.time_left import TimeLeft
+from tests.terminal import shown
 
 
 @pytest.mark.parametrize(
@@ -46,8 +47,6 @@ def test_reading_that_takes_long_is_shown_until_it_ends(
     )
     terminal, end = os.openpty()
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, stderr=end, check=True)
-    os.close(end)
-    shown = os.read(terminal, 1 << 16)
-    os.close(terminal)
-    assert (b"reading 1 file, 1.46 KiB: 0 s" in shown) == is_shown
-    assert shown.endswith(b"\r\x1b[Kdone" if is_shown else b"done")
+    text = shown(terminal, end)
+    assert (b"reading 1 file, 1.46 KiB: " in text) == is_shown
+    assert text.endswith(b"\r\x1b[Kdone" if is_shown else b"done")
