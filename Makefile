@@ -37,7 +37,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 # pip writes bytecode on one processor, and also of what is not imported. `setup` writes the rest, on all.
-NOT_COMPILED := /tests?/|/testing/_internal/|/(pip|mypyc?)/|/sympy/(physics|stats|diffgeom|vector)/|/pygments/lexers/[a-z]|/(fontTools|fsspec|snowballstemmer|quack|pipelining|f2py|numpy/distutils)/
+NOT_COMPILED := /tests?/|/testing/_internal/|/(pip|mypyc?)/|/sympy/(physics|stats|diffgeom|vector|parsing|holonomic|categories|crypto|codegen)/|/benchmarks/|/torch/(distributed/(checkpoint|_tools|optim)|ao/(ns|pruning))/|/torchgen/(packaged|api|dest)/|/setuptools/(config|_vendor/(packaging|wheel|importlib_metadata))/|/pygments/lexers/[a-z]|/(fontTools|fsspec|snowballstemmer|quack|pipelining|f2py|numpy/distutils)/
 BUILD_TOOLS := "scikit-build-core>=0.11" "pybind11>=3.0" "cmake>=3.20" ninja "nvidia-nvtx>=13"
 TRANSFORMER := $(CURDIR)/benchmarks/workloads/transformer.py
 NATIVE_SOURCES := $(shell find csrc -type f)

@@ -9,8 +9,8 @@ from pathlib import Path
 # imported, and no collection looks at torch's objects afterwards. A program that imports torch takes 0.65 s
 # of CPU time, not 1.65. The first step of an optimizer imports torch._dynamo, and torch.profiler
 # torch._inductor, 1 to 2 s.
-# A program that uses a part that is left out fails and names this file: give it WHOLE_TORCH.
-WHOLE_TORCH = {"PYTHONPATH": "", "PERFPROBE_LESS_TORCH": ""}
+# A program that uses a part that is left out fails and names this file: give it WHOLE_TORCH, which takes 1 s.
+WHOLE_TORCH = {"PERFPROBE_WHOLE_TORCH": "yes"}
 # The first entry of PYTHONPATH for programs that run with `python -S`.
 WITHOUT_SITE = str(Path(__file__).with_name("eager_torch") / "without_site")
 VARIABLES = {

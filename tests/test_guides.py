@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import cProfile
 import json
-import os
 import re
 import shlex
 import shutil
@@ -24,6 +23,7 @@ from perfprobe.cli import COMMANDS, main, module
 from perfprobe.cli.options import PROGRAM_OPTIONS
 from perfprobe.support.views import VIEWS
 from perfprobe.tables.measurements import Measurements
+from tests.analyse import test_ranks as ranks
 from tests.bench.machines import machine
 from tests.once import Once
 from tests.report.measured import bmm
@@ -122,12 +122,8 @@ def folder(at: Path) -> Path:
     for rank in range(2):
         of_rank = {**trace, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2}}
         (at / f"log/resnet18/{rank}.pt.trace.json").write_text(json.dumps(of_rank))
-        record(
-            at,
-            f".perfprobe/train-{rank}.perfprobe",
-            {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"},
-        )
-    record(at, "made.perfprobe", {})
+        (at / f".perfprobe/train-{rank}.perfprobe").write_bytes(ranks.rank(rank).encode())
+    record(at, "made.perfprobe")
     for name in ("before", "after", "runs/main/1", "runs/mine/1"):
         (at / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(at / "made.perfprobe", at / f"{name}.perfprobe")
@@ -135,11 +131,10 @@ def folder(at: Path) -> Path:
     return at
 
 
-def record(at: Path, name: str, environment: dict[str, str]) -> None:
+def record(at: Path, name: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "perfprobe", "-q", "-o", name, "train.py"],
         cwd=at,
-        env=os.environ | environment,
         capture_output=True,
         text=True,
         check=False,

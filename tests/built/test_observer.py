@@ -62,7 +62,8 @@ def test_the_first_run_builds_it_and_the_next_run_uses_the_cache(site: Site) -> 
 def test_another_torch_version_causes_a_rebuild(site: Site) -> None:
     assert site.perfprobe("-q", "main.py").status == 0
     upgraded = other_torch(site.folder, "2.14.1")
-    seen = site.perfprobe("-q", "-o", "upgraded.perfprobe", "main.py", PYTHONPATH=upgraded)
+    paths = os.pathsep.join([upgraded, os.environ["PYTHONPATH"]])
+    seen = site.perfprobe("-q", "-o", "upgraded.perfprobe", "main.py", PYTHONPATH=paths)
     assert (seen.status, seen.err) == (0, b"")
     assert "for torch 2.14.1, once" in seen.said[0]
     recording = storage.read(site.folder / "upgraded.perfprobe")

@@ -86,8 +86,8 @@ while not answer.startswith(b"ok") and time.monotonic() < until:
         except OSError:
             time.sleep(0.05)
 print(answer.decode(), end="")
-for _ in range(8):
-    end = time.process_time() + 0.4
+for _ in range(6):
+    end = time.process_time() + 0.25
     while time.process_time() < end:
         sum(range(1000))
     perfprobe.step()

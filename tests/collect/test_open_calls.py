@@ -16,7 +16,7 @@ from perfprobe import _core
 from tests.collect.call_trees import PlannedError, grow
 from tests.collect.compared import Compared, Row, plain, walked
 
-NODES = 1200
+NODES = 700
 
 fast = pytest.mark.skipif(not _core.FAST_FRAMES, reason="this Python's frame layout is not verified")
 

@@ -19,7 +19,7 @@ from perfprobe.tables.events import Threads
 from perfprobe.tables.processors import WaitReadings
 from perfprobe.tables.python import Samples
 
-SPIN_NS = 1_500_000_000
+SPIN_NS = 800_000_000
 UNTOLD_NS = 200_000  # shorter waits are told with the next
 SLEEP_S = 0.8
 
@@ -90,7 +90,7 @@ def test_a_thread_that_runs_operators_reads_its_own_waits(tmp_path: Path) -> Non
     with perfprobe.profile(path):
         square.sum()  # reads for the first time
         before_ns = waited_ns()
-        end_s = time.perf_counter() + 1.5
+        end_s = time.perf_counter() + SPIN_NS / 1e9
         while time.perf_counter() < end_s:
             square.mm(square)
         after_ns = waited_ns()

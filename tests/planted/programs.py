@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 STEPS = 8
-WAIT_S = 0.12
+WAIT_S = 0.08
 HEAD = f"""
 import gc, sys, time
 import torch
@@ -88,7 +88,7 @@ class Slow(torch.autograd.Function):
 GARBAGE = """
 class Node:
     def __init__(self, other): self.other, self.own = other, self
-kept = [Node(None) for _ in range(300_000)]
+kept = [Node(None) for _ in range(200_000)]
 gc.disable()
 """
 PLANTED = {
@@ -151,7 +151,7 @@ PLANTED = {
                 "        optimizer.step()",
                 "        optimizer.step()\n"
                 "        value = loss.item()\n"
-                "        for row in range(6000): log.warning('loss %.3f', value)  # planted",
+                "        for row in range(4000): log.warning('loss %.3f', value)  # planted",
             ),
             head=HEAD + "import logging\nlog = logging.getLogger('train')\n",
         ),

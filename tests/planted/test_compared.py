@@ -35,7 +35,7 @@ def rest(x, pause):
 torch.set_num_threads(1)
 net = Net()
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(25):
+for _ in range(16):
     optimizer.zero_grad()
     net(torch.ones(32, 64)).sum().backward()
     optimizer.step()
