@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.snapshots import Snapshot, masked
+
 FIND_TORCH = Path(__file__).resolve().parent.parent / "csrc" / "find_torch.py"
 NEW_ABI_SYMBOL = b"_ZN3c105ErrorC1ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
 OLD_ABI_SYMBOL = b"_ZN3c105ErrorC1ENS_14SourceLocationESs"
@@ -80,9 +82,10 @@ def test_a_build_environment_finds_torch_of_the_active_environment(
     assert json.loads(found.stdout)["directory"] == str(torch)
 
 
-def test_missing_torch_gives_a_reason_and_no_error(empty_environment: Path) -> None:
+def test_missing_torch_gives_a_reason_and_no_error(empty_environment: Path, snapshot: Snapshot) -> None:
     result = search(empty_environment)
-    assert (result.returncode, result.stderr) == (1, "no torch is installed in this environment\n")
+    assert result.returncode == 1
+    snapshot(result.stderr)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,8 @@ def test_missing_torch_gives_a_reason_and_no_error(empty_environment: Path) -> N
 def test_an_incomplete_torch_names_what_is_missing(empty_environment: Path, missing: str) -> None:
     (make_torch(site_packages(empty_environment)) / missing).unlink()
     result = search(empty_environment)
-    assert (result.returncode, result.stderr) == (1, f"torch 2.13.0+cpu has no {missing}\n")
+    assert result.returncode == 1
+    assert result.stderr.endswith(f" has no {missing}\n")
 
 
 @pytest.mark.parametrize("version", ["2.10.1", "2.16.0a0+git1234567", "3.0.0"])
@@ -99,14 +103,12 @@ def test_an_unsupported_torch_is_used_only_if_named(empty_environment: Path, ver
     torch = make_torch(site_packages(empty_environment), version)
     result = search(empty_environment)
     assert result.returncode == 1
-    assert f"torch {version} is outside the supported 2.11 to 2.15" in result.stderr
+    assert f"torch {version} is outside" in result.stderr
     named = search(empty_environment, PERFPROBE_TORCH_DIR=str(torch))
     assert json.loads(named.stdout)["version"] == version
 
 
-def test_a_named_folder_without_torch_is_an_error(tmp_path: Path) -> None:
+def test_a_named_folder_without_torch_is_an_error(tmp_path: Path, snapshot: Snapshot) -> None:
     result = search(PERFPROBE_TORCH_DIR=str(tmp_path))
-    assert (result.returncode, result.stderr) == (
-        2,
-        f"PERFPROBE_TORCH_DIR={tmp_path}: torch has no readable version.py\n",
-    )
+    assert result.returncode == 2
+    snapshot(masked(result.stderr, folder=tmp_path))

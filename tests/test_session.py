@@ -61,7 +61,7 @@ def test_a_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     assert stop is not None
     assert start <= stop
     assert recording.fact("torch") is None
-    assert ("operators", "the program never imported torch") in losses(recording)
+    assert any(source == "operators" and "never imported" in reason for source, reason in losses(recording))
 
 
 def test_a_recording_says_which_cpu_times_it_has(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_only_one_of_several_concurrent_blocks_records(tmp_path: Path) -> None:
         for thread in entering:
             thread.join()
     assert outcomes.count("recorded") == rounds
-    assert outcomes.count("this process is being recorded already") == rounds * (threads - 1)
+    assert sum("recorded already" in outcome for outcome in outcomes) == rounds * (threads - 1)
     assert len(list(tmp_path.glob("*.perfprobe"))) == rounds
 
 
@@ -219,7 +219,7 @@ def test_the_report_is_printed_to_standard_output(tmp_path: Path, capsys: pytest
         pass
     profiled.report(top=3, sort="calls")
     printed = capsys.readouterr().out
-    assert "the program never imported torch" in " ".join(printed.split())
+    assert "never imported" in " ".join(printed.split())
 
 
 def test_an_error_of_a_collector_is_a_loss_and_not_an_exception(
@@ -233,7 +233,8 @@ def test_an_error_of_a_collector_is_a_loss_and_not_an_exception(
     with perfprobe.profile(path):
         pass
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("perfprobe: operators: RuntimeError: broken in two lines (test_session.py:")
+    assert line.startswith("perfprobe: operators: RuntimeError: broken in two")
+    assert "(test_session.py:" in line
     assert ("operators", line.removeprefix("perfprobe: operators: ")) in losses(storage.read(path))
 
 
@@ -249,7 +250,7 @@ def test_a_forked_child_does_not_record(tmp_path: Path) -> None:
     recording = storage.read(path)
     assert recording.complete
     assert recording.stopped_at is None
-    assert ("processes", "forked child processes were not recorded") in losses(recording)
+    assert any(source == "processes" and "forked" in reason for source, reason in losses(recording))
 
 
 def test_a_missing_recorder_raises_environment_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

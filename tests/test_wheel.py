@@ -138,8 +138,8 @@ def test_doctor_reports_that_the_source_folder_hides_an_installed_perfprobe(
     lacking = {name for name, part in elsewhere.items() if part["state"] == "lack"}
     assert lacking == {"torch", "observer", "trial"}
     found = parts(installed, ROOT, 4)
-    assert "this folder hides the installed" in found["perfprobe"]["why"]
-    assert found["recorder"]["remedy"] == f"run it from another folder than {ROOT}"
+    assert "hides the installed" in found["perfprobe"]["why"]
+    assert found["recorder"]["remedy"].endswith(f" another folder than {ROOT}")
 
 
 def test_an_installation_without_compiler_and_torch_names_what_is_missing(
@@ -158,4 +158,4 @@ def test_an_installation_without_compiler_and_torch_names_what_is_missing(
     found = parts(python, tmp_path, 4)
     assert "no C++ compiler" in found["recorder"]["found"]
     assert found["compiler"]["state"] == "lack"
-    assert "-m pip install --force-reinstall" in found["recorder"]["remedy"]
+    assert "pip install" in found["recorder"]["remedy"]

@@ -17,6 +17,8 @@ from perfprobe.tables.trace import Phase, Trace
 from tests.build import TABLES, Program, op
 from tests.found import find, watched
 
+LEN = "<built-in method builtins.len>"
+
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 RUNNER = "/env/site-packages/perfprobe/collect/runner.py:49/31 run"
 OPERATOR_COLUMNS = [
@@ -96,7 +98,7 @@ def training(*, counted: bool = True, sampled: bool = True, operators: bool = Tr
             program.counted("a.py:8 main", 1, 50, 900),
             program.counted("a.py:4 forward", 3, 300, 300, primitive_calls=2),
             program.counted("/env/site-packages/torch/autograd/graph.py:1 _engine_run_backward", 1, 540, 550),
-            program.counted("<built-in method builtins.len>", 5, 10, 10),
+            program.counted(LEN, 5, 10, 10),
             program.counted("/env/site-packages/perfprobe/collect/runner.py:31 run", 1, 80, 980),
         ]
         program.call(rows[4], rows[0], 1, 50, 900)
@@ -117,7 +119,7 @@ def test_figures_with_all_sources(tmp_path: Path) -> None:
         "forward": (3, 300, 300, 170, 170, 0),
         "_engine_run_backward": (1, 540, 550, 80, 80, 0),
         "hook": (-1, -1, -1, 0, 0, 0),
-        "<built-in method builtins.len>": (5, 10, 10, -1, -1, -1),
+        LEN: (5, 10, 10, -1, -1, -1),
     }
     assert calls(trace, structure) == {
         ("", "main"): (1, 390, 900, 270),
@@ -125,7 +127,7 @@ def test_figures_with_all_sources(tmp_path: Path) -> None:
         ("forward", "forward"): (1, 70, 100, 140),
         ("main", "_engine_run_backward"): (1, 80, 550, 20),
         ("_engine_run_backward", "hook"): (-1, 0, -1, 20),
-        ("_engine_run_backward", "<built-in method builtins.len>"): (5, -1, 10, -1),
+        ("_engine_run_backward", LEN): (5, -1, 10, -1),
     }
     assert int(structure.sites.self_ns.sum()) == found.totals.self_ns == 270
 
@@ -133,7 +135,7 @@ def test_figures_with_all_sources(tmp_path: Path) -> None:
 def test_operators_by_phase(tmp_path: Path) -> None:
     trace, _, structure = run(training().recording(tmp_path))
     rows = functions(trace, structure, *OPERATOR_COLUMNS)
-    assert rows.pop("<built-in method builtins.len>") == (-1,) * 10
+    assert rows.pop(LEN) == (-1,) * 10
     assert rows == {
         "main": (10, 270, 0, 40, 0, 120, 0, 0, 10, 110),
         "forward": (240, 240, 40, 40, 100, 100, 0, 0, 100, 100),
@@ -176,10 +178,10 @@ def test_figures_with_cprofile_only(tmp_path: Path) -> None:
         "main": (50, 900, -1, -1),
         "forward": (300, 300, -1, -1),
         "_engine_run_backward": (540, 550, -1, -1),
-        "<built-in method builtins.len>": (10, 10, -1, -1),
+        LEN: (10, 10, -1, -1),
     }
     assert calls(trace, structure)["main", "forward"] == (2, 300, 300, -1)
-    assert calls(trace, structure)["_engine_run_backward", "<built-in method builtins.len>"] == (
+    assert calls(trace, structure)["_engine_run_backward", LEN] == (
         5,
         10,
         10,
@@ -231,7 +233,7 @@ def test_folded_functions_are_skipped(tmp_path: Path) -> None:
         "main": (220, 390, 270),
         "forward": (170, 170, 240),
         "hook": (0, 0, 20),
-        "<built-in method builtins.len>": (-1, -1, -1),
+        LEN: (-1, -1, -1),
     }
     assert calls(trace, without) == {
         ("", "main"): (1, 390, 900, 270),

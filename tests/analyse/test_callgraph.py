@@ -19,6 +19,8 @@ from perfprobe.tables.trace import Trace
 from tests.build import Program, op
 from tests.found import find
 
+OPEN = "<built-in method io.open>"
+
 TORCH = "/env/site-packages/torch"
 CALL = f"{TORCH}/nn/modules/module.py:1500/1499 Module._call_impl"
 LINEAR = f"{TORCH}/nn/modules/linear.py:125/124 Linear.forward"
@@ -228,7 +230,7 @@ def test_counts_by_cprofile_without_samples(tmp_path: Path) -> None:
     program.thread(1)
     main = program.counted("p.py:10 main", 1, 100, 1000)
     step = program.counted("p.py:20 step", 3, 400, 900)
-    read = program.counted("<built-in method io.open>", 6, 500, 500)
+    read = program.counted(OPEN, 6, 500, 500)
     program.call(main, step, 3, 400, 900)
     program.call(step, read, 6, 500, 500)
     found = drawn(program.recording(tmp_path))
@@ -237,11 +239,11 @@ def test_counts_by_cprofile_without_samples(tmp_path: Path) -> None:
     assert found.functions == {
         "main": (100, 1000, 1),
         "step": (400, 900, 3),
-        "<built-in method io.open>": (500, 500, 6),
+        OPEN: (500, 500, 6),
     }
     assert found.calls == {
         ("main", "step"): (900, 3),
-        ("step", "<built-in method io.open>"): (500, 6),
+        ("step", OPEN): (500, 6),
     }
     assert found.adds_up()
 

@@ -6,6 +6,7 @@ import cProfile
 import gzip
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.analyse.test_gpu_traces import folder
 from tests.build import Program, op
 from tests.collect.runs import command
 from tests.read.test_kineto import operator, span, written
+from tests.snapshots import Snapshot, masked
 
 MS = 1_000_000
 STEPS, STEP_NS = 4, 100 * MS
@@ -119,23 +121,22 @@ def test_collectives_that_overlap_are_waited_for_once(tmp_path: Path) -> None:
     assert [row["lost_ns"] for row in found["ranks"]] == [0, STEPS * 52 * MS]
 
 
-def test_the_same_in_words(tmp_path: Path) -> None:
+def of_ranks(text: str) -> str:
+    """The lines of first screens that compare ranks, and the next commands."""
+    return "\n".join(line for line in text.splitlines() if re.match("RANKS|NEXT|        .*waited", line))
+
+
+def test_the_same_in_words(tmp_path: Path, snapshot: Snapshot) -> None:
     compared([rank(0), rank(1)], tmp_path)
     text = command(["report", str(tmp_path), "--view", "ranks"], tmp_path).out.decode()
-    assert "Straggler: rank 1 began collectives 200 ms = 50.0 % later" in text
-    assert "/p/data.py:7" in text
-    assert "Rank 1: the same clock; ends of collectives differ by 0 ns" in text
+    snapshot(masked(text, folder=tmp_path))
 
 
-def test_the_first_screen_of_each_names_the_straggler(tmp_path: Path) -> None:
+def test_the_first_screen_of_each_names_the_straggler(tmp_path: Path, snapshot: Snapshot) -> None:
     compared([rank(0), rank(1)], tmp_path)
     text = command(["report", "r0.perfprobe", "r1.perfprobe"], tmp_path).out.decode()
-    assert text.count("RANKS   straggler: rank 1 at data.py:7 in load") == 2
-    waited = "others waited 200 ms = 50 % of the time; 50.0 ms more a step there"
-    assert text.count(waited) == 2
-    assert text.count("NEXT    perfprobe report --view functions r1.perfprobe") == 1
     alone = command(["report", "r0.perfprobe"], tmp_path).out.decode()
-    assert "RANKS   rank 0 of 2" in alone
+    snapshot(beside=of_ranks(text), alone=of_ranks(alone))
 
 
 def test_without_samples_the_line_is_that_of_operators(tmp_path: Path) -> None:
@@ -150,11 +151,10 @@ def test_files_that_are_not_ranks_of_one_run_are_not_compared(tmp_path: Path) ->
     assert "straggler" not in text
 
 
-def test_one_rank_says_that_others_are_missing(tmp_path: Path) -> None:
+def test_one_rank_says_that_others_are_missing(tmp_path: Path, snapshot: Snapshot) -> None:
     (row,) = compared([rank(1)], tmp_path)["ranks"]
     assert (row["waited_ns"], row["lost_ns"], row["is_straggler"]) == (None, None, False)
-    text = Results(str(tmp_path / "r0.perfprobe")).text(View(view="ranks"))
-    assert "1 of 2: waiting and clocks need all of them" in text
+    snapshot(Results(str(tmp_path / "r0.perfprobe")).text(View(view="ranks")))
 
 
 def test_equal_ranks_have_no_straggler(tmp_path: Path) -> None:
@@ -292,4 +292,4 @@ def test_a_planted_straggler_under_torchrun(tmp_path: Path) -> None:
     assert (Path(file).name, int(line)) == ("train.py", planted)
     assert first["waited_ns"] > 3 * second["waited_ns"]
     screens = command(["report", "."], tmp_path).out.decode()
-    assert screens.count(f"RANKS   straggler: rank 1 at train.py:{planted} in load") == 2
+    assert screens.count(f"rank 1 at train.py:{planted} in load") == 2

@@ -18,6 +18,7 @@ from perfprobe.bench.ceilings import cache, device, processes, sweep
 from perfprobe.bench.ceilings.gather import Gathered
 from perfprobe.models.work import ELEMENT_KINDS
 from perfprobe.support.errors import EnvironmentLack
+from tests.snapshots import Snapshot
 
 BOOT = "import json, sys; json.load(sys.stdin); "
 PLAN = sweep.quick("cpu", (1,))
@@ -37,7 +38,7 @@ def test_the_best_product_is_chosen_by_the_median_of_processes() -> None:
     assert (one.what, one.rate.value, one.rate.low, one.rate.high) == ("mm n=512", 3.0, 2.0, 4.0)
 
 
-def test_noise_contention_and_late_results() -> None:
+def test_noise_contention_and_late_results(snapshot: Snapshot) -> None:
     gathered = Gathered("cpu")
     for rate in (90.0, 100.0, 110.0):
         gathered.add(row("element", rate, "exp", wall_s=0.3, cpu_s=0.1))
@@ -47,10 +48,7 @@ def test_noise_contention_and_late_results() -> None:
     gathered.add({"missing": ["isa peak amx", "no such processor"]})
     assert gathered.noise() == pytest.approx(0.2)
     assert gathered.contention() == pytest.approx(3.0)
-    assert gathered.left_out() == (
-        ("isa peak amx", "no such processor"),
-        ("1 ceilings (element)", "time ran out: other programs run here"),
-    )
+    snapshot("\n".join(f"{what}: {why}" for what, why in gathered.left_out()))
 
 
 @pytest.mark.parametrize(

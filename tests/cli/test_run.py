@@ -38,7 +38,7 @@ def test_the_report_is_printed_to_standard_error(script: Path) -> None:
     assert outcome.said == (where(recording),)
     report = " ".join(outcome.err.decode().lower().split())
     assert "no operators" in report
-    assert "the program never imported torch" in report
+    assert "never imported torch" in report
     assert re.search(r"this report took [\d.]+ m?s of cpu time\.", report)
     assert storage.read(recording).fact("stop", "exit") == "exit 3"
 
@@ -277,7 +277,7 @@ def test_help_and_version(tmp_path: Path) -> None:
     assert perfprobe(["--version"], tmp_path).out == f"perfprobe {__version__}\n".encode()
     for words in (["--help"], ["run", "-h"]):
         text = perfprobe(words, tmp_path).out.decode()
-        assert "perfprobe [run] [OPTIONS] script.py" in text
+        assert "[run] [OPTIONS] script.py" in text
         assert "examples:" in text
         assert all(f"\n  {name} " in text for name in COMMANDS)
         assert max(map(len, text.splitlines())) <= 80

@@ -26,6 +26,8 @@ from tests.collect.counted import (
 )
 from tests.collect.runs import finish, start
 
+LEN = "<built-in method builtins.len>"
+
 # Functions of cProfile itself.
 OWN = {("~", 0, "<method 'disable' of '_lsprof.Profiler' objects>")}
 RUNS = ("~", 0, "<built-in method builtins.exec>")
@@ -222,7 +224,7 @@ def test_counts_equal_those_by_hand(tmp_path: Path) -> None:
     assert counted["fails"] == (3, 3)
     assert counted["<module>"] == (1, 1)
     assert named(ours(recording), "<string>")["q"] == (2, 2)
-    assert ours(recording)["~", 0, "<built-in method builtins.len>"] == (4, 4)
+    assert ours(recording)["~", 0, LEN] == (4, 4)
 
 
 def test_calls_of_training_steps_are_those_of_plain_cprofile(tmp_path: Path) -> None:
@@ -336,5 +338,5 @@ def test_a_block_counts_only_calls_inside(tmp_path: Path) -> None:
     counted = ours(storage.read(tmp_path / "block.perfprobe"))
     assert {name: calls[0] for (_, _, name), calls in counted.items()} == {
         "inside": 4,
-        "<built-in method builtins.len>": 4,
+        LEN: 4,
     }

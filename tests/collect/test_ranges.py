@@ -15,6 +15,7 @@ from perfprobe.tables import storage
 from perfprobe.tables.events import Losses
 from tests.collect import ranged
 from tests.collect.runs import both, finish, perfprobe, start
+from tests.snapshots import Snapshot
 
 VARIABLES = ("NVTX_INJECTION64_PATH", "INTEL_LIBITTNOTIFY64")
 RECORD = ["-q", "--python", "off", "-o", "run.perfprobe"]
@@ -197,24 +198,21 @@ def test_the_programs_environment_is_unchanged(tmp_path: Path) -> None:
     assert outcome.out.splitlines()[1].decode() == f"{native.injection()} {native.injection()}"
 
 
-def test_another_tool_is_not_replaced(tmp_path: Path) -> None:
+def test_another_tool_is_not_replaced(tmp_path: Path, snapshot: Snapshot) -> None:
     (tmp_path / "main.py").write_text(ENVIRONMENT)
     given = dict.fromkeys(VARIABLES, "/opt/tool/listener.so")
     pair = both(["main.py", "child"], tmp_path, environment=given)
     assert pair.recorded.out == pair.plain.out
-    assert ranged.losses(pair.recording) == [
-        f"{interface} ranges: they go to another tool, {variable} is /opt/tool/listener.so"
-        for interface, variable in zip(("NVTX", "ITT"), VARIABLES, strict=True)
-    ]
+    snapshot("\n".join(ranged.losses(pair.recording)))
 
 
-def test_ranges_off_records_no_ranges(tmp_path: Path) -> None:
+def test_ranges_off_records_no_ranges(tmp_path: Path, snapshot: Snapshot) -> None:
     (tmp_path / "main.py").write_text(ENVIRONMENT)
     pair = both(["main.py"], tmp_path)
     outcome = perfprobe(["-q", "--ranges", "off", "-o", "off.perfprobe", "main.py", "child"], tmp_path)
     assert outcome.out.splitlines()[1] == b"None None"
-    assert ranged.losses(tmp_path / "off.perfprobe") == ["switched off with --ranges off"]
     assert ranged.losses(pair.recording) == []
+    snapshot("\n".join(ranged.losses(tmp_path / "off.perfprobe")))
 
 
 def test_names_beyond_the_limit_are_a_loss(tmp_path: Path) -> None:
@@ -224,8 +222,8 @@ def test_names_beyond_the_limit_are_a_loss(tmp_path: Path) -> None:
     assert perfprobe([*RECORD, "main.py"], tmp_path).status == 0
     others = [row for row in ranged.rows(tmp_path / "run.perfprobe") if row.name == "(other)"]
     missing = storage.read(tmp_path / "run.perfprobe")[Losses]
-    count = dict(zip(missing.reason, missing.count, strict=True))
-    assert count["ranges beyond 65,536 different names, shown as (other)"] == len(others) > 0
+    counts = zip(missing.reason, missing.count, strict=True)
+    assert [count for reason, count in counts if "(other)" in reason] == [len(others)] != [0]
 
 
 def test_a_killed_program_keeps_its_ranges(tmp_path: Path) -> None:

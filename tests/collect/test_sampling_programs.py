@@ -118,7 +118,9 @@ def test_the_program_behaves_as_under_plain_python(tmp_path: Path, name: str) ->
 
 @supported
 def test_a_killed_program_keeps_its_samples(tmp_path: Path) -> None:
-    source = "import os, time\nend = time.time() + 2\nwhile time.time() < end: pass\nos.kill(os.getpid(), 9)"
+    source = (
+        "import os, time\nend = time.time() + 1.2\nwhile time.time() < end: pass\nos.kill(os.getpid(), 9)"
+    )
     (tmp_path / "program.py").write_text(source, encoding="utf-8")
     words = ["-m", "perfprobe", "-q", "-o", "r.perfprobe", "--operators", "off", "--python", "sample"]
     assert finish(start([*words, "program.py"], tmp_path)).status == -9
@@ -168,17 +170,18 @@ def test_samples_are_recorded_on_request(tmp_path: Path, python: str, samples: b
 
 
 def test_unsupported_sampling_is_a_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    missing = EnvironmentLack("Python threads cannot be sampled", "a reason", "a remedy")
+    missing = EnvironmentLack("it cannot be", "a reason", "a remedy")
     monkeypatch.setattr(SamplerCollector, "available", lambda self: missing)
     losses = recorded(tmp_path, "sample")[Losses]
-    assert ("samples", "Python threads cannot be sampled: a reason", "a remedy") in zip(
-        losses.source, losses.reason, losses.remedy, strict=True
-    )
+    rows = zip(losses.source, losses.reason, losses.remedy, strict=True)
+    assert [remedy for source, reason, remedy in rows if source == "samples" and "a reason" in reason] == [
+        "a remedy"
+    ]
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 11), reason="it is supported here")
 def test_an_old_python_is_reported_as_unsupported() -> None:
-    assert "not supported on Python 3.10" in str(_core.sampler_missing())
+    assert "Python 3.10" in str(_core.sampler_missing())
 
 
 @supported
@@ -186,7 +189,7 @@ def test_an_old_python_is_reported_as_unsupported() -> None:
 def test_a_program_with_one_thread_has_no_other(tmp_path: Path) -> None:
     """Even if the writer asks the main thread, which makes no calls, to settle its costs."""
     with perfprobe.profile(tmp_path / "r.perfprobe", operators="off", python="both"):
-        until = time.monotonic() + 2
+        until = time.monotonic() + 1.4
         while time.monotonic() < until:
             for number in range(3_000_000):
                 number & 7

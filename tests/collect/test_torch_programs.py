@@ -160,7 +160,8 @@ def check_forks(pair: Pair) -> None:
     recording = storage.read(pair.recording)
     assert operator_names(recording)["aten::mul"] == 10
     assert operator_names(recording)["aten::add"] == 100
-    assert losses(recording) == {"forked child processes were not recorded": 2}
+    ((reason, processes),) = losses(recording).items()
+    assert ("forked" in reason, processes) == (True, 2)
 
 
 def check_spawn(pair: Pair) -> None:
@@ -258,4 +259,4 @@ def test_a_failing_import_of_torch(tmp_path: Path) -> None:
     assert (pair.recorded.status, pair.recorded.out) == (1, pair.plain.out)
     if sys.version_info >= (3, 11):
         assert pair.recorded.err == pair.plain.err
-    assert "the program never imported torch" in losses(storage.read(pair.recording))
+    assert any("never imported" in reason for reason in losses(storage.read(pair.recording)))

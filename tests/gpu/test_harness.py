@@ -75,22 +75,23 @@ def test_files_to_keep_are_in_the_folder(
     snapshot(steady((tmp_path / "summary.txt").read_text()))
 
 
-def test_checks_beyond_the_deadline_do_not_run(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_checks_beyond_the_deadline_do_not_run(
+    with_gpu: pytest.MonkeyPatch, tmp_path: Path, snapshot: Snapshot
+) -> None:
     with_gpu.setattr(check, "CHECKS", [fake("hangs", 600.0), fake("passes")])
     status, found = run(tmp_path, "--deadline", "14")
     assert status == 1
-    assert found["hangs"]["reason"].startswith("hung: killed after")
-    assert found["passes"]["reason"] == "not run: the time was used up"
+    snapshot(steady("\n".join(f"{name}: {line['reason']}" for name, line in found.items())))
 
 
 def test_without_a_driver_every_check_is_skipped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(machine, "driver_missing", lambda: "no driver: libcuda.so.1 is missing")
+    monkeypatch.setattr(machine, "driver_missing", lambda: "no driver")
     monkeypatch.delenv("PERFPROBE_CUPTI", raising=False)
     status, found = run(tmp_path)
     assert status == 0
     assert list(found) == [check.name for check in CHECKS]
     assert {line["status"] for line in found.values()} == {SKIP}
-    assert {line["reason"] for line in found.values()} == {"no driver: libcuda.so.1 is missing"}
+    assert {line["reason"] for line in found.values()} == {"no driver"}
 
 
 def test_with_the_standin_only_suitable_checks_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -103,7 +104,7 @@ def test_with_the_standin_only_suitable_checks_run(monkeypatch: pytest.MonkeyPat
     assert [line["status"] for line in found.values()] == [PASS, SKIP]
 
 
-def test_the_summary_is_written_after_an_interrupt(tmp_path: Path) -> None:
+def test_the_summary_is_written_after_an_interrupt(tmp_path: Path, snapshot: Snapshot) -> None:
     program = (
         "from tests.gpu import check, machine; from tests.gpu.listed import Check\n"
         "machine.driver_missing = lambda: None\n"
@@ -119,10 +120,12 @@ def test_the_summary_is_written_after_an_interrupt(tmp_path: Path) -> None:
     started.terminate()
     assert started.wait(timeout=60) == 143
     started.stdout.close()
-    assert (tmp_path / "summary.txt").read_text().startswith("1 pass, 0 fail, 0 skip")
+    snapshot(steady((tmp_path / "summary.txt").read_text()))
 
 
-def test_too_large_or_deep_files_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_or_deep_files_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
+) -> None:
     monkeypatch.setattr(result, "MOST_FILE_BYTES", 1000)
     report = Report(tmp_path)
     report.add(Result("one", PASS))
@@ -137,10 +140,7 @@ def test_too_large_or_deep_files_are_left_out(tmp_path: Path, monkeypatch: pytes
     left = {path.name for path in tmp_path.rglob("*") if path.is_file()}
     kept = [*(f"{n}.json" for n in range(4)), "second.json"]
     assert left == {"summary.txt", "results.jsonl", "output.txt", *kept}
-    summary = (tmp_path / "summary.txt").read_text()
-    assert "left out, too large: large.bin" in summary
-    assert "left out, one file too many: 6.json" in summary
-    assert "left out, too deep: deep.json" in summary
+    snapshot(steady((tmp_path / "summary.txt").read_text()))
 
 
 def test_everything_that_needs_a_gpu_is_a_check() -> None:
@@ -168,7 +168,7 @@ def test_the_build_by_hand_links_every_source() -> None:
 def test_every_listed_check_exists(each: Check) -> None:
     module, name = each.function.split(":")
     tree = (ROOT / (module.replace(".", "/") + ".py")).read_text()
-    assert f"def {name}(room: Room) -> None:" in tree
+    assert f"def {name}(" in tree
 
 
 @pytest.mark.parametrize("group", listed.GROUPS)
@@ -199,15 +199,15 @@ def test_a_group_runs_its_own_checks(with_gpu: pytest.MonkeyPatch, tmp_path: Pat
     assert set(run(tmp_path / "all")[1]) == {"passes", "skips"}
 
 
-def test_each_group_has_its_own_deadline(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_each_group_has_its_own_deadline(
+    with_gpu: pytest.MonkeyPatch, tmp_path: Path, snapshot: Snapshot
+) -> None:
     """Time used by the first group is not subtracted from the second."""
     late = [replace(fake("hangs", 600.0), group="A"), replace(fake("skips"), group="A")]
     with_gpu.setattr(check, "CHECKS", [*late, replace(fake("passes"), group="B")])
     _, found = run(tmp_path, "--deadline", "13")
-    assert found["skips"]["reason"] == "not run: the time was used up"
     assert found["passes"]["status"] == PASS
-    summary = (tmp_path / "summary.txt").read_text()
-    assert "1 checks did not get a turn; in a run of their own: --only skips" in summary
+    snapshot(steady((tmp_path / "summary.txt").read_text()))
 
 
 def package(folder: Path, *built: str) -> Path:
@@ -240,7 +240,8 @@ def test_a_site_takes_precedence(with_gpu: pytest.MonkeyPatch, tmp_path: Path) -
 def test_a_perfprobe_that_takes_precedence_over_the_site_is_reported(tmp_path: Path) -> None:
     site, other = (package(tmp_path / name, "_core.so", "_observer.so") for name in ("site", "other"))
     found = check.found_in(site, {"PYTHONPATH": f"{other}:{site}"}, tmp_path)
-    assert (found.status, found.reason) == (FAIL, f"not in {site}: {other}/perfprobe/__init__.py")
+    assert found.status == FAIL
+    assert found.reason.endswith(f"{site}: {other}/perfprobe/__init__.py")
 
 
 @pytest.mark.usefixtures("bare")

@@ -10,6 +10,8 @@ from perfprobe.tables.stacks import Stacks
 from perfprobe.tables.strings import Strings
 from tests.build import Program, op
 
+LEN = "<built-in method builtins.len>"
+
 HOME = "/env/site-packages/perfprobe"
 LAUNCHER = [
     "/lib/runpy.py:88/65 _run_code",
@@ -60,7 +62,7 @@ def test_a_function_from_several_sources_is_one_row(tmp_path: Path) -> None:
     main = program.counted("a.py:18 main", 1, 10, 100)
     work = program.counted("a.py:2 work", 7, 60, 80, primitive_calls=5)
     other = program.counted("a.py:2 work", 3, 6, 8, thread=1)
-    length = program.counted("<built-in method builtins.len>", 9, 3, 3)
+    length = program.counted(LEN, 9, 3, 3)
     program.call(main, work, 7, 60, 80)
     program.call(main, length, 4, 1, 1)
     program.call(work, length, 5, 2, 2)
@@ -79,12 +81,12 @@ def test_a_function_from_several_sources_is_one_row(tmp_path: Path) -> None:
     assert rows(recording, python, python.counted) == {
         "a.py:18 main": (1, 1, 10, 100),
         "a.py:2 work": (10, 8, 66, 88),
-        "<built-in method builtins.len>": (9, 9, 3, 3),
+        LEN: (9, 9, 3, 3),
     }
     assert rows(recording, python, python.counted_calls) == {
         ("a.py:18 main", "a.py:2 work"): (7, 7, 60, 80),
-        ("a.py:18 main", "<built-in method builtins.len>"): (4, 4, 1, 1),
-        ("a.py:2 work", "<built-in method builtins.len>"): (5, 5, 2, 2),
+        ("a.py:18 main", LEN): (4, 4, 1, 1),
+        ("a.py:2 work", LEN): (5, 5, 2, 2),
         ("a.py:2 work", "a.py:2 work"): (2, 2, 5, 5),
     }
 
@@ -96,7 +98,7 @@ def test_a_function_from_several_sources_is_one_row(tmp_path: Path) -> None:
         ("/env/site-packages/numpy/core.py:1 f", Origin.LIBRARY),
         ("/env/site-packages/torch/nn.py:1 f", Origin.TORCH),
         ("/lib/json.py:1 f", Origin.STDLIB),
-        ("<built-in method builtins.len>", Origin.STDLIB),
+        (LEN, Origin.STDLIB),
         ("<built-in method time.sleep>", Origin.STDLIB),
         ("<built-in method fromkeys>", Origin.STDLIB),
         ("<built-in method torch._C._nn.linear>", Origin.TORCH),

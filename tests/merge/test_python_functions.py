@@ -16,6 +16,7 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase
 from tests.build import Op, Program, op
 from tests.found import hotspots
+from tests.snapshots import Snapshot
 
 ENGINE = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
 APPLY = "/env/site-packages/torch/autograd/function.py:585 Function.apply"
@@ -103,7 +104,7 @@ def test_a_node_that_compiles_has_the_phase_compile(
     assert found["CompiledFunction"][0][2] == "forward"
 
 
-def test_the_report_shows_the_place_of_python_time(tmp_path: Path) -> None:
+def test_the_report_shows_the_place_of_python_time(tmp_path: Path, snapshot: Snapshot) -> None:
     program = Program()
     program.thread(1)
     inside = program.stack("train.py:5 main", APPLY)
@@ -115,11 +116,7 @@ def test_the_report_shows_the_place_of_python_time(tmp_path: Path) -> None:
     path = tmp_path / "made.perfprobe"
     program.recording(tmp_path)
     text = Results(str(path)).text(View(full=True), width=200)
-    assert "Hottest: mul, train.py:5 in main" in text
-    assert (
-        "Python that autograd ran (Functions, hooks): 140 us outside of operators, in no row's self: "
-        "100 us ScaleBackward (backward at train.py:5), 40.0 us Scale (forward at train.py:5)." in text
-    )
+    snapshot("\n".join(line for line in text.splitlines() if line.startswith(("Hottest", "Python that"))))
 
 
 def test_a_row_with_a_hook_that_calls_operators_has_python_time(tmp_path: Path) -> None:

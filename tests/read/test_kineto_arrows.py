@@ -92,7 +92,7 @@ def test_gradients_that_are_added_up_have_no_forward_call(tmp_path: Path) -> Non
     rows = next(iter(link(recording).operators()))
     chosen = [recording[Strings][name] in (node, "aten::add_") for name in rows.name.tolist()]
     assert set(rows.no_line[chosen].tolist()) == {NoLine.NODE_WITHOUT_FORWARD}
-    assert not any(reason.startswith("forward lines of backward") for reason in recording[Losses].reason)
+    assert not any("forward lines" in reason for reason in recording[Losses].reason)
 
 
 def test_sequence_numbers_are_better(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_sequence_numbers_are_better(tmp_path: Path) -> None:
 def test_arrows_that_lead_nowhere(arrows: list[dict[str, Any]], tmp_path: Path) -> None:
     recording = read(tmp_path, [*PROGRAM, *arrows])
     assert lines(recording) == {}
-    assert any(reason.startswith("forward lines of backward") for reason in recording[Losses].reason)
+    assert any("forward lines" in reason for reason in recording[Losses].reason)
 
 
 def nodes(recording: Recording) -> dict[int, set[int]]:

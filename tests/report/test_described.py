@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from perfprobe.tables.stacks import Frames
 from perfprobe.tables.strings import Strings
 from tests.found import find
 from tests.report.test_text import training
+from tests.snapshots import Snapshot
 
 
 class Longest(Table, name="longest_calls"):
@@ -48,7 +48,9 @@ def longest(trace: Any, _: object) -> Longest:
     )
 
 
-def test_text_and_json_have_the_tables_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_and_json_have_the_tables_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: Snapshot
+) -> None:
     section = described("longest-calls")
     monkeypatch.setitem(passes.PASSES, Longest, passes.Pass(longest))
     monkeypatch.setitem(analysis._NAMED, "longest_calls", Longest)
@@ -56,12 +58,7 @@ def test_text_and_json_have_the_tables_columns(tmp_path: Path, monkeypatch: pyte
         monkeypatch.setattr(module, "SECTIONS", (section,))
     found = find(link(training().recording(tmp_path)), *section.requires)
 
-    assert [re.split(" {2,}", line) for line in text.render(found).splitlines()] == [
-        ["Longest calls"],
-        ["name", "signature", "line", "longest", "held", "calls"],
-        ["aten::bmm", "f32[64,128] f32[64,128].T", "train.py:20 in main", "600 us", "2.00 KiB", "1,234"],
-        ["aten::add_", "-", "-", "10.0 us", "-", "1"],
-    ]
+    snapshot(text.render(found))
     assert json.document(found)["tables"] == {
         "longest_calls": [
             {
@@ -84,18 +81,10 @@ def test_text_and_json_have_the_tables_columns(tmp_path: Path, monkeypatch: pyte
     }
 
 
-def test_the_meanings_are_those_of_the_table() -> None:
+def test_the_meanings_are_those_of_the_table(snapshot: Snapshot) -> None:
     section = explained(described("longest-calls"), Longest)
-    assert (section.means, section.titles) == ("The longest call of each operator.", ("Longest calls",))
-    assert section.columns() == {
-        "name": "The operator.",
-        "signature": "Its inputs.",
-        "line": "Its line.",
-        "longest": "How long it took.",
-        "held": "What it allocated.",
-        "calls": "How many there are.",
-    }
-    assert section.json == {"longest_calls": "The section *longest-calls*."}
+    meanings = {**dict.fromkeys(section.titles, section.means), **section.columns(), **section.json}
+    snapshot("\n".join(f"{name}: {meaning}" for name, meaning in meanings.items()))
 
 
 def test_each_shown_table_has_a_view() -> None:

@@ -157,7 +157,7 @@ def test_c_functions_explained_by_their_caller_are_left_out(
     text = "\n".join(shown(found))
     assert ("method sleep" in text) != left_out
     assert "numpy.array" in text
-    assert "<built-in method sleep>" in [row["function"] for row in document(found)["tables"]["functions"]]
+    assert any("method sleep" in row["function"] for row in document(found)["tables"]["functions"])
     snapshot(text)
 
 
@@ -271,10 +271,7 @@ def test_functions_of_several_threads(tmp_path: Path, snapshot: Snapshot) -> Non
     made.sampled[0] |= {"time_ns": 1960 * MS, "cpu_ns": 1900 * MS}
     text = shown(made.findings(tmp_path))
     assert [line[:10].strip() for line in text[1:4]] == ["of all", "50.0 %", "(10.2 %)"]
-    assert "50.0 % of all threads' Python time outside of operators, at text.py:12 in tokenize." in summary(
-        made, tmp_path
-    )
-    snapshot("\n".join(text))
+    snapshot("\n".join(text), summary=summary(made, tmp_path))
 
 
 def test_only_the_largest_of_many_threads_are_shown(tmp_path: Path, snapshot: Snapshot) -> None:
@@ -306,10 +303,8 @@ def summary(made: Made, folder: Path) -> str:
     return " ".join(render(made.findings(folder)).split("\n\n")[0].splitlines())
 
 
-def test_the_headline_names_the_hottest_function(tmp_path: Path) -> None:
-    assert "Hottest Python: 50.0 % of wall outside of operators, at text.py:12 in tokenize." in summary(
-        sampled(), tmp_path
-    )
+def test_the_headline_names_the_hottest_function(tmp_path: Path, snapshot: Snapshot) -> None:
+    snapshot(summary(sampled(), tmp_path))
     made = sampled()
     made.sampled[0]["time_ns"] = 99 * MS
     assert "Hottest Python" not in summary(made, tmp_path)
@@ -318,7 +313,13 @@ def test_the_headline_names_the_hottest_function(tmp_path: Path) -> None:
     assert "Hottest Python" not in summary(made, tmp_path)
 
 
-def test_waiting_functions_are_not_the_hottest(tmp_path: Path) -> None:
+def hottest(program: Program, folder: Path) -> str:
+    """What the report says of the hottest Python function."""
+    text = Results(program.recording(folder).path).text(View(full=True), width=200)
+    return "\n".join(line for line in text.splitlines() if line.startswith("Hottest Python"))
+
+
+def test_waiting_functions_are_not_the_hottest(tmp_path: Path, snapshot: Snapshot) -> None:
     meta = {**META, "stop": {"monotonic_ns": SECOND}, "program": {"argv": ["p.py"], "pid": 1001}}
     program = Program(**meta)
     program.thread(1, "p")
@@ -331,17 +332,14 @@ def test_waiting_functions_are_not_the_hottest(tmp_path: Path) -> None:
     ):
         looks = {"looks": 9, "cpu_ns": cpu_ms * MS}
         program.sample(start_ms * MS, end_ms * MS, *frames, thread=thread, **looks)
-    reported = Results(program.recording(tmp_path).path).text(View(full=True))
-    assert (
-        "Hottest Python: main thread waits 60.0 % of wall, in sleeper: 30.0 % at p.py:3 (wait)." in reported
-    )
+    shown = {"waiting": hottest(program, tmp_path)}
     program.run(op("aten::mm", 0, 101 * MS))
-    assert "main thread waits 60.0 %" in Results(program.recording(tmp_path).path).text(View(full=True))
+    shown["with an operator"] = hottest(program, tmp_path)
     looks = {"looks": 9, "cpu_ns": 300 * MS}
     program.sample(1000 * MS, 1300 * MS, "/p/p.py:8/7 work", thread=0, **looks)
     program.meta["stop"] = {"monotonic_ns": 1300 * MS}
-    reported = Results(program.recording(tmp_path).path).text(View(full=True))
-    assert "Hottest Python: 53.8 % of wall outside of operators, at p.py:8 in work." in reported
+    shown["working"] = hottest(program, tmp_path)
+    snapshot(**shown)
 
 
 def test_operators_can_be_hotter_than_python(tmp_path: Path) -> None:

@@ -17,6 +17,12 @@ from tests.report.test_ranges import section
 from tests.report.test_text import report, training
 from tests.snapshots import Snapshot
 
+
+def headline(on: OnGpu, folder: Path) -> str:
+    """What is said of the GPU above the tables."""
+    return render(on.findings(folder), width=200).partition("\n\n")[0]
+
+
 TITLES = ("GPUs", "GPU kernels", "GPU copies", "GPU waits", "CUDA calls")
 
 
@@ -64,12 +70,10 @@ def test_missing_times_are_not_zero(tmp_path: Path, snapshot: Snapshot) -> None:
 
 
 @pytest.mark.parametrize("name", ["dropped_records", "refused_buffers", "lent_buffers"])
-def test_with_lost_records_no_bottleneck_is_named(name: str, tmp_path: Path) -> None:
+def test_with_lost_records_no_bottleneck_is_named(name: str, tmp_path: Path, snapshot: Snapshot) -> None:
     on = OnGpu(gpu={name: 4})
     on.device(95 * MS)
-    text = " ".join(render(on.findings(tmp_path)).split())
-    assert "GPU 0 was busy for at least 95.0 % of wall" in text
-    assert "records of its work are lost, so the bottleneck is unknown." in text
+    snapshot(headline(on, tmp_path))
 
 
 def test_copies_are_grouped_by_direction(tmp_path: Path, snapshot: Snapshot) -> None:
@@ -98,85 +102,50 @@ def test_devices_cuda_calls_and_the_median_step(tmp_path: Path, snapshot: Snapsh
 
 
 @pytest.mark.parametrize(
-    ("busy_ms", "waited_ms", "said"),
-    [
-        (
-            69,
-            20,
-            "69.0 % of wall, 98.6 % of the time from its first to its last work: there the GPU is the",
-        ),
-        (
-            42,
-            20,
-            "60.0 % of the time from its first to its last work: for the other 40.0 % it waited for the",
-        ),
-        (
-            7,
-            0,
-            " 10.0 % of the time from its first to its last work: mostly it waited for the program, which is "
-            "the bottleneck.",
-        ),
-        (7, 20, "which is the bottleneck, but the program waited for the GPU for 20.0 % of wall."),
-    ],
+    ("busy_ms", "waited_ms"),
+    [(69, 20), (42, 20), (7, 0), (7, 20)],
+    ids=["the GPU", "both", "the program", "the program, which waits"],
 )
 def test_the_headline_says_whether_host_or_gpu_waits(
-    tmp_path: Path, busy_ms: int, waited_ms: int, said: str
+    tmp_path: Path, busy_ms: int, waited_ms: int, snapshot: Snapshot
 ) -> None:
     on = OnGpu()
     on.device(busy_ms * MS)
     on.wait(WaitKind.STREAM, "cudaStreamSynchronize", waited_ms * MS, on.site(None, None))
-    text = render(on.findings(tmp_path))
-    assert said in text
-    assert text.splitlines()[1].startswith("GPU 0 was busy for ")
+    text = headline(on, tmp_path)
+    assert text.splitlines()[1].startswith("GPU 0 ")
+    snapshot(text)
 
 
 @pytest.mark.parametrize(
-    ("busy", "computing", "nccl", "copying", "said"),
+    ("busy", "computing", "nccl", "copying"),
     [  # of 70 ms from first to last work
         # A loop that copies its batches over PCIe: the GPU is busy but hardly computes.
-        (
-            69,
-            7,
-            0,
-            66,
-            "(computing 10.0 %, copying 94.3 %): it computed for 10.0 % only, so copying is the bottleneck.",
-        ),
+        (69, 7, 0, 66),
         # With overlapping copies it computes all the time.
-        (69, 66, 0, 50, "(computing 94.3 %, copying 71.4 %): there the GPU is the bottleneck."),
+        (69, 66, 0, 50),
         # One of several GPUs spins while it waits for the slowest.
-        (
-            69,
-            21,
-            56,
-            0,
-            "communication 80.0 %): it computed for 30.0 % only, so communication (its kernels run ",
-        ),
-        (
-            69,
-            49,
-            21,
-            0,
-            "it computed for 70.0 %, and communication (its kernels run while they wait for other GPUs ",
-        ),
-        (42, 7, 0, 35, "copying is the bottleneck; for the other 40.0 % it waited for the program."),
-        (42, 41, 0, 2, "work: for the other 40.0 % it waited for the program, so both are a bottleneck."),
-        (14, 1, 0, 13, "(computing 1.4 %, copying 18.6 %): mostly it waited for the program, which is the "),
+        (69, 21, 56, 0),
+        (69, 49, 21, 0),
+        (42, 7, 0, 35),
+        (42, 41, 0, 2),
+        (14, 1, 0, 13),
     ],
 )
 def test_copies_and_nccl_do_not_count_as_computing(
-    busy: int, computing: int, nccl: int, copying: int, said: str, tmp_path: Path
+    busy: int, computing: int, nccl: int, copying: int, tmp_path: Path, snapshot: Snapshot
 ) -> None:
     on = OnGpu()
     apart = {"computing_ns": computing * MS, "communication_ns": nccl * MS, "copying_ns": copying * MS}
     on.device(busy * MS, **apart)
-    assert said in " ".join(render(on.findings(tmp_path)).split())
+    snapshot(headline(on, tmp_path))
 
 
 @pytest.mark.parametrize(
     ("busy_ms", "session", "is_said"), [(42, 1, True), (7, 2, True), (69, 1, False), (42, None, False)]
 )
 def test_the_cost_of_recording_launches_is_shown_if_the_gpu_waited(
-    busy_ms: int, session: int | None, is_said: bool, tmp_path: Path
+    busy_ms: int, session: int | None, is_said: bool, tmp_path: Path, snapshot: Snapshot
 ) -> None:
     """Of 70 ms, 1,000 calls are 1 to 10 ms longer: 1 of 69 ms, 10 of 60 ms."""
     on = OnGpu(gpu={} if session is None else {"session": session, "most_nodes": 2500})
@@ -184,35 +153,28 @@ def test_the_cost_of_recording_launches_is_shown_if_the_gpu_waited(
     for name, calls in (("cudaLaunchKernel", 900), ("cudaMemcpyAsync", 100)):
         row = {"name": on.string(name), "calls": calls, "failed": 0, "total_ns": MS, "longest_ns": MS}
         on.calls.append(row)
-    text = " ".join(render(on.findings(tmp_path)).split())
-    said = (
-        "Recording made its 1,000 calls of CUDA slower (CUPTI +1 to 17 %: 1 to 10 us a launch). Graphs launch"
-    )
-    assert (f"{said} up to 2,500 kernels: --gpu-graphs launch costs less." in text) is is_said
+    text = headline(on, tmp_path)
     assert ("Recording made" in text) is is_said
+    snapshot(text)
 
 
-def test_a_briefly_used_gpu_is_no_bottleneck(tmp_path: Path) -> None:
+def test_a_briefly_used_gpu_is_no_bottleneck(tmp_path: Path, snapshot: Snapshot) -> None:
     on = OnGpu()
     on.device(9 * MS, first_ns=20 * MS, last_ns=30 * MS, copying_ns=0)
-    text = render(on.findings(tmp_path))
-    assert "busy for 9.0 % of wall, 90.0 % of the time from its first to its last work: that is only" in text
-    assert "only 10.0 % of wall; it was not used in the rest." in text
+    snapshot(headline(on, tmp_path))
 
 
-def test_the_hottest_kernel_is_named_at_the_top(tmp_path: Path) -> None:
-    text = render(transformer().findings(tmp_path))
-    place = "model.py:88 in Attention.forward"
-    assert f"Hottest kernel: {GEMM} by aten::mm, {place}, forward: 50.0 % of kernel time.\n" in text
+def test_the_hottest_kernel_is_named_at_the_top(tmp_path: Path, snapshot: Snapshot) -> None:
+    snapshot(headline(transformer(), tmp_path))
 
 
-def test_the_headline_has_the_busiest_of_several_gpus(tmp_path: Path) -> None:
+def test_the_headline_has_the_busiest_of_several_gpus(tmp_path: Path, snapshot: Snapshot) -> None:
     on = OnGpu(gpu={"devices": [{"name": "a"}, "b", None]})
     for busy_ns in (MS, 70 * MS, -1):
         on.device(busy_ns)
     text = render(on.findings(tmp_path))
-    assert "GPU 1, the busiest of 3, was busy for 70.0 % of wall" in text
     assert [row[1] for row in cells(section(text, "GPUs"))] == ["1.0 %", "70.0 %", "-"]
+    snapshot(headline(on, tmp_path))
 
 
 def test_top_sort_and_focus_of_gpu_tables(tmp_path: Path, snapshot: Snapshot) -> None:
@@ -226,7 +188,7 @@ def test_top_sort_and_focus_of_gpu_tables(tmp_path: Path, snapshot: Snapshot) ->
         text = render(transformer().findings(tmp_path, focus))
         lines = section(text, "GPU kernels")
         assert len([line for line in lines if " % " in line.lstrip()[:7]]) == number
-        assert "GPU 0 was busy" not in text
+        assert "was busy" not in text
         focused.append(lines[0])
     assert "GPU kernels" not in render(transformer().findings(tmp_path, "nothing"))
     copies = section(render(transformer().findings(tmp_path, "to GPU")), "GPU copies")
@@ -306,7 +268,7 @@ def test_json_has_all_gpu_tables(tmp_path: Path) -> None:
     )
     assert (second["phase"], second["forward_line"], second["grid_x"]) == ("backward", 88, None)
     assert (last["total_ns"], last["least_ns"], last["file"]) == (None, None, None)
-    assert last["reason"] == "AccumulateGrad: no forward line"
+    assert last["reason"].startswith("AccumulateGrad: ")
     load, item = tables["copies"]
     assert (load["kind"], load["source"], load["is_async"]) == ("host_to_device", "pageable", False)
     assert (load["direction"], load["bytes_per_s"], item["is_async"]) == ("to GPU", 20e9, True)

@@ -57,11 +57,14 @@ def test_the_section_and_json_have_the_same_figures(tmp_path: Path, snapshot: Sn
     [(0x4, "power cap"), (0x20, "thermal slowdown"), (0x48, "thermal slowdown"), (0x88, "power brake"),
      (0x8, "hardware slowdown")],
 )  # fmt: skip
-def test_the_first_screen_says_why_the_gpu_was_throttled(mask: int, cause: str, tmp_path: Path) -> None:
+def test_the_first_screen_says_why_the_gpu_was_throttled(
+    mask: int, cause: str, tmp_path: Path, snapshot: Snapshot
+) -> None:
     results = Results(program(mask, mask, mask, 0, 0).recording(tmp_path).path)
     (line,) = throttled_lines(results)
-    assert line == f"throttled in 60 % of readings: {cause}; 1,500 MHz of 1,980 MHz"
-    assert f"throttled in 60 % of readings: {cause}" in results.text(View())
+    assert f": {cause}; " in line
+    assert line.partition(";")[0] in results.text(View())
+    snapshot(line)
 
 
 @pytest.mark.parametrize(
@@ -77,12 +80,12 @@ def test_the_first_screen_is_silent_otherwise(throttle: list[int], tmp_path: Pat
     assert throttled_lines(Results(program(*throttle).recording(tmp_path).path)) == []
 
 
-def test_the_first_screen_names_the_gpu_if_there_are_several(tmp_path: Path) -> None:
+def test_the_first_screen_names_the_gpu_if_there_are_several(tmp_path: Path, snapshot: Snapshot) -> None:
     made = program(*[0] * 6)
     for second in range(6):
         add_reading(made, (second + 1) * S, device=1, throttle=0x20)
     (line,) = throttled_lines(Results(made.recording(tmp_path).path))
-    assert line == "GPU 1 throttled in 100 % of readings: thermal slowdown"
+    snapshot(line)
 
 
 def test_reasons_that_were_not_read_are_not_zero(tmp_path: Path) -> None:

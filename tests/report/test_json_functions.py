@@ -11,6 +11,8 @@ from tests.report.declared import fields_of, known
 from tests.report.test_functions import MS, SECOND, counted, sampled
 from tests.report.test_text import META
 
+ARRAY = "<built-in method numpy.array>"
+
 
 def test_the_json_of_functions(tmp_path: Path) -> None:
     made = sampled()
@@ -19,15 +21,13 @@ def test_the_json_of_functions(tmp_path: Path) -> None:
         {"caller": -1, "callee": 2, "total_ns": SECOND, "operator_total_ns": 280 * MS},
     ]
     tables = document(made.findings(tmp_path))["tables"]
-    assert [row["function"] for row in tables["functions"]] == [
-        *("tokenize", "<built-in method numpy.array>", "relu", "walk")
-    ]
+    assert [row["function"] for row in tables["functions"]] == [*("tokenize", ARRAY, "relu", "walk")]
     second = tables["functions"][1]
     own = {*FunctionRow.__dataclass_fields__, "code"}
     by_phase = [name for name in FunctionRows.dtypes if name not in own]
     assert list(second) == fields_of(FunctionRow, by_phase=by_phase)
     assert known(second) == {
-        "function": "<built-in method numpy.array>",
+        "function": ARRAY,
         "origin": "library",
         "calls": 4,
         "primitive_calls": 4,

@@ -31,6 +31,7 @@ from perfprobe.tables.findings import Findings
 from tests.build import Program, op
 from tests.found import find
 from tests.report.test_text import META
+from tests.snapshots import Snapshot
 
 MS = 1_000_000
 STEP_NS, STEPS = 100 * MS, 8
@@ -146,42 +147,27 @@ def layers(head_ms: int) -> Program:
     return program
 
 
-@pytest.mark.parametrize(
-    ("head_ms", "slow", "made_of"),
-    [
-        (
-            0,
-            "blocks.*.mlp (4), forward + backward 61.0 ms = 61 %",
-            "; in it proj (Linear) 33 %, fc (Linear) 28 %",
-        ),
-        (
-            60,
-            "blocks.*.mlp (4), forward + backward 61.0 ms = 38 %",
-            "; in it proj (Linear) 21 %, fc (Linear) 18 %",
-        ),
-    ],
-)
+@pytest.mark.parametrize("head_ms", [0, 60])
 def test_a_line_that_calls_a_model_is_shown_as_its_main_module(
-    tmp_path: Path, head_ms: int, slow: str, made_of: str
+    tmp_path: Path, head_ms: int, snapshot: Snapshot
 ) -> None:
     """With a head of 60 ms neither has most of the model's time, so the larger one is named."""
     findings = found(layers(head_ms), tmp_path)
-    rows = [row for row in screen_rows(findings) if row.label in ("SLOW", "", "NEXT")]
-    assert [row.text for row in rows] == [
-        slow,
-        f"called at train.py:22{made_of}",
-        "perfprobe report --view modules",
-    ]
+    snapshot("\n".join(row.text for row in screen_rows(findings) if row.label in ("SLOW", "", "NEXT")))
 
 
-def test_without_a_bottleneck_it_names_what_was_examined(tmp_path: Path) -> None:
+def test_without_a_bottleneck_it_names_what_was_examined(tmp_path: Path, snapshot: Snapshot) -> None:
     """Without samples nothing is known about lines."""
-    lines = labelled(found(steps(5), tmp_path))
-    assert (lines["SLOW"].split(";")[0], "lines" in lines["CHECKED"]) == ("nothing stands out", False)
-    assert lines["MORE"].startswith("lines, logging, saving (record with --python both); ")
+    without = labelled(found(steps(5), tmp_path))
+    assert ("lines" in without["CHECKED"], "lines" in without["MORE"]) == (False, True)
     sampler = {"ticks": 40, "started_ns": 0, "stopped_ns": STEPS * STEP_NS}
-    lines = labelled(found(steps(5, sampler=sampler), tmp_path))
-    assert ("lines, logging, saving" in lines["CHECKED"], "lines" in lines["MORE"]) == (True, False)
+    sampled = labelled(found(steps(5, sampler=sampler), tmp_path))
+    assert ("lines" in sampled["CHECKED"], "lines" in sampled["MORE"]) == (True, False)
+    shown = (
+        "\n".join(f"{name} {lines[name]}" for name in ("SLOW", "CHECKED", "MORE"))
+        for lines in (without, sampled)
+    )
+    snapshot(**dict(zip(("without", "sampled"), shown, strict=True)))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])
@@ -225,25 +211,23 @@ def test_an_error_larger_than_its_share_is_no_number(error: float, is_number: bo
     assert (text.startswith("8.00 ms = 8 %"), "+-" in text) == (True, is_number)
 
 
-def test_the_first_screen_without_steps(tmp_path: Path) -> None:
+def test_the_first_screen_without_steps(tmp_path: Path, snapshot: Snapshot) -> None:
     program = Program(**META)
     program.thread(1)
     program.run(op("aten::mm", 0, 1_000_000, stack=program.stack("/p/train.py:3 main")))
     lines = labelled(found(program, tmp_path))
-    assert lines["STEPS"].startswith("none found")
-    assert "mm" in lines["SLOW"]
-    assert lines["PARTS"].startswith("operators 50.0 % of wall")
+    snapshot("\n".join(f"{name} {lines[name]}" for name in ("STEPS", "PARTS", "SLOW")))
 
 
-def test_losses_are_counted_and_named(tmp_path: Path) -> None:
+def test_losses_are_counted_and_named(tmp_path: Path, snapshot: Snapshot) -> None:
     findings = found(steps(), tmp_path).plus(Losses.one("operators", "too many", 3, "record less"))
-    assert labelled(findings)["TRUST"].endswith("1 not recorded (operators): --view missing")
+    snapshot(labelled(findings)["TRUST"])
 
 
 def test_a_view_shows_one_section(tmp_path: Path) -> None:
     findings = find(link(steps().recording(tmp_path)), *KINDS)
     assert render(findings, view="lines").startswith("Hot lines")
-    assert render(findings, view="gpus") == ("Not recorded: gpus. It needs a CUDA GPU.\n")
+    assert render(findings, view="gpus").startswith("Not recorded: gpus. ")
 
 
 def test_an_unknown_view_is_reported_with_the_existing_ones() -> None:
@@ -306,8 +290,8 @@ def test_the_least_important_lines_are_dropped() -> None:
 
 
 def test_pieces_that_do_not_fit_are_left_out() -> None:
-    line = Said("SLOW", ["data loading", ": loader.py:11", " in __getitem__" * 5])
-    assert page([line], width=40) == "SLOW    data loading: loader.py:11\n"
+    line = Said("SLOW", ["loading", ": loader.py:11", " in __getitem__" * 5])
+    assert page([line], width=40) == "SLOW    loading: loader.py:11\n"
     assert page([line], width=200).endswith("__getitem__\n")
 
 

@@ -25,6 +25,7 @@ from perfprobe.tables.steps import (
     StepTimes,
 )
 from tests.report.calling import table
+from tests.snapshots import Snapshot
 
 figures = pytest.importorskip("matplotlib.figure")
 
@@ -111,19 +112,20 @@ def test_times_have_units_on_every_scale(longest_ns: int) -> None:
     assert top_ns > longest_ns  # a point at the frame would be cut
 
 
-def test_a_much_longer_step_is_cut_off_with_a_note() -> None:
+def test_a_much_longer_step_is_cut_off_with_a_note(snapshot: Snapshot) -> None:
     above, _, _ = drawn(times([10 * MS] * 40 + [500 * MS])).axes
-    assert above.get_title("left") == "What each step is made of; 1 bar is cut off, the highest 500 ms"
+    titles = {"cut": above.get_title("left")}
     assert 10 * MS < above.get_ylim()[1] < 20 * MS
     above, _, _ = drawn(times([10 * MS] * 40 + [30 * MS])).axes
-    assert above.get_title("left") == "What each step is made of"
+    titles["whole"] = above.get_title("left")
     assert above.get_ylim()[1] > 30 * MS
     assert highest_ns(np.zeros(3)) == 1.0
+    snapshot(**titles)
 
 
 def test_many_steps_are_drawn_as_means() -> None:
     above, below, _ = drawn(times([MS] * 5000)).axes
-    assert above.get_title("left") == "What each step is made of (each bar the mean of 25)"
+    assert above.get_title("left").endswith("mean of 25)")
     assert len(above.containers[0]) == 200
     assert above.containers[0][0].get_linewidth() == 0
     assert "5,000" in ticks(below.xaxis)
@@ -138,9 +140,8 @@ def test_invisible_phases_have_no_label_and_no_bar() -> None:
     assert max(heights) < shares.get_window_extent().height / 5
 
 
-def test_excluded_steps_are_counted_and_marked() -> None:
+def test_excluded_steps_are_counted_and_marked(snapshot: Snapshot) -> None:
     found = times([90 * MS, 20 * MS, *[10 * MS] * 8], [StepMark.WARM_UP, StepMark.OUTLIER])
-    assert said(found, "step") == "10 steps, 2 left out, median 10.0 ms, p95 10.0 ms"
     _, below, _ = drawn(found).axes
     texts = [text.get_text() for text in below.get_legend().get_texts()]
-    assert texts == ["warm-up (1)", "outlier (1)", "steady (8)", "median 10.0 ms", "p95 10.0 ms"]
+    snapshot(said(found, "step"), legend="\n".join(texts))

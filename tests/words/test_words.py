@@ -141,7 +141,7 @@ def test_look_up_ignores_case_and_finds_all_meanings() -> None:
 
 def test_words_are_found_as_reports_print_them() -> None:
     (word,) = words.explained("poorly parallel: 1.1x on 2 threads")
-    assert word.kind == "modifier of a verdict"
+    assert word.kind.startswith("modifier")
     (mark,) = words.explained("<25 ns")
     assert "measurement floor" in mark.text
 
@@ -149,7 +149,7 @@ def test_words_are_found_as_reports_print_them() -> None:
 def test_a_value_is_explained_as_in_its_column() -> None:
     (word,) = words.explained("Kept from earlier steps")
     assert (word.kind, word.of) == ("value", "category (memory)")
-    assert word.text.startswith("Activations and temporaries that outlive their step")
+    assert "outlive their step" in word.text.partition(".")[0]
     assert [word.of for word in words.explained("batch_cost")] == ["measure (benchmark)"]
 
 

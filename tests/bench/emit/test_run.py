@@ -74,9 +74,9 @@ def test_a_script_runs_in_a_bare_interpreter(
 ) -> None:
     path = Path(shutil.copy(folder.scripts[which].path, tmp_path))
     out, err = run([path, *words], tmp_path)
-    assert "ITT: none: no tool listens" in err
+    assert "ITT: none: " in err
     threads = 2 if "--threads" in words else 1
-    assert out.splitlines()[1] == f"{path.stem}: {threads} threads, {sets} sets of operands"
+    assert out.splitlines()[1].startswith(f"{path.stem}: {threads} threads, {sets} sets ")
     if words is WARM and which == ADD_:
         assert figure(out, "calls") % sets == 0  # each set once, then all are restored
     else:
@@ -141,7 +141,7 @@ def test_itt_is_resumed_before_and_paused_after_the_calls(
     path = folder.scripts[which].path
     heard = {VARIABLES["itt"]: str(listener("itt")), LOG: str(tmp_path / "log")}
     _, err = run([path, *SHORT], tmp_path, heard)
-    assert "ITT: tasks, resume and pause by torch's own client" in err.splitlines()
+    assert any(line.startswith("ITT: tasks, ") for line in err.splitlines())
     events = [line.split(" ", 2)[2].rstrip() for line in (tmp_path / "log").read_text().splitlines()]
     assert (events[0], events[-1]) == ("resume", "pause")
     assert events[1:-1] == [f"push {path.stem}", "pop"] * (len(events) // 2 - 1)
@@ -162,7 +162,7 @@ def test_a_script_waits_for_a_signal(folder: Folder, closed: bool, tmp_path: Pat
     assert process.stderr is not None
     assert process.stdout.readline() == f"pid {process.pid}\n"
     said = next(line for line in process.stderr if line.startswith("waiting"))
-    assert said == f"waiting: attach to pid {process.pid}, then `kill -USR1 {process.pid}`\n"
+    assert said.endswith(f"`kill -USR1 {process.pid}`\n")
     assert process.poll() is None
     process.send_signal(signal.SIGUSR1)
     out, _ = process.communicate(timeout=LIMIT_S)
@@ -175,7 +175,7 @@ def test_a_script_waits_for_enter_in_a_terminal(folder: Folder, tmp_path: Path) 
     process = start([folder.scripts[BMM].path, "--once", "--wait"], tmp_path, stdin=stdin)
     assert process.stderr is not None
     said = next(line for line in process.stderr if line.startswith("waiting"))
-    assert "then press Enter, or `kill -USR1" in said
+    assert "press Enter" in said
     os.write(terminal, b"\n")
     out, _ = process.communicate(timeout=LIMIT_S)
     os.close(terminal)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
 from perfprobe.merge import link
+from perfprobe.support import install
 from perfprobe.tables import storage
 from perfprobe.tables.recording import Recording
 from tests.collect.runs import Outcome, finish, start
 from tests.collect.test_torch_programs import losses, operator_names
+from tests.snapshots import Snapshot, masked
 
 pytestmark = pytest.mark.slow
 
@@ -85,7 +86,7 @@ PROGRAMS = {
                 return x + 1
         print(f(torch.ones(2)))
         with torch.profiler.record_function("all of it"):
-            for _ in range(60000): torch.ones(4).add(1)
+            for _ in range(20000): torch.ones(4).add(1)
         for _ in range(3000): torch.ones(4).mul(1)
         x = torch.ones(4, requires_grad=True)
         with torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t.clone()):
@@ -144,7 +145,7 @@ def test_the_recording_is_complete_and_agrees_with_the_program(
     guests = [count for reason, count in reported.items() if "the program's own torch.profiler ran" in reason]
     # Five sessions. Between two of one schedule there is one step, in which a window need not have opened.
     assert guests in ([[4], [5]] if name == "profilers" else [[]])
-    assert any("a range stayed open" in reason for reason in reported) == name.startswith("ranges")
+    assert any("stayed open" in reason for reason in reported) == name.startswith("ranges")
     if name == "forks":
         assert operator_names(recording)["aten::add"] == 1000
 
@@ -152,17 +153,17 @@ def test_the_recording_is_complete_and_agrees_with_the_program(
 def test_a_killed_program_leaves_its_finished_windows(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "import os, signal, torch\n"
-        "for _ in range(12000): torch.ones(2).add(1)\n"
+        "for _ in range(6000): torch.ones(2).add(1)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     words = ["-m", "perfprobe", "--operators", "autograd", "-o", "run.perfprobe", "main.py"]
     assert finish(start(words, tmp_path)).status == -9
     recording = storage.read(tmp_path / "run.perfprobe")
     assert not recording.complete
-    assert 1000 < operator_names(recording)["aten::add"] <= 12_000
+    assert 1000 < operator_names(recording)["aten::add"] <= 6_000
 
 
-def test_the_profiler_replaces_a_missing_observer(tmp_path: Path) -> None:
+def test_the_profiler_replaces_a_missing_observer(tmp_path: Path, snapshot: Snapshot) -> None:
     (tmp_path / "main.py").write_text(
         "import sys\n"
         "import perfprobe.native as native\n"
@@ -176,11 +177,12 @@ def test_the_profiler_replaces_a_missing_observer(tmp_path: Path) -> None:
     )
     outcome = finish(start(["-m", "perfprobe", "-q", "-o", "run.perfprobe", "main.py"], tmp_path))
     assert (outcome.status, outcome.err) == (0, b"")
-    assert "the autograd profiler records them instead" in outcome.said[0]
-    assert f"rebuild it with `{sys.executable} -m pip install" in outcome.said[0]
     recording = storage.read(tmp_path / "run.perfprobe")
     assert operator_names(recording)["aten::add"] == 1
-    assert "not built; the autograd profiler records them instead" in " ".join(losses(recording))
+    snapshot(
+        masked("\n".join(outcome.said), remedy=install.rebuild(), folder=tmp_path),
+        losses="\n".join(losses(recording)),
+    )
 
 
 def test_a_program_with_its_own_profile_hook_has_no_lines(tmp_path: Path) -> None:
@@ -203,4 +205,4 @@ def test_a_program_with_its_own_profile_hook_has_no_lines(tmp_path: Path) -> Non
     for name in ("run", "second"):
         recording = storage.read(tmp_path / f"{name}.perfprobe")
         assert operator_names(recording)["aten::add"] == 1
-        assert any(reason.startswith("windows without lines") for reason in losses(recording))
+        assert any("without lines" in reason for reason in losses(recording))
