@@ -179,8 +179,18 @@ def _separated(function: LoopFunction, found: list[list[Event]]) -> list[Iterati
         chunks = _chunks(own)
         more = takewhile(_may_be_evaluation, chunks[: len(chunks) - max(usual, 1)])
         moved = [event for chunk in more for event in chunk]
-        whole.append(Iteration(ahead + moved, own[len(moved) :]) if moved else Iteration(ahead, own))
+        whole.append(_with_last_request(Iteration(ahead + moved, own[len(moved) :])))
     return whole
+
+
+def _with_last_request(found: Iteration) -> Iteration:
+    """The iteration with the last request of an evaluation to its loader, which had no more batches.
+
+    Workers end then, and the program waits for them.
+    """
+    own, loaders = found.own, {event.site for event in found.ahead if event.kind is Kind.NEXT}
+    is_last = [event.kind for event in own[:2]] == [Kind.NEXT, Kind.NEXT] and own[0].site in loaders
+    return Iteration(found.ahead + own[:1], own[1:]) if is_last else found
 
 
 def _may_be_evaluation(chunk: list[Event]) -> bool:
