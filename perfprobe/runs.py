@@ -11,7 +11,7 @@ from perfprobe.analyse.analysis import Analysis
 from perfprobe.analyse.beside import Partly, Rotated, Together, WorkerRecordings
 from perfprobe.analyse.findings import Asked
 from perfprobe.merge import link
-from perfprobe.merge.children import children_ran, lost_children
+from perfprobe.merge.children import children_ran, lost_children, worker_times
 from perfprobe.read import children
 from perfprobe.support.errors import InputError
 from perfprobe.tables import storage
@@ -62,7 +62,8 @@ class Run:
     def trace(self) -> Trace:
         """The same, linked."""
         trace = link(self.recording)
-        return replace(trace, children_ran=children_ran(self._readable_children()))
+        children = [*self._readable_children()]
+        return replace(trace, children_ran=children_ran(children), worker_times=worker_times(children))
 
     @cached_property
     def _analysis(self) -> Analysis:

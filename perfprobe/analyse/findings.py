@@ -227,7 +227,9 @@ PASSES: dict[type, Pass] = {
     StepSites: Pass(lambda trace, asked, times: SitesInSteps(trace, times), needs=(StepTimes,), watches=True),
     Watched: Pass(lambda trace, asked, times: AccountWatch(trace, times), needs=(StepTimes,), watches=True),
     Looks: Pass(lambda trace, asked, *needs: looks_of(trace, *needs), needs=(StepTimes, Watched)),
-    Account: Pass(lambda trace, asked, *needs: account(trace, *needs), needs=(StepTimes, Watched, Looks)),
+    Account: Pass(
+        lambda trace, asked, *needs: account(trace, *needs), needs=(StepTimes, Watched, Looks, Processors)
+    ),
     Modes: Pass(lambda trace, asked, times: modes(trace, times), needs=(StepTimes,)),
     UnusedForward: Pass(
         lambda trace, asked, times: UnusedForwardWatch(trace, times), needs=(StepTimes,), watches=True

@@ -14,6 +14,7 @@ from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepTimes
 
 _STARVED = 0.2  # of the steps, or of a run without steps
+_OF_WORKERS = 0.01  # of the steps
 
 
 def starved(findings: Findings) -> Starved | None:
@@ -25,7 +26,8 @@ def starved(findings: Findings) -> Starved | None:
         return None
     own = None if times is None else times.steps.take(times.steps.loop == 0)
     others = None if own is None else _by_others(findings, own.start_ns, own.end_ns)
-    return Starved(account.own_ns / account.time_ns, others, of_run=False)
+    of_workers = account.of_workers_ns >= _OF_WORKERS * account.time_ns
+    return Starved(account.own_ns / account.time_ns, others, of_run=False, of_workers=of_workers)
 
 
 def _run(findings: Findings) -> Starved | None:

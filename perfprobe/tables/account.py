@@ -84,13 +84,15 @@ class Account:
     """The rows, and what they are of.
 
     steps: the number of steps that count. time_ns: of these steps. waited_ns: the part in which the thread
-    waited for a processor, None if not measured. own_ns: the rest, which is what shares are of.
+    waited for a processor, None if not measured. of_workers_ns: the part of waited_ns in which it waited for
+    data while a worker waited for a processor. own_ns: the rest, which is what shares are of.
     """
 
     leaves: Leaves
     steps: int
     time_ns: int
     waited_ns: int | None
+    of_workers_ns: int = 0
 
     @property
     def own_ns(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.columns import Int64
 
 
 class Lost(NamedTuple):
@@ -46,3 +47,17 @@ class Children:
     def did_most(self, own_ns: int | None) -> bool:
         """Whether they used more CPU time than the process itself, which used `own_ns`."""
         return (self.cpu_ns or 0) > (own_ns or 0)
+
+
+class ChildTimes(NamedTuple):
+    """How long a DataLoader's worker had run, and waited for a processor, at these times.
+
+    The sums begin with the first of them. worked_ns, slept_ns: how long it made batches, and which part of
+    that it did neither.
+    """
+
+    time_ns: Int64
+    run_ns: Int64
+    wait_ns: Int64
+    worked_ns: int
+    slept_ns: int

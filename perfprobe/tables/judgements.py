@@ -16,12 +16,14 @@ class Starved:
     """A thread waited much for a processor. share: of the time that it had one.
 
     by_others: whether other processes had it, or threads of the program; None if not known. of_run: whether
-    it is the main thread of a run without steps, rather than the loop's in the steps.
+    it is the main thread of a run without steps, rather than the loop's in the steps. of_workers: whether
+    some of it was waiting for DataLoader's workers, while these waited.
     """
 
     share: float
     by_others: bool | None
     of_run: bool
+    of_workers: bool = False
 
 
 @frozen

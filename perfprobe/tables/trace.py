@@ -8,6 +8,7 @@ from enum import IntEnum
 from typing import Any, NamedTuple
 
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.children import ChildTimes
 from perfprobe.tables.columns import Int8, Int32, Int64, Mask, Table, column
 from perfprobe.tables.events import LinkedOperators, Losses, Progress, Signatures
 from perfprobe.tables.gpu import GpuLinks
@@ -136,6 +137,7 @@ class Trace:
         module_types: the class of every module.
         memory: None unless the observer recorded memory.
         children_ran: starts and ends of when recorded child processes ran; None if there are none.
+        worker_times: of each of DataLoader's workers among them for which the scheduler was read.
         timed_phases: of threads without Python stacks.
     """
 
@@ -149,6 +151,7 @@ class Trace:
     module_types: Sequence[str] = ()
     memory: TensorMemory | None = None
     children_ran: tuple[Int64, Int64] | None = None
+    worker_times: Sequence[ChildTimes] = ()
     timed_phases: TimedPhases = field(default_factory=TimedPhases.empty)
 
     def operators(

@@ -13,8 +13,10 @@ from perfprobe.analyse.account.looks import Looks
 from perfprobe.analyse.account.moved import Moved, moved
 from perfprobe.analyse.account.waits import measured, seen
 from perfprobe.analyse.account.watch import Watched
+from perfprobe.analyse.account.workers import held_up_by_workers, used_by_others
 from perfprobe.tables.account import Account, LeafKind, Leaves
 from perfprobe.tables.columns import Int64, Rows, among
+from perfprobe.tables.processors import Processors
 from perfprobe.tables.steps import StepPhase, StepTimes
 from perfprobe.tables.trace import Trace
 
@@ -30,7 +32,9 @@ class _Rest(NamedTuple):
     time_ns: int
 
 
-def account(trace: Trace, times: StepTimes, watched: Watched, looks: Looks | None) -> Account | None:
+def account(
+    trace: Trace, times: StepTimes, watched: Watched, looks: Looks | None, processors: Processors | None
+) -> Account | None:
     """The account of the leading loop; None without steps."""
     if looks is None:
         return None
@@ -47,9 +51,16 @@ def account(trace: Trace, times: StepTimes, watched: Watched, looks: Looks | Non
             found += _rest_of(rest, operators.take(operators.phase == phase), here, watched, len(looks) > 0)
     leaves = _with_steps(merged(Leaves.concat(found)), times, watched)
     taken = moved(trace, times, watched, leaves, looks)
-    rows = Leaves.concat([_with_waiting(leaves, taken), merged(Leaves.concat(waits))])
+    rows = Leaves.concat([_without_waiting(leaves, taken), merged(Leaves.concat(waits))])
+    of_workers_ns = 0
+    if taken is not None:
+        by_others = used_by_others(processors, times.steps.take(watched.steps))
+        held_ns = held_up_by_workers(rows, looks, trace.worker_times, by_others)
+        of_workers_ns = int(held_ns.sum())
+        rows = Leaves.concat([_less(rows, held_ns), _of_processor(taken, of_workers_ns)])
     rows = rows.take(np.argsort(-rows.time_ns, kind="stable"))
-    return Account(rows, len(watched.steps), int(whole_ns.sum()), None if taken is None else taken.waited_ns)
+    waited_ns = None if taken is None else taken.waited_ns + of_workers_ns
+    return Account(rows, len(watched.steps), int(whole_ns.sum()), waited_ns, of_workers_ns)
 
 
 def _phase_times(times: StepTimes, watched: Watched) -> Int64:
@@ -145,25 +156,28 @@ def _beside(phase: int, time_ns: int, operators: Cells) -> Leaves:
     return new_leaves(operators.phase, frame=operators.frame, module=operators.module, time_ns=found)
 
 
-def _with_waiting(leaves: Leaves, taken: Moved | None) -> Leaves:
-    """The rows without waiting for a processor, which becomes a row."""
+def _without_waiting(leaves: Leaves, taken: Moved | None) -> Leaves:
+    """The rows without what the thread waited for a processor."""
     if taken is None:
         return leaves
     time_ns = np.maximum(leaves.time_ns, 1)
     operators_ns = rounded(leaves.operators_ns * (1 - taken.of_leaves_ns / time_ns))
-    rows = Leaves(
-        **leaves.columns()
-        | {
-            "time_ns": leaves.time_ns - taken.of_leaves_ns,
-            "operators_ns": operators_ns,
-            "waited_ns": taken.of_leaves_ns,
-            "error_ns": rounded(np.hypot(leaves.error_ns, taken.error_ns)),
-        }
-    )
-    own = new_leaves(
+    error_ns = rounded(np.hypot(leaves.error_ns, taken.error_ns))
+    rows = _less(leaves, taken.of_leaves_ns)
+    return Leaves(**rows.columns() | {"operators_ns": operators_ns, "error_ns": error_ns})
+
+
+def _less(leaves: Leaves, waited_ns: Int64) -> Leaves:
+    """The rows without so much waiting each."""
+    less = {"time_ns": leaves.time_ns - waited_ns, "waited_ns": leaves.waited_ns + waited_ns}
+    return Leaves(**leaves.columns() | less)
+
+
+def _of_processor(taken: Moved, of_workers_ns: int) -> Leaves:
+    """The row of waiting for a processor: the thread's own, and that of workers it waited for."""
+    return new_leaves(
         np.array([StepPhase.OTHER], np.int8),
         kind=np.array([LeafKind.PROCESSOR], np.int8),
-        time_ns=np.array([taken.waited_ns], np.int64),
+        time_ns=np.array([taken.waited_ns + of_workers_ns], np.int64),
         steps=np.array([taken.steps], np.int64),
     )
-    return Leaves.concat([rows, own])

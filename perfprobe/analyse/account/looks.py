@@ -39,6 +39,7 @@ class Looks(Table):
     cpu_ns: Int64 = column("CPU time of the thread in that time, -1 if not known")
     wait_ns: Int64 = column("how long the thread waited at that line between operators")
     own_ns: Int64 = column("the time without waiting that it stands for")
+    still_ns: Int64 = column("the part of time_ns in which it neither ran nor could have; 0 if not known")
     ranks_ns: Int64 = column("the part of time_ns in which the thread waited for other ranks")
     lock_ns: Int64 = column("the part in which it waited for Python's lock")
     gpu_ns: Int64 = column("the part in which it waited for a GPU, between operators")
@@ -61,6 +62,7 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks | None:
     in_range = np.any([around(*events(times, kind), samples.end_ns) >= 0 for kind in _RANGES], axis=0)
     length_ns = np.maximum(samples.end_ns - samples.start_ns, 1)
     cpu_ns = np.minimum(samples.cpu_ns / length_ns, 1) * found.time_ns
+    still_ns = np.maximum((1 - stood_ns / length_ns) * found.time_ns - cpu_ns, 0)
     rows = Looks(
         start_ns=samples.start_ns,
         end_ns=samples.end_ns,
@@ -76,6 +78,7 @@ def looks_of(trace: Trace, times: StepTimes, watched: Watched) -> Looks | None:
         cpu_ns=np.where(samples.cpu_ns >= 0, cpu_ns, -1).astype(np.int64),
         wait_ns=_waits(_within(watched.stood.between, steps), samples, in_operator | in_range),
         own_ns=np.maximum((1 - stood_ns / length_ns) * found.time_ns - sum(blocked), 1).astype(np.int64),
+        still_ns=np.where(samples.cpu_ns >= 0, still_ns, 0).astype(np.int64),
         **dict(zip(("ranks_ns", "lock_ns", "gpu_ns"), blocked, strict=True)),
         called=called,
     )

@@ -45,9 +45,10 @@ def starved_line(findings: Findings) -> Iterator[ScreenRow]:
     """MACHINE: where threads waited much for a processor. Shares leave out what the thread itself waited."""
     found, team = findings.get(Starved), findings.get(HeldUpTeam)
     if found is not None:
-        who = "the main thread" if found.of_run else "the loop"
+        who = "the main thread" if found.of_run else "loop and workers" if found.of_workers else "the loop"
         text = f"{who} got {units.whole_percent(found.share)} % of a core{_WHO[found.by_others]}"
-        yield said("MACHINE", text, ". Shares leave that out", share=found.share, style="yellow")
+        omitted = "; shares omit that" if found.of_workers else ". Shares leave that out"
+        yield said("MACHINE", text, omitted, share=found.share, style="yellow")
     if team is not None:
         remedy = threads_set_to(findings, team.free)
         text = f"its {team.threads} torch threads wait for each other: try {remedy}"
