@@ -56,7 +56,7 @@ _RANKS = (
         *(Cause.LAUNCHES, Cause.SYNCHRONISED, Cause.BETWEEN_KERNELS, Cause.COPIES),
     ),
     (
-        *(Cause.SHORT_OPERATORS, Cause.LINE, Cause.FUNCTION, Cause.MODULE),
+        *(Cause.SHORT_OPERATORS, Cause.LINE, Cause.FUNCTION, Cause.MODULE, Cause.FORWARD_ONLY, Cause.MODULES),
         *(Cause.OPERATOR, Cause.GPU_OPERATOR),
     ),
     (Cause.UNEXPLAINED, Cause.IMPORTS),

@@ -2,6 +2,7 @@
 
 Where one line calls a whole model, its hottest module says more than the line, if it stands out too. Where
 no line stands out, a module may: its own operators, without those of the modules in it. So may a function.
+The line of a loop over modules of several kinds, `x = layer(x)`, is each of them: there the kinds are named.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from perfprobe.diagnose.called_modules import by_class
 from perfprobe.diagnose.functions import functions
 from perfprobe.diagnose.limits import STANDS_OUT, gain
+from perfprobe.diagnose.untrained import untrained
 from perfprobe.diagnose.waits import of_group
 from perfprobe.models.module_tree import HotModule, hot_module, own_module
 from perfprobe.tables.account import Account, Group, group
@@ -27,13 +30,18 @@ _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE)
 
 def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
     """A diagnosis for each line, and for a module or function in place of the lines that it is about."""
+    alone = untrained(findings, account)
+    if alone is not None:
+        yield alone[0]
+        account = replace(account, leaves=account.leaves.take(~alone[1]))
     found, about = account.lines(), set[int]()
     stands_out = bool(found) and account.share(found[0].time_ns) >= STANDS_OUT
-    module = _whole_model(findings, account, found[0]) if found else None
+    # The times of modules are not without that of one that stands alone.
+    module = _whole_model(findings, account, found[0]) if found and alone is None else None
     if module is not None:
         yield _of_module(findings, account, found[0], module)
         about = {found[0].frame}
-    elif not stands_out:
+    elif not stands_out and alone is None:
         own = _own_module(findings, account)
         if own is not None:
             about = own[1]
@@ -43,7 +51,7 @@ def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
         yield of_function
     for each in found:
         if each.frame not in about:
-            yield of_group(account, each, Cause.LINE)
+            yield from by_class(findings, account, each) or [of_group(account, each, Cause.LINE)]
 
 
 def _whole_model(findings: Findings, account: Account, line: Group) -> HotModule | None:

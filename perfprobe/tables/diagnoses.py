@@ -34,6 +34,8 @@ class Cause(Enum):
     LINE = "line"
     FUNCTION = "function"  # of the program, over several lines
     MODULE = "module"
+    FORWARD_ONLY = "forward-only"  # a module of which no backward runs
+    MODULES = "modules"  # those of one class, which a line calls one after another
     OPERATOR = "operator"  # where no lines are known
     UNEXPLAINED = "unexplained"
     IMPORTS = "imports"

@@ -96,6 +96,9 @@ def _in_steps(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
     elif first.cause is Cause.FUNCTION:
         yield _function(findings, first, facts)
         yield from _made_of(findings, first)
+    elif first.cause in (Cause.FORWARD_ONLY, Cause.MODULES):
+        yield said("SLOW", f"{what(findings, first)}, {how_much(first)}", style="bold", **facts)
+        yield from _called_at(facts)
     elif first.cause in (Cause.LINE, Cause.OPERATOR):
         yield _line_of(findings, first, facts)
         yield from _made_of(findings, first)
@@ -121,6 +124,11 @@ def _how_to_see(findings: Findings) -> str:
     recording = findings.trace.recording
     is_shown = recording.is_trace and knows_python(recording)
     return "--view between says after which operators" if is_shown else option_for_lines(findings)
+
+
+def _called_at(facts: dict[str, Any]) -> Iterator[ScreenRow]:
+    if facts["line"] is not None:
+        yield said("", f"called at {at_line(facts['line'])}")
 
 
 def _made_of(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:

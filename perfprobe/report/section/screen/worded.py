@@ -73,7 +73,7 @@ def phases_of(findings: Findings, each: Diagnosis, main: Main | None) -> str:
 def what(findings: Findings, each: Diagnosis, between: str = " ") -> str:
     """What it is, without its place: `data loading`, `forward mm`. between: phases and operator."""
     if each.module is not None:
-        return printable(each.module)
+        return printable(each.module) + _phases_of_module(findings, each)
     if each.cause is Cause.UNEXPLAINED:
         return "time between operators"
     if each.cause is Cause.FUNCTION:
@@ -85,6 +85,13 @@ def what(findings: Findings, each: Diagnosis, between: str = " ") -> str:
         return printable(findings.trace.recording[Strings][each.name])
     main = main_of(findings, each)
     return between.join(filter(None, [phases_of(findings, each, main), "" if main is None else main.name]))
+
+
+def _phases_of_module(findings: Findings, each: Diagnosis) -> str:
+    """Of modules that are judged as such, apart from their tree."""
+    if each.cause is Cause.FORWARD_ONLY:
+        return ", forward without backward"
+    return f", {phases_of(findings, each, None)}" if each.cause is Cause.MODULES else ""
 
 
 def in_a_line(findings: Findings, each: Diagnosis) -> str:
