@@ -22,6 +22,7 @@ from benchmarks.versions import results
 from perfprobe import words
 from perfprobe.cli import COMMANDS, reference
 from perfprobe.report.rows import modules
+from perfprobe.report.rows.advice import ChangeRow, UntoldRow
 from perfprobe.report.rows.baseline import BaselineRow
 from perfprobe.report.rows.benchmark import BenchmarkRow, MeasureRow
 from perfprobe.report.rows.device import DeviceRow
@@ -38,6 +39,8 @@ EXAMPLES = Path(__file__).resolve().parent / "examples"
 BRIEF: dict[str, type] = {
     "first_screen": ScreenRow,
     "diagnoses": DiagnosisRow,
+    "advice": ChangeRow,
+    "advice_unknown": UntoldRow,
     "loops": LoopRow,
     "benchmark": BenchmarkRow,
     "benchmark_measures": MeasureRow,

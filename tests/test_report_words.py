@@ -31,8 +31,7 @@ ALLOWED = {
     "section/screen/spark.py": {"_LEAST_LEVELS"},
     "section/screen/steps.py": {"_FAR_APART", "_WORTH_SAYING_NS", "100"},
     "section/start_up.py": {"_LEAST_NS", "_NOTEWORTHY_NS"},
-    # sizes of source files; names that are similar; no division by 0
-    "rows/source_text.py": {"MOST_BYTES", "MOST_BYTES_OF_ALL"},
+    # names that are similar; no division by 0
     "rows/call_stacks.py": {"0.5"},
     "rows/kept.py": {"1e-09"},
     # fewer samples than this say nothing; more than this is damaged

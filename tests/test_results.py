@@ -73,9 +73,9 @@ def test_each_pass_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     # Once steps are known: the critical path and other profilers' tables; operators of steps and forward that
     # no backward uses; their stacks.
-    assert readings == [9, 2, 3, 1]
+    assert readings == [9, 3, 2, 1]
     results.findings(View(focus="mm"), KINDS)
-    assert readings == [9, 2, 3, 1, 2]  # passes that no focus changes are kept
+    assert readings == [9, 3, 2, 1, 2]  # passes that no focus changes are kept
 
 
 def test_unused_findings_are_not_computed(tmp_path: Path) -> None:

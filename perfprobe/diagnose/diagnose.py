@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from perfprobe.diagnose.advice.advice import advice
 from perfprobe.diagnose.device import base_of, device, judging_device
 from perfprobe.diagnose.evaluations import evaluations
 from perfprobe.diagnose.fewer_processors import fewer_processors
@@ -88,7 +89,8 @@ def diagnosed(findings: Findings) -> Findings:
     # Where a GPU is judged, what its loop's thread did is said, but is not the bottleneck.
     own_batches = _makes_batches(findings)
     found.sort(key=lambda each: (gpu is not None and each.base is Base.STEPS, *_order(each, own_batches)))
-    return findings.plus(Diagnoses(tuple(found), 0 if account is None else account.steps, base))
+    findings = findings.plus(Diagnoses(tuple(found), 0 if account is None else account.steps, base))
+    return findings.plus(advice(findings))
 
 
 def _found(findings: Findings, times: StepTimes | None, account: Account | None) -> Iterator[Diagnosis]:

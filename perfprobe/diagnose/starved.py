@@ -22,7 +22,7 @@ def starved(findings: Findings) -> Starved | None:
     account, times = findings.get(Account), findings.get(StepTimes)
     if account is None:
         return None if times is None or len(times.loops) else _run(findings)
-    if (account.waited_ns or 0) < _STARVED * account.time_ns:
+    if not account.time_ns or (account.waited_ns or 0) < _STARVED * account.time_ns:
         return None
     own = None if times is None else times.steps.take(times.steps.loop == 0)
     others = None if own is None else _by_others(findings, own.start_ns, own.end_ns)

@@ -39,6 +39,7 @@ SECTION_VIEWS: Mapping[str, Needed] = {
     "steps": _STEPS,
     "phases": _STEPS,
     "start-up": Needed("the sampler of Python functions", ("samples",)),
+    "advice": _STEPS,
     "memory": _MEMORY,
     "gpu-memory": Needed(f"memory of GPUs: `perfprobe run --memory`, or {_TRACE}", ("gpu", "memory")),
     "gpus": _GPU,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from perfprobe.support.frozen import frozen
+from perfprobe.tables.trace import Line
 
 
 class Check(Enum):
@@ -14,6 +15,13 @@ class Check(Enum):
     CLOSE = "within 1e-5"
     DTYPE = "within the dtype's budget"
     TRAINING = "cannot be checked: changes training"
+
+
+class Got(Enum):
+    """How the share was got."""
+
+    BOUNDED = "bounded"  # all that the change is about, times what is known to be saved of it at most
+    REPLAYED = "replayed"  # operators were measured with the change, alone, by `perfprobe bench`
 
 
 @frozen(kw_only=True)
@@ -28,6 +36,9 @@ class Change:
             cannot be tried without editing the program.
         check: how its result is checked.
         snippet: the changed code, with the names of that line where they are known.
+        what: the change in a few words: "num_workers=2".
+        line: the line that is changed, where it is not that of the frame, but where what it uses was made.
+        got: how the share was got.
     """
 
     rule: str
@@ -36,6 +47,9 @@ class Change:
     tries: tuple[str, ...]
     check: Check
     snippet: str
+    what: str = ""
+    line: Line | None = None
+    got: Got = Got.BOUNDED
 
 
 @frozen(kw_only=True)
@@ -48,7 +62,11 @@ class Untold:
 
 @frozen
 class Advice:
-    """All changes that rules propose, most share first, and the rules that cannot tell."""
+    """All changes that rules propose, most share first, and the rules that cannot tell.
+
+    best: the change to make first, None if none is worthwhile.
+    """
 
     changes: tuple[Change, ...]
     untold: tuple[Untold, ...]
+    best: Change | None = None

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
+from perfprobe.models.rules import RULES
 from perfprobe.report.section import compared_tables, history, machine, torch_columns
 from perfprobe.report.section import listed as sections
 from perfprobe.report.section.described import explained as explained_by
@@ -92,6 +93,7 @@ def by_kind() -> Mapping[str, Sequence[Word]]:
         "section": _views("section", SECTION_VIEWS),
         "view": _views("view", PEER_VIEWS),
         "line of the first screen": _words("line of the first screen", FIRST_SCREEN, "report"),
+        "rule": [Word(name, "rule", rule.explained(), guide="report") for name, rule in RULES.items()],
         "line of a comparison": _words("line of a comparison", COMPARISON, "compare"),
         "column": [word for of in COLUMNS for word in _columns(of)],
         "value": [word for of in VALUES for word in _cells(of)],

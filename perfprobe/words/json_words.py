@@ -24,6 +24,20 @@ JSON_FIELDS: dict[str, str] = {
     "pieces": "Parts of the line; the last ones are left out if there is no room.",
     "stands_out": "Whether it may be the bottleneck. A part of a step has 20 % or more of its own time then.",
     "base": "What a share in `diagnoses` is of: steps, loop (and evaluations), run, gpu, operators, threads.",
+    "id": "Of a change: the rule and the line, the same in each recording of a program.",
+    "rule": "The rule that proposes a change, or that cannot tell. `perfprobe explain RULE` says what it "
+    "checks.",
+    "what": "A change in a few words: `num_workers=2`.",
+    "got": "How the share that a change saves is known: bounded by what it is about, or replayed by "
+    "`perfprobe bench`.",
+    "check": "How the result of a change is checked: same bits, within 1e-5, within the dtype's budget, or "
+    "not at all.",
+    "tries": "Words with which `perfprobe advise` tries a change; none if the program has to be edited.",
+    "try_command": "The command that tries a change.",
+    "snippet": "The changed code, with the names of that line where it could be read.",
+    "caution": "What to look at before a change is kept.",
+    "is_best": "Whether the first screen proposes this change.",
+    "needs": "What a rule that cannot tell would need.",
     "complete": "Whether the recording has an end. Without one, the program was killed.",
     "of_first": "In `perfprobe history --json`: the gain over the first version, as `gain` is over the one "
     "above: how many times as fast, its interval if it was measured in pairs, and whether it is certain.",

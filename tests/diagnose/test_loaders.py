@@ -47,7 +47,7 @@ def test_workers_that_are_started_again_and_again(
 ) -> None:
     found = row(tmp_path, **given)
     assert (found.starts, found.verdict.mostly_starts) == (starts, mostly)
-    lines = [line.text for line in worker_lines(found)]
+    lines = [line.text for line in worker_lines(Findings(link(Program().recording(tmp_path))), found)]
     assert any("persistent_workers=True" in line for line in lines) is mostly
     assert (found.verdict.remedy is LoaderRemedy.PERSISTENT) is mostly
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from perfprobe.models.source_text import MOST_BYTES, SourceText
 from perfprobe.report.render.json import document
 from perfprobe.report.render.text import render
-from perfprobe.report.rows.source_text import MOST_BYTES, SourceText
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.recording import Recording

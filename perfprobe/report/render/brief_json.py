@@ -18,6 +18,8 @@ LETTERS = 200
 TABLES: Mapping[str, str] = {
     "first_screen": "",
     "diagnoses": "",
+    "advice": "",
+    "advice_unknown": "",
     "loops": "",
     "benchmark": "",
     "benchmark_measures": "",

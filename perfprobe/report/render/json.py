@@ -10,6 +10,7 @@ from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.losses import loss_rows
 from perfprobe.report.rows.ranking import sort_of
 from perfprobe.report.rows.row import plain
+from perfprobe.report.section.advice import advice_tables
 from perfprobe.report.section.listed import PEER_SECTIONS, SECTIONS
 from perfprobe.report.section.screen.screen import screen_tables
 from perfprobe.support.frozen import frozen
@@ -18,7 +19,7 @@ from perfprobe.tables.findings import Findings, Hotspots
 SCHEMA = 1
 # The order of tables in earlier documents. Tables that are not named here come last.
 _ORDER = (
-    "first_screen",
+    *("first_screen", "advice", "advice_unknown"),
     *("measurements", "hotspots", "ranges", "totals", "lines", "between", "sources", "differences"),
     *("python", "functions", "calls", "threads", "imports"),
     *("gpu", "devices", "kernels", "copies", "gpu_waits", "api_calls", "steps", "named_ranges"),
@@ -103,7 +104,7 @@ def written(
         UsageError: a `sort` that does not exist, a negative `top`.
     """
     choice = Choice(top, sort_of(findings, sort), peer_sort=sort)
-    found: dict[str, Any] = {} if screen is None else screen_tables(screen, choice)
+    found: dict[str, Any] = {} if screen is None else screen_tables(screen, choice) | advice_tables(screen)
     for section in (*SECTIONS, *PEER_SECTIONS):
         if all(kind in findings for kind in section.requires):
             found |= section.tables(findings, choice)

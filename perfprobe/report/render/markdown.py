@@ -6,9 +6,11 @@ import hashlib
 from collections.abc import Iterator
 
 from perfprobe.report import shorten
+from perfprobe.report.rows.advice import change_rows, untold_rows
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.section.lines import Lines
 from perfprobe.report.section.operator_columns import operator_text, signature_text
+from perfprobe.report.section.screen.advice import change_text
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.report.section.screen.shown_rows import shown_rows
 from perfprobe.support import units
@@ -19,6 +21,7 @@ LINES = 40
 _LONGEST = 160
 _ABOVE_ROWS = 3  # a blank line, titles, the line below them
 _ID_DIGITS = 8
+_MOST_CHANGES = 8
 
 
 def brief(findings: Findings) -> str:
@@ -27,7 +30,7 @@ def brief(findings: Findings) -> str:
     The id of a line is its label. The id of a row depends on operator, inputs, place and phase, so it is the
     same in every recording of the same program.
     """
-    lines = list(_lines(findings))
+    lines = [*_lines(findings), *_changes(findings)]
     title, rows = shown_rows(findings, LINES - len(lines) - _ABOVE_ROWS)
     if rows:
         lines += ["", *_table(title, rows)]
@@ -40,6 +43,17 @@ def _lines(findings: Findings) -> Iterator[str]:
     yield ""
     for row in others:
         yield f"- `{row.label.lower()}` {_plain(row.text)}" if row.label else f"  {_plain(row.text)}"
+
+
+def _changes(findings: Findings) -> Iterator[str]:
+    """All changes that rules propose, by id, and the rules that cannot tell."""
+    for row in change_rows(findings)[:_MOST_CHANGES]:
+        how = row.try_command or ("edit" if not row.tries else ", ".join(row.tries))
+        code = _code(" ; ".join(row.snippet.split("\n")))
+        yield f"- `{_plain(row.id)}` {_plain(change_text(row))}: {code}; result: {row.check}; {_plain(how)}"
+    untold = [f"{row.rule} ({row.needs})" for row in untold_rows(findings)]
+    if untold:
+        yield f"- `cannot tell` {', '.join(untold)}"
 
 
 def _table(title: str, rows: list[OperatorRow]) -> Iterator[str]:

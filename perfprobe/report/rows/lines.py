@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from perfprobe.models.source_text import SourceText
 from perfprobe.models.waiting import misleads
 from perfprobe.report.rows.row import measured, named, place, unwritten, values
-from perfprobe.report.rows.source_text import SourceText
 from perfprobe.support.frozen import frozen
 from perfprobe.support.text import printable
 from perfprobe.tables.findings import Findings, HotLines, Hotspots

@@ -15,7 +15,8 @@ class ScreenRow:
     """The text of one label. label: "" for a continuation line, and for the first line.
 
     text: the whole text. pieces: its parts; the last ones are left out if there is no room. time_ns, share:
-    the figure of a step that the text is about, if there is one. line: the place that it names.
+    the figure of a step that the text is about, if there is one. line: the place that it names. whole:
+    whether it is a command, which is never cut.
     """
 
     label: str
@@ -25,12 +26,13 @@ class ScreenRow:
     line: Line | None = place()
     pieces: Sequence[str] = unwritten()
     style: str = unwritten()
+    whole: bool = unwritten()
 
 
-def said(label: str, *pieces: str, style: str = "", **facts: Any) -> ScreenRow:
+def said(label: str, *pieces: str, style: str = "", whole: bool = False, **facts: Any) -> ScreenRow:
     """A row with these pieces. facts: time_ns, share, line."""
     known = {"time_ns": None, "share": None, "line": None, **facts}
-    return ScreenRow(label=label, text="".join(pieces), pieces=pieces, style=style, **known)
+    return ScreenRow(label=label, text="".join(pieces), pieces=pieces, style=style, whole=whole, **known)
 
 
 def listed(texts: Iterable[str], first: str = "", between: str = ", ") -> Iterator[str]:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
+from perfprobe.models.source_text import SourceText
 from perfprobe.report.rows.gpu.devices import step_rows as gpu_step_rows
 from perfprobe.report.rows.row import Values, inline, measured, place, plain, unwritten, values, word
-from perfprobe.report.rows.source_text import SourceText
 from perfprobe.support.frozen import frozen
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.gpu_findings import GpuFindings

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import floor
 from typing import Any
 
 import numpy as np
 
 from perfprobe.models.native_parts import Waiting, waiting_of
+from perfprobe.models.rules import RULES, thread_setting
 from perfprobe.report import shorten
 from perfprobe.report.rows.row import Values, place, values, word
 from perfprobe.support import units
@@ -117,7 +117,7 @@ def _texts(
     if problem is ThreadProblem.SPINNING:
         spin = f"{threads} team thread{'' if threads == 1 else 's'} ran {cost} without work"
         why = f" ({name})" if name else ""
-        return f"{spin}, while no operator ran{why}", "OMP_WAIT_POLICY=passive, no GOMP_SPINCOUNT"
+        return f"{spin}, while no operator ran{why}", RULES["wait-policy"].change
     if problem is ThreadProblem.SERIAL:
         serial = f"{name} runs on 1 of {threads} threads: the others were idle for {cost}"
         return serial, "`perfprobe bench` says whether another layout, dtype or operator is parallel"
@@ -136,11 +136,10 @@ def _texts(
 
 
 def threads_set_to(findings: Findings, number: int) -> str:
-    """What to write for another number of threads: a variable does nothing if the program sets them."""
+    """What to write for another number of threads, and where."""
     teams = findings.get(Teams)
-    if teams is None or teams.set_at is None:
-        return f"OMP_NUM_THREADS={number}"
-    return f"torch.set_num_threads({number}) at {shorten.place(teams.set_at)}"
+    line = None if teams is None else teams.set_at
+    return thread_setting(number, line is not None) + ("" if line is None else f" at {shorten.place(line)}")
 
 
 def _too_many(
@@ -185,7 +184,7 @@ def _cost_of_team(found: Processors | None, teams: Teams) -> str:
 def _workers(findings: Findings, value: dict[str, Any], allowed: float | None) -> tuple[str, str]:
     teams = findings[WorkerTeams].several()
     each = f"{len(teams)} DataLoader workers with teams of up to {int(teams.threads.max())} threads"
-    remedy = "no torch.set_num_threads in workers (torch itself gives each of them one thread)"
+    remedy = f"{RULES['worker-threads'].change} (torch itself gives each of them one thread)"
     return f"{each}, on {cores(allowed)}: they waited {units.duration(value['cost_ns'])}", remedy
 
 

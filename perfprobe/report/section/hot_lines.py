@@ -7,11 +7,11 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
+from perfprobe.models.source_text import SourceText
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.lines import LineRow, line_rows, placed_lines
 from perfprobe.report.rows.named import OF_ROW, is_named
-from perfprobe.report.rows.source_text import SourceText
 from perfprobe.report.section.block import Block, Column, Heading, Paragraph, Part, Section, Table
 from perfprobe.report.section.figures import figures, marked
 from perfprobe.support import units

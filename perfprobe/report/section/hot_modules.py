@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from perfprobe.models.source_text import SourceText
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.lines import line_rows
 from perfprobe.report.rows.modules import TreeRow, module_rows, tree_rows
 from perfprobe.report.rows.named import OF_ROW
-from perfprobe.report.rows.source_text import SourceText
 from perfprobe.report.section.block import Blank, Block, Column, Heading, Paragraph, Section, Table
 from perfprobe.report.section.figures import figures, unless_zero
 from perfprobe.report.section.hot_lines import heat, source_view, usual

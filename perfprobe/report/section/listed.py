@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from perfprobe.report.section.advice import ADVICE
 from perfprobe.report.section.agreement import SOURCES
 from perfprobe.report.section.benchmark import BENCHMARK
 from perfprobe.report.section.between import BETWEEN
@@ -68,6 +69,7 @@ _OWN = {
         STEPS,
         PHASES,
         START_UP,
+        ADVICE,
         MEMORY,
         GPU_MEMORY,
         GPUS,

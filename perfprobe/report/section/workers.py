@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from perfprobe.models.rules import RULES
 from perfprobe.report import shorten
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.workers import LoaderRow, WorkerRow, loader_rows, worker_rows
@@ -21,8 +22,8 @@ from perfprobe.tables.workers import WorkerFindings
 _HELPS = {
     LoaderRemedy.UNKNOWN: "",
     LoaderRemedy.NOTHING: "More workers would not help.",
-    LoaderRemedy.PERSISTENT: "persistent_workers=True starts them once.",
-    LoaderRemedy.RECEIVING: "Batches waited to be received: try num_workers=0, or larger batches.",
+    LoaderRemedy.PERSISTENT: f"{RULES['persistent-workers'].change}.",
+    LoaderRemedy.RECEIVING: f"Batches waited to be received: {RULES['receiving'].change}.",
 }
 _KINDS = {"pool": "of Pool", "executor": "of ProcessPoolExecutor", "process": "of Process"}
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from perfprobe.report.rows.named import OF_ROW, is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
 from perfprobe.report.rows.workers import LoaderRow, loader_rows
+from perfprobe.report.section.screen.advice import remedy
 from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.support import units
 from perfprobe.tables.findings import Findings
@@ -21,13 +22,13 @@ def awaited_loader(findings: Findings) -> LoaderRow | None:
     return max(rows, key=lambda row: row.waited_ns or 0, default=None)
 
 
-def worker_lines(row: LoaderRow) -> Iterator[ScreenRow]:
+def worker_lines(findings: Findings, row: LoaderRow) -> Iterator[ScreenRow]:
     """What the workers do, and whether starting them is the problem."""
     yield said("", *_parts(row))
     if row.verdict.mostly_starts:
-        yield said("", f"started {row.starts:,} times: persistent_workers=True starts them once")
+        yield said("", f"started {row.starts:,} times", *remedy(findings, "persistent-workers"))
     elif row.verdict.remedy is LoaderRemedy.RECEIVING:
-        yield said("", "batches wait to be received: try num_workers=0, or larger batches")
+        yield said("", "batches wait to be received", *remedy(findings, "receiving"))
 
 
 def _parts(row: LoaderRow) -> Iterator[str]:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.models.left_out import is_untriggered
+from perfprobe.report.rows.advice import best_row
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.device import device_rows
 from perfprobe.report.rows.diagnosed import account_rows, diagnosis_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
+from perfprobe.report.section.screen.advice import try_lines
 from perfprobe.report.section.screen.compiled import recompiled_line
 from perfprobe.report.section.screen.evaluations import evaluation_lines
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
@@ -114,7 +116,8 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from incomplete_lines(findings)
     yield trust_line(findings)
     elsewhere = to_straggler(findings)
-    yield said(_NEXT, whole or f"perfprobe {elsewhere or f'{command}{_path(findings)}'}")
+    if elsewhere or best_row(findings) is None:  # else TRY has the command
+        yield said(_NEXT, whole or f"perfprobe {elsewhere or f'{command}{_path(findings)}'}", whole=True)
 
 
 def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
@@ -123,6 +126,7 @@ def _steps_rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from steps_lines(findings)
     yield from mode_lines(findings, step_word(findings))
     yield from slow_lines(findings)
+    yield from try_lines(findings)
     yield from operators_line(findings)
     yield from tail_lines(findings)
     for each in judged.of(Cause.EVALUATION):
@@ -160,8 +164,9 @@ def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
             kept = _fewer_details(kept, label, most)
         else:
             kept = [row for row in kept if row.label != label]
-    while len(kept) > most and any(row.label == "" for row in kept):
-        kept.remove([row for row in kept if row.label == ""][-1])
+    details = [row for row in kept if row.label == "" and not row.whole]
+    while len(kept) > most and details:
+        kept.remove(details.pop())
     return kept
 
 
@@ -186,7 +191,7 @@ def screen(findings: Findings) -> Iterator[Block]:
     """The beginning of a report."""
     rows = fitting(screen_rows(findings))
     for row in rows:
-        yield Said(row.label, row.pieces, row.style, whole=row.label == _NEXT)
+        yield Said(row.label, row.pieces, row.style, whole=row.whole)
     table = rows_table(findings, min(ALL - len(rows) - _ABOVE_ROWS, ROWS))
     if table is not None:
         yield Blank()

@@ -94,7 +94,7 @@ def _loader(findings: Findings, each: Diagnosis) -> Iterator[ScreenRow]:
     facts: dict[str, Any] = {"time_ns": each.time_ns, "share": each.share, "line": line}
     yield said("", text, *place_in(line), **facts)
     if loader is not None:
-        yield from worker_lines(loader)
+        yield from worker_lines(findings, loader)
 
 
 def _unknown(findings: Findings) -> Iterator[ScreenRow]:

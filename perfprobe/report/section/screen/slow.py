@@ -9,6 +9,7 @@ from perfprobe.models.seen import has_shapes, knows_python
 from perfprobe.report.rows.diagnosed import module_of
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.advice import remedy
 from perfprobe.report.section.screen.compiled import compiling_lines, is_in_left_out_steps
 from perfprobe.report.section.screen.device import device_lines, judged_by_gpu
 from perfprobe.report.section.screen.evaluations import evaluation_lines
@@ -116,7 +117,7 @@ def _wait(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Iterat
         how = _how_to_see(findings)
         yield said("", f"nothing recorded shows what ran there ({how})")
     else:
-        yield from _made_of(findings, first) if loader is None else worker_lines(loader)
+        yield from _made_of(findings, first) if loader is None else worker_lines(findings, loader)
 
 
 def _how_to_see(findings: Findings) -> str:
@@ -168,9 +169,16 @@ def _short(findings: Findings, first: Diagnosis, facts: dict[str, Any]) -> Itera
     short = Short(1, 0.0) if first.short is None else first.short
     costs = f"calling them takes the time: at most {whole_percent(short.of_data)} is work on data"
     remedies = _remedies(findings, short)
-    batches = "larger batches, " if int(findings[StepTimes].loops.samples[0]) > 0 else ""
-    yield said("", costs, *([] if remedies else [f"; {batches}torch.compile"]))
+    yield said("", costs, *([] if remedies else _cures(findings)))
     yield from (said("", remedy) for remedy in remedies)
+
+
+def _cures(findings: Findings) -> Iterator[str]:
+    """What helps any steps of short operators; nothing where TRY says it."""
+    rules = ["larger-batches"] if int(findings[StepTimes].loops.samples[0]) > 0 else []
+    texts = [text for rule in (*rules, "compile") for text in remedy(findings, rule, "")]
+    if texts:
+        yield f"; {', '.join(texts)}"
 
 
 def _remedies(findings: Findings, short: Short) -> list[str]:
@@ -178,10 +186,10 @@ def _remedies(findings: Findings, short: Short) -> list[str]:
     found = []
     if short.reads is not None:
         number = f"{round(short.reads / findings[Diagnoses].steps):,} values a {step_word(findings)}"
-        found.append(f"{number} are read one by one: tolist() reads all at once")
+        found.append("".join((f"{number} are read one by one", *remedy(findings, "tolist"))))
     if short.of_updates is not None:
         share = whole_percent(short.of_updates)
-        found.append(f"{share} in the optimizer, by parameter: foreach=True, or fused=True if it has that")
+        found.append("".join((f"{share} in the optimizer, by parameter", *remedy(findings, "optimizer"))))
     return found
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from perfprobe.models.source_text import SourceText
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.rows.source_text import SourceText
 from perfprobe.report.section.screen.places import first_line
 from perfprobe.report.shorten import place
 from perfprobe.support.text import printable

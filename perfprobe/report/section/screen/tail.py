@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfprobe.report.rows.screen import ScreenRow, said
+from perfprobe.report.section.screen.advice import remedy
 from perfprobe.report.section.screen.places import whole_percent
 from perfprobe.report.section.screen.steps import is_inference, step_word
 from perfprobe.report.shorten import place
@@ -49,7 +50,7 @@ def graph_lines(findings: Findings) -> Iterator[ScreenRow]:
         which = "all" if each.recorded == each.number else f"{each.recorded:,} of"
         text = f"autograd recorded in {which} {each.number:,} {word}{'' if each.number == 1 else 's'}"
         text = f"autograd recorded in the {word}" if each.number == 1 else text
-        yield said("ALSO", f"{text}: no_grad missing")
+        yield said("ALSO", text, *remedy(findings, "no-grad"))
 
 
 def dtype_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -60,8 +61,7 @@ def dtype_lines(findings: Findings) -> Iterator[ScreenRow]:
     line = findings.trace.line(found.frame)
     at = () if line is None else (f", made at {place(line)}",)
     text = f"{whole_percent(found.share)} of a {step_word(findings)} computes in {found.dtype}"
-    faster = ": float32 takes about half" if found.dtype == "float64" else ": float32 is faster on most CPUs"
-    yield said("ALSO", text, *at, faster, share=found.share, line=line)
+    yield said("ALSO", text, *at, *remedy(findings, found.dtype), share=found.share, line=line)
 
 
 def growing_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -71,7 +71,7 @@ def growing_lines(findings: Findings) -> Iterator[ScreenRow]:
     if found is None or line is None:
         return
     text = f"cat at {place(line)} copies its own result, {found.calls:,} times"
-    yield said("ALSO", text, ": collect the parts, cat once", share=found.share, line=line)
+    yield said("ALSO", text, *remedy(findings, "cat-in-loop"), share=found.share, line=line)
 
 
 def forward_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -82,7 +82,7 @@ def forward_lines(findings: Findings) -> Iterator[ScreenRow]:
         return
     text = f"{whole_percent(found.share)} of a {step_word(findings)} is forward without backward"
     at = f", most at {place(line)}"
-    yield said("ALSO", text, at, ": leave it out, or no_grad", share=found.share, line=line)
+    yield said("ALSO", text, at, *remedy(findings, "unused-forward"), share=found.share, line=line)
 
 
 def recomputed_lines(findings: Findings) -> Iterator[ScreenRow]:
@@ -93,7 +93,7 @@ def recomputed_lines(findings: Findings) -> Iterator[ScreenRow]:
     line = findings.trace.line(found.frame)
     text = f"{whole_percent(found.share)} of a {step_word(findings)} computes forward again (checkpoint)"
     at = () if line is None else (f", most at {place(line)}",)
-    yield said("ALSO", text, *at, ": only if memory is short", share=found.share, line=line)
+    yield said("ALSO", text, *at, *remedy(findings, "recomputed"), share=found.share, line=line)
 
 
 def _longer(times: StepTimes, step: int) -> StepPhase | None:

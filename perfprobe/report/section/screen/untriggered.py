@@ -20,4 +20,4 @@ def untriggered_lines(findings: Findings) -> Iterator[ScreenRow]:
     asked = " ".join(["perfprobe trigger", *([] if process is None else [str(process)])])
     yield said("WAITED", f"for `{asked}`, which never came", unrecorded)
     again = f"perfprobe run --wait {program(findings.trace)}"
-    yield said("NEXT", f"{again}, and perfprobe trigger PID while it runs")
+    yield said("NEXT", f"{again}, and perfprobe trigger PID while it runs", whole=True)

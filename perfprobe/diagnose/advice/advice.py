@@ -1,0 +1,48 @@
+"""All changes that rules propose, in one ranking: by what they save of the step at most."""
+
+from __future__ import annotations
+
+from perfprobe.diagnose.advice.known import Known
+from perfprobe.diagnose.advice.loading import with_workers, workers
+from perfprobe.diagnose.advice.measured import huge_pages, measured
+from perfprobe.diagnose.advice.numbers import attention, growing, slow_dtype
+from perfprobe.diagnose.advice.short import compiled, larger_batches, tolist
+from perfprobe.diagnose.advice.threading import more_threads, threads, wait_policy, worker_threads
+from perfprobe.diagnose.advice.training import (
+    collection,
+    logging,
+    modes,
+    no_grad,
+    optimizer,
+    recompiled,
+    recomputed,
+    set_to_none,
+    unused_forward,
+)
+from perfprobe.tables.advice import Advice, Change, Untold
+from perfprobe.tables.diagnoses import Diagnoses
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepTimes
+
+_WORTH = 0.05  # of the steps: a smaller change is listed, but is not the first thing to do
+_RULES = (
+    *(workers, with_workers, threads, more_threads, worker_threads, wait_policy),
+    *(no_grad, unused_forward, optimizer, set_to_none, recomputed, modes, collection, logging, recompiled),
+    *(compiled, larger_batches, tolist, slow_dtype, growing, attention, measured, huge_pages),
+)
+
+
+def advice(findings: Findings) -> Advice | None:
+    """What to change in a program with steps; None without."""
+    judged, rows = findings.get(Diagnoses), findings.get(StepHotspots)
+    if judged is None or rows is None or findings.get(StepTimes) is None or rows.account.own_ns <= 0:
+        return None
+    known = Known(findings, judged, rows.account, rows)
+    found = [each for rule in _RULES for each in rule(known)]
+    changes = sorted(
+        (each for each in found if isinstance(each, Change)), key=lambda each: (-each.share, not each.tries)
+    )
+    best = next((each for each in changes if each.share >= _WORTH), None)
+    untold = tuple(each for each in found if isinstance(each, Untold))
+    return Advice(tuple(changes), untold, best)

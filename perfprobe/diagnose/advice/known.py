@@ -1,0 +1,113 @@
+"""What the rules of changes need to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from perfprobe.models.rules import RULES
+from perfprobe.models.user_code import UserCode
+from perfprobe.tables.account import Account
+from perfprobe.tables.advice import Change, Check
+from perfprobe.tables.columns import Mask
+from perfprobe.tables.device_account import DeviceAccount
+from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
+from perfprobe.tables.findings import Findings, HotspotRows
+from perfprobe.tables.processors import Processors
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line
+
+IDLE = "a processor that other processes leave idle"
+IN_USE = 0.9  # if this share of the processors is used, none is left for one more process
+
+
+class Known:
+    """The findings of a program with steps, and its own code as far as it may be read."""
+
+    def __init__(self, findings: Findings, judged: Diagnoses, account: Account, rows: StepHotspots) -> None:
+        self.findings = findings
+        self.judged = judged
+        self.account = account
+        self.code = UserCode(findings)
+        self.times = findings[StepTimes]
+        self._rows = rows.hotspots
+        self._strings = findings.trace.recording[Strings]
+
+    @property
+    def rows(self) -> HotspotRows:
+        """The operators in the steps."""
+        return self._rows.rows
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether a GPU takes part."""
+        return self.findings.trace.gpu is not None or self.findings.get(DeviceAccount) is not None
+
+    def first(self, cause: Cause) -> Diagnosis | None:
+        """The largest judgement of this kind about the steps, of the time that they are judged by."""
+        found = (each for each in self.judged.of(cause) if each.base in (self.judged.base, Base.STEPS))
+        return next(found, None)
+
+    def share(self, cause: Cause) -> float:
+        """The share of a judgement of this kind, 0 without."""
+        found = self.first(cause)
+        return 0.0 if found is None else found.share
+
+    def operators_share(self, rows: HotspotRows | None = None) -> float:
+        """The share of a step in these operators, or in all."""
+        chosen = self.rows if rows is None else rows
+        return self.account.share(int(chosen.typical_ns.sum()))
+
+    def named(self, rows: HotspotRows, *names: str) -> Mask:
+        """Which rows have one of these names."""
+        return self.marks(rows, lambda name: name in names)
+
+    def marks(self, rows: HotspotRows, chosen: Callable[[str], bool]) -> Mask:
+        """Which rows have a name that is chosen."""
+        return self._strings.marks(chosen)[rows.name]
+
+    def name(self, row: int) -> str:
+        """A text of `Strings`."""
+        return self._strings[row]
+
+    def ranges(self, beginning: str) -> HotspotRows:
+        """torch's own ranges in the steps whose names begin so, most time first."""
+        ranges = self._rows.ranges
+        found = ranges.take(self._strings.marks(lambda name: name.startswith(beginning))[ranges.name])
+        return found.take(np.argsort(-found.total_ns, kind="stable"))
+
+    def line(self, frame: int) -> Line | None:
+        """The place of a frame."""
+        return self.findings.trace.line(frame)
+
+    @cached_property
+    def free_cores(self) -> float | None:
+        """Processors that the process may use and nobody did, None if not known."""
+        found = self.findings.get(Processors)
+        return None if found is None else _left(found, found.others_cores or 0)
+
+    @cached_property
+    def free_if_alone(self) -> float | None:
+        """The same if no other process used any."""
+        found = self.findings.get(Processors)
+        return None if found is None else _left(found, 0)
+
+
+def _left(found: Processors, others: float) -> float | None:
+    """Processors that are left, 0 if nearly all are in use."""
+    if not found.allowed_cores:
+        return None
+    used = found.used_cores + (found.children_cores or 0) + others
+    return found.allowed_cores - used if used < IN_USE * found.allowed_cores else 0.0
+
+
+def change(rule: str, share: float, check: Check, what: str, snippet: str, **others: Any) -> Change:
+    """A change of which not more than what is known to be saved counts. share: of what it is about."""
+    saved = min(share, 1.0) * RULES[rule].part
+    given = {"frame": -1, "tries": (), **others}
+    return Change(rule=rule, share=saved, check=check, what=what, snippet=snippet, **given)

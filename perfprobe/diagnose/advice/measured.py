@@ -1,0 +1,119 @@
+"""Changes that `perfprobe bench` measured on operators alone, carried to the step by their shares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from perfprobe.diagnose.advice.known import Known, change
+from perfprobe.diagnose.advice.short import hottest_frame, model_name
+from perfprobe.tables.advice import Change, Check, Got, Untold
+from perfprobe.tables.measurements import Measurement, Measurements
+
+_LEAST = 0.3  # of a step, in operators that such a change may help
+_WORTH = 0.03  # of a step: what it saves
+_FASTER = 1.15  # the whole interval is beyond it, as for the verdicts of bench
+_OF_FAULTS = 0.3  # of an operator
+_NEEDS = "perfprobe bench"
+
+
+class _Measured(NamedTuple):
+    """A rule. kind: of the counterfactual. faster: the least speed-up; operators: of which it is about."""
+
+    rule: str
+    kind: str
+    faster: float
+    check: Check
+    what: str
+    code: str
+    tries: str
+    operators: tuple[str, ...] = ()
+
+
+_CONVOLUTIONS = ("convolution", "conv")
+_MATRICES = ("mm", "conv", "linear", "matmul", "attention")
+_RULES = (
+    _Measured(
+        *("bf16", "dtype", 1.5, Check.DTYPE, "autocast to bfloat16"),
+        *('with torch.autocast("cpu", torch.bfloat16):\n    out = {model}(x)', "bf16", _MATRICES),
+    ),
+    _Measured(
+        *("channels-last", "channels_last", _FASTER, Check.CLOSE, "channels_last"),
+        *(
+            "{model} = {model}.to(memory_format=torch.channels_last)",
+            "channels-last",
+            _CONVOLUTIONS,
+        ),
+    ),
+    _Measured(
+        *("denormals", "flushed", _FASTER, Check.CLOSE, "torch.set_flush_denormal(True)"),
+        *("torch.set_flush_denormal(True)", "flush-denormals"),
+    ),
+)
+
+
+def measured(known: Known) -> Iterator[Change | Untold]:
+    """What bench's changes of operators would save of the step; without bench, that it would say so."""
+    found = known.findings.get(Measurements)
+    if known.has_gpu:
+        return  # other rules look at GPUs
+    for rule in _RULES:
+        share = _operators_share(known, rule.operators)
+        if share < _LEAST:
+            continue
+        if found is None:
+            yield Untold(rule=rule.rule, needs=_NEEDS)
+            continue
+        saved = share_saved(known, found.rows, rule)
+        if saved >= _WORTH:
+            yield _change(known, rule, saved)
+
+
+def _change(known: Known, rule: _Measured, saved: float) -> Change:
+    snippet = rule.code.format(model=model_name(known))
+    given = {"frame": hottest_frame(known), "tries": (rule.tries,), "got": Got.REPLAYED}
+    return change(rule.rule, saved, rule.check, rule.what, snippet, **given)
+
+
+def _operators_share(known: Known, parts: Sequence[str]) -> float:
+    """The share of the step in operators whose names contain one of these; without any in all."""
+    rows = known.rows
+    is_own = known.marks(rows, lambda name: not parts or any(part in name for part in parts))
+    return known.operators_share(rows.take(is_own))
+
+
+def share_saved(known: Known, rows: Sequence[Measurement], rule: _Measured) -> float:
+    """What the change saves of a step: of each operator by how much it was faster alone."""
+    of_step = _operators_share(known, ())
+    saved = helped = 0.0
+    for row in rows:
+        speedups = [each.speedup for each in row.counterfactuals if each.kind == rule.kind]
+        best = max(
+            (each for each in speedups if each.low >= rule.faster), key=lambda each: each.value, default=None
+        )
+        if row.seen is not None and best is not None:
+            helped += row.seen.share
+            saved += row.seen.share * (1 - 1 / best.value)
+    is_enough = not rule.operators or helped * of_step >= _LEAST
+    return saved * of_step if is_enough else 0.0
+
+
+def huge_pages(known: Known) -> Iterator[Change | Untold]:
+    """Huge pages, where page faults on new memory take much of the operators."""
+    found = known.findings.get(Measurements)
+    if known.has_gpu:
+        return
+    of_step = _operators_share(known, ())
+    if found is None:
+        if of_step >= _LEAST:
+            yield Untold(rule="huge-pages", needs=_NEEDS)
+        return
+    saved = sum(
+        row.seen.share * row.fault_part.value
+        for row in found.rows
+        if row.seen is not None and row.fault_part is not None and row.fault_part.low >= _OF_FAULTS
+    )
+    if saved * of_step >= _WORTH:
+        what = "THP_MEM_ALLOC_ENABLE=1"
+        given = {"frame": hottest_frame(known), "tries": ("thp",), "got": Got.REPLAYED}
+        yield change("huge-pages", saved * of_step, Check.SAME_BITS, what, what, **given)

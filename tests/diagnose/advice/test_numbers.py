@@ -1,0 +1,140 @@
+"""Dtypes, attention, growing results, and what bench measured: with the code that is changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perfprobe.diagnose.advice.advice import advice
+from perfprobe.tables.advice import Check, Got
+from perfprobe.tables.judgements import Growing, NeedlessForward, Recomputed
+from perfprobe.tables.measurements import Counterfactual, Seen
+from tests.diagnose.advice.made import Part, advised, judged, program, untold
+from tests.report.measured import around, bmm, measured
+
+SOURCE = [
+    *("import torch", "", "def attention(q, k, v):", "    att = q @ k.transpose(-2, -1)"),
+    *("    att = att.softmax(dim=-1)", "    y = att @ v", "    {returned}", ""),
+    *("def main(data):", "    x = torch.from_numpy(data)", "    out = torch.cat([out, x], dim=1)"),
+    *("    model.double()", "    h = checkpoint(block, x, y)", "    z = teacher(x)"),
+]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def source(returned: str = "return y") -> list[str]:
+    return [line.format(returned=returned) for line in SOURCE]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "ms", "is_said"),
+    [
+        ("f64[64,64] f64[64,64]", 40, True),
+        ("f64[64,64] f64[64,64]", 5, False),
+        ("f64[64] f32[64]", 40, False),
+    ],
+    ids=["much", "little", "mixed"],
+)
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [(10, "x = torch.from_numpy(data).float()"), (12, "model.float()")],
+    ids=["data", "model"],
+)
+def test_float32_instead_of_float64(
+    here: Path, inputs: str, ms: float, is_said: bool, line: int, code: str
+) -> None:
+    converts = Part("aten::copy_", 0.1, line, inputs="f64[64] f32[64]")
+    made = program(converts, Part("aten::bmm", ms, 21, inputs=inputs), folder=str(here), source=source())
+    found = advised(made, here)
+    assert ("float64" in found) is is_said
+    if is_said:
+        change = found["float64"]
+        assert (change.snippet, change.tries, change.check) == (code, ("float32",), Check.DTYPE)
+        assert change.share == pytest.approx(0.5 * 40 / 94, abs=0.01)  # half of that time
+
+
+def attends(ms: float = 4, products: int = 2) -> list[Part]:
+    at: dict[str, Any] = {"function": "attention"}
+    parts = [
+        Part("aten::bmm", ms, 4, **at),
+        Part("aten::_softmax", ms, 5, **at),
+        Part("aten::bmm", ms, 6, **at),
+    ]
+    return [parts[1], *parts[::2][:products]]
+
+
+@pytest.mark.parametrize(
+    ("parts", "returned", "is_said"),
+    [
+        (attends(), "return y", True),
+        (attends(), "return y, att", False),
+        (attends(1), "return y", False),
+        (attends(8, 1), "return y", False),
+        ([], "return y", False),
+    ],
+    ids=["attention", "weights returned", "little", "softmax and one product", "none"],
+)
+def test_attention_as_one_operator(here: Path, parts: list[Part], returned: str, is_said: bool) -> None:
+    found = advised(program(*parts, folder=str(here), source=source(returned)), here)
+    assert ("attention" in found) is is_said
+    if is_said:
+        code = found["attention"].snippet.partition("  #")[0]
+        assert code == "y = F.scaled_dot_product_attention(q, k, v)"
+
+
+def test_what_other_rules_found_is_a_change_of_its_line(here: Path) -> None:
+    """The judgements have their own tests: here is what is made of them."""
+    lines = {line: Part("aten::bmm", 1, line) for line in (11, 13, 14)}
+    made = program(*lines.values(), folder=str(here), source=source())
+    frames = {line: made.frame(f"{here}/train.py:{line} main") for line in lines}
+    given = Growing(frames[11], 9, 0.5), Recomputed(frames[13], 0.3), NeedlessForward(frames[14], 0.2)
+    findings = judged(made, here)
+    found = advice(findings.plus(*given))
+    assert found is not None
+    assert [(each.rule, each.share, each.snippet) for each in found.changes] == [
+        ("cat-in-loop", 0.5, "parts.append(x)  # in the loop\nout = torch.cat(parts, dim=1)  # after it"),
+        ("recomputed", 0.3, "block(x, y)"),
+        ("unused-forward", 0.2, "with torch.no_grad():\n    z = teacher(x)"),
+    ]
+    assert found.best is found.changes[0]
+
+
+KINDS = {"bf16": "dtype", "denormals": "flushed", "channels-last": "channels_last"}
+
+
+@pytest.mark.parametrize(
+    ("rule", "speedup", "is_said"),
+    [("bf16", 2.0, True), ("bf16", 1.4, False), ("denormals", 3.0, True), ("denormals", 1.1, False)],
+)
+def test_what_bench_measured_is_carried_to_the_step(
+    tmp_path: Path, rule: str, speedup: float, is_said: bool
+) -> None:
+    """The operator has 80 % of all operators, which have 50 of 54 ms of a step."""
+    seen = Seen(calls=8, share=0.8, self_ns=1, total_ns=1, cpu_ns=None)
+    change = Counterfactual(KINDS[rule], "as it says", around(speedup))
+    found = advised(program(), tmp_path, measured(bmm(seen=seen, counterfactuals=(change,))))
+    assert (rule in found) is is_said
+    if is_said:
+        assert found[rule].got is Got.REPLAYED
+        assert found[rule].share == pytest.approx(0.8 * (1 - 1 / speedup) * 50 / 54, abs=0.01)
+
+
+@pytest.mark.parametrize(("part", "is_said"), [(0.5, True), (0.2, False)])
+def test_page_faults_on_new_memory(tmp_path: Path, part: float, is_said: bool) -> None:
+    seen = Seen(calls=8, share=0.8, self_ns=1, total_ns=1, cpu_ns=None)
+    found = advised(program(), tmp_path, measured(bmm(seen=seen, fault_part=around(part))))
+    assert ("huge-pages" in found) is is_said
+
+
+def test_without_bench_its_rules_cannot_tell(tmp_path: Path) -> None:
+    convolves = Part("aten::mkldnn_convolution", 40, 22, inputs="f32[8,8,8,8] f32[8,8,3,3]")
+    known = untold(judged(program(), tmp_path))
+    assert known == dict.fromkeys(("bf16", "denormals", "huge-pages"), "perfprobe bench")
+    assert "channels-last" in untold(judged(program(convolves), tmp_path))
+    assert untold(judged(program(), tmp_path, measured(bmm()))) == {}
