@@ -82,14 +82,18 @@ def diagnosed(findings: Findings) -> Findings:
     account, times, gpu = findings.get(Account), findings.get(StepTimes), judging_device(findings)
     base = Base.STEPS if gpu is None else base_of(gpu)
     if times is not None and len(times.loops) == 0 and account is None:
-        return findings.plus(Diagnoses(tuple(of_run(findings, gpu)), 0, base))
+        return _with_advice(findings.plus(Diagnoses(tuple(of_run(findings, gpu)), 0, base)))
     account = None if account is None or account.own_ns <= 0 else account
     strings = findings.trace.recording[Strings]
     found = [*_found(findings, times, account), *(() if gpu is None else device(gpu, strings))]
     # Where a GPU is judged, what its loop's thread did is said, but is not the bottleneck.
     own_batches = _makes_batches(findings)
     found.sort(key=lambda each: (gpu is not None and each.base is Base.STEPS, *_order(each, own_batches)))
-    findings = findings.plus(Diagnoses(tuple(found), 0 if account is None else account.steps, base))
+    number = 0 if account is None else account.steps
+    return _with_advice(findings.plus(Diagnoses(tuple(found), number, base)))
+
+
+def _with_advice(findings: Findings) -> Findings:
     return findings.plus(advice(findings))
 
 

@@ -54,25 +54,41 @@ class UserCode:
         """The innermost statement at a line."""
         return None if line is None else next(iter(self._around(line, ast.stmt)), None)
 
+    def call(self, line: Line | None, *names: str) -> tuple[ast.stmt, ast.Call] | None:
+        """The first call of one of these functions at a line, and the innermost statement that it is in."""
+        around = [] if line is None else self._around(line, ast.stmt)
+        found = ((node, each) for node in around for each in called(node) if name_of(each) in names)
+        return next(found, None)
+
     def function(self, line: Line) -> ast.AST | None:
         """The innermost function at a line, else the module."""
         functions = self._around(line, ast.FunctionDef, ast.AsyncFunctionDef)
         return functions[0] if functions else self.tree(line.file)
 
+    def loop(self, line: Line) -> ast.stmt | None:
+        """The innermost loop at a line."""
+        loops = self._around(line, ast.For, ast.AsyncFor, ast.While)
+        return loops[0] if loops else None
+
+    def _at(self, line: Line) -> list[ast.stmt]:
+        """The innermost statement at a line, and others that begin there."""
+        around = self._around(line, ast.stmt)
+        return [node for node in around if node is around[0] or node.lineno == line.line]
+
     def _around(self, line: Line, *kinds: type[Node]) -> list[Node]:
         """Statements of these kinds that contain a line, the innermost first."""
         tree = self.tree(line.file)
         nodes = [node for node in (() if tree is None else ast.walk(tree)) if isinstance(node, kinds)]
-        found = [node for node in nodes if node.lineno <= line.line <= (node.end_lineno or node.lineno)]
+        found = [node for node in nodes if _first(node) <= line.line <= (node.end_lineno or node.lineno)]
         return found[::-1]  # ast.walk goes inwards
 
     def made_for(self, line: Line | None, *makers: str) -> MadeCall | None:
         """The call of one of these that made what the line uses; else the only one in its file."""
-        tree, at = (None, None) if line is None else (self.tree(line.file), self.statement(line))
+        tree = None if line is None else self.tree(line.file)
         if tree is None or line is None:
             return None
         found = [made for made in self._made(line, tree) if _last(made.call.func) in makers]
-        used = set() if at is None else {ast.unparse(each) for each in _expressions(at)}
+        used = {ast.unparse(each) for node in self._at(line) for each in _expressions(node)}
         own = [made for made in found if made.target in used]
         chosen = own or found
         return chosen[-1] if own or len(found) == 1 else None
@@ -89,6 +105,11 @@ class UserCode:
                     own = _in_one(ast.get_source_segment(text, call) or "")
                     target = ast.unparse(targets[0]) if targets[0] is not None else ""
                     yield MadeCall(line._replace(line=call.lineno), own, call, target)
+
+
+def _first(node: ast.stmt) -> int:
+    """The first line of a statement, with the decorators of a function."""
+    return min([node.lineno, *(each.lineno for each in getattr(node, "decorator_list", ()))])
 
 
 def with_keyword(made: MadeCall, **keywords: str) -> str:

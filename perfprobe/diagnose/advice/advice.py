@@ -15,6 +15,7 @@ from perfprobe.diagnose.advice.training import (
     no_grad,
     optimizer,
     recompiled,
+    recompiled_in_run,
     recomputed,
     set_to_none,
     unused_forward,
@@ -34,12 +35,17 @@ _RULES = (
 
 
 def advice(findings: Findings) -> Advice | None:
-    """What to change in a program with steps; None without."""
+    """What to change in a program with steps; without, only what a rule about runs says. None if none can."""
     judged, rows = findings.get(Diagnoses), findings.get(StepHotspots)
-    if judged is None or rows is None or findings.get(StepTimes) is None or rows.account.own_ns <= 0:
+    if judged is None or findings.get(StepTimes) is None:
         return None
-    known = Known(findings, judged, rows.account, rows)
-    found = [each for rule in _RULES for each in rule(known)]
+    if rows is None or rows.account.own_ns <= 0:
+        found = list(recompiled_in_run(findings))
+    else:
+        known = Known(findings, judged, rows.account, rows)
+        found = [each for rule in _RULES for each in rule(known)]
+    if rows is None and not found:
+        return None
     changes = sorted(
         (each for each in found if isinstance(each, Change)), key=lambda each: (-each.share, not each.tries)
     )

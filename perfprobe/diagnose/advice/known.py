@@ -63,6 +63,12 @@ class Known:
         chosen = self.rows if rows is None else rows
         return self.account.share(int(chosen.typical_ns.sum()))
 
+    def line_share(self, line: Line | None) -> float:
+        """The share of a step that is work of a line, 0 if it has none."""
+        groups = self.account.lines()
+        own = (each.time_ns for each in groups if line is not None and self.line(each.frame) == line)
+        return self.account.share(sum(own))
+
     def named(self, rows: HotspotRows, *names: str) -> Mask:
         """Which rows have one of these names."""
         return self.marks(rows, lambda name: name in names)

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfprobe.diagnose.advice.known import Known, change
-from perfprobe.models.user_code import called, name_of
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.findings import HotspotRows
 from perfprobe.tables.judgements import Growing, SlowDtype
@@ -68,29 +67,23 @@ def growing(known: Known) -> Iterator[Change | Untold]:
     """One `cat` of all parts."""
     found = known.findings.get(Growing)
     if found is not None:
-        text = known.code.text(known.line(found.frame))
-        given = {"frame": found.frame}
-        yield change("cat-in-loop", found.share, Check.SAME_BITS, "cat once", _cat_once(text), **given)
+        line = known.line(found.frame)
+        share = min(found.share, known.line_share(line) or 1)  # its sum contains waiting
+        snippet = _cat_once(known, line)
+        yield change("cat-in-loop", share, Check.SAME_BITS, "cat once", snippet, frame=found.frame)
 
 
-def _cat_once(text: str | None) -> str:
+def _cat_once(known: Known, line: Line | None) -> str:
     """The two lines that replace `out = torch.cat([out, x])`."""
-    target, part, function = "out", "x", "torch.cat"
-    try:
-        node = None if text is None else ast.parse(text).body[0]
-    except (SyntaxError, IndexError):
-        node = None
-    call = next((each for each in called(node) if name_of(each) in ("cat", "concat", "concatenate")), None)
-    others = ""
-    if isinstance(node, ast.Assign) and call is not None and call.args:
-        target, function = ast.unparse(node.targets[0]), ast.unparse(call.func)
-        items = getattr(call.args[0], "elts", [])
-        part = next((ast.unparse(each) for each in items if ast.unparse(each) != target), part)
-        rest = [
-            *map(ast.unparse, call.args[1:]),
-            *(f"{each.arg}={ast.unparse(each.value)}" for each in call.keywords),
-        ]
-        others = "".join(f", {each}" for each in rest)
+    target, part, function, others = "out", "x", "torch.cat", ""
+    found = known.code.call(line, "cat", "concat", "concatenate")
+    if found is not None and isinstance(found[0], ast.Assign) and found[1].args:
+        call = found[1]
+        target, function = ast.unparse(found[0].targets[0]), ast.unparse(call.func)
+        items = [ast.unparse(each) for each in getattr(call.args[0], "elts", [])]
+        part = next((each for each in items if each != target), part)
+        named = (f"{each.arg}={ast.unparse(each.value)}" for each in call.keywords)
+        others = "".join(f", {each}" for each in (*map(ast.unparse, call.args[1:]), *named))
     return f"parts.append({part})  # in the loop\n{target} = {function}(parts{others})  # after it"
 
 

@@ -12,6 +12,8 @@ from perfprobe.models.user_code import called, name_of, with_keyword
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.compilations import Compilations
 from perfprobe.tables.diagnoses import Cause
+from perfprobe.tables.steps import StepKind
+from perfprobe.tables.trace import Line
 
 _READ = "aten::_local_scalar_dense"
 
@@ -44,8 +46,10 @@ def larger_batches(known: Known) -> Iterator[Change | Untold]:
         text = with_keyword(made, batch_size=str(2 * samples))
         snippet = f"{made.target} = {text}" if made.target else text
     share = max(found.share - found.short.of_data, 0) / 2
+    is_training = int(known.times.loops.kind[0]) == StepKind.TRAINING
+    check = Check.TRAINING if is_training else Check.CLOSE
     given = {"frame": frame, "line": None if made is None else made.line}
-    yield change("larger-batches", share, Check.TRAINING, what, snippet, **given)
+    yield change("larger-batches", share, check, what, snippet, **given)
 
 
 def tolist(known: Known) -> Iterator[Change | Untold]:
@@ -55,49 +59,67 @@ def tolist(known: Known) -> Iterator[Change | Untold]:
         return
     reads = known.rows.take(known.named(known.rows, _READ))
     frame = int(reads.frame[reads.calls.argmax()])
-    text = known.code.text(known.line(frame))
-    read = next((each for each in called(_parsed(text)) if name_of(each) == "item"), None)
-    value = (
-        ast.unparse(read.func.value)
-        if read is not None and isinstance(read.func, ast.Attribute)
-        else "values"
-    )
-    snippet = f"all_of_it = {value.partition('[')[0]}.tolist()  # once, before the loop"
+    snippet = _read_at_once(known, known.line(frame))
     # Reads are at least a third of the calls: `.item()` calls two operators around each.
     part = 3 * int(reads.calls.sum()) / max(int(known.rows.calls.sum()), 1)
     share = found.share * min(part, 1.0)
     yield change("tolist", share, Check.SAME_BITS, "tolist() once", snippet, frame=frame)
 
 
+def _read_at_once(known: Known, line: Line | None) -> str:
+    """The loop over a list in place of a tensor, or the list that is made before the loop."""
+    read = next((each for each in called(known.code.statement(line)) if name_of(each) == "item"), None)
+    if line is None or read is None or not isinstance(read.func, ast.Attribute):
+        return "values = tensor.tolist()  # once, before the loop"
+    value = ast.unparse(read.func.value)
+    loop = known.code.loop(line)
+    if isinstance(loop, ast.For) and ast.unparse(loop.target) == value:
+        return f"for {value} in {ast.unparse(loop.iter)}.tolist(): ...  # {value}.item() becomes {value}"
+    name = value.partition("[")[0]
+    return f"{name}_list = {name}.tolist()  # once, before the loop, in place of {value}.item()"
+
+
 def model_name(known: Known) -> str:
-    """What the program calls its model: what the loop's function calls and some line of the file made."""
-    loops = known.times.loops
-    line = known.line(int(loops.frame[0]))
-    if line is None:
+    """What the program calls its model: what the loop calls and a line of the file made of a class.
+
+    A class of the file itself comes first: the others may be its parts.
+    """
+    line = known.line(int(known.times.loops.frame[0]))
+    tree = None if line is None else known.code.tree(line.file)
+    if line is None or tree is None:
         return "model"
-    tree = known.code.tree(line.file)
-    body = known.code.statement(line._replace(line=max(int(loops.line[0]), 1)))
-    made = {
-        ast.unparse(target)
-        for node in (() if tree is None else ast.walk(tree))
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
-        and _is_class(name_of(node.value))
-        for target in node.targets
-    }
-    names = [ast.unparse(each.func) for each in called(body)]
-    return next((name for name in names if name in made), "model")
+    at = line._replace(line=max(int(known.times.loops.line[0]), 1))
+    names = [ast.unparse(each.func) for each in called(known.code.loop(at) or known.code.function(at))]
+    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    made = _made_of_classes(tree)
+    found = sorted((name for name in names if name in made), key=lambda name: made[name] not in own)
+    return found[0] if found else "model"
+
+
+def _made_of_classes(tree: ast.Module) -> dict[str, str]:
+    """The names that the file gives to what it makes of a class, and that class; also second names."""
+    made: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            kind = _class(node.value) or made.get(ast.unparse(node.value), "")
+            made |= {ast.unparse(target): kind for target in node.targets if kind}
+    return made
+
+
+def _class(value: ast.expr) -> str:
+    """The class of `Net()`, also of `Net().eval()` and the like; "" if it is none."""
+    while isinstance(value, ast.Call):
+        name = name_of(value)
+        if _is_class(name):
+            return name
+        if not isinstance(value.func, ast.Attribute):
+            break
+        value = value.func.value
+    return ""
 
 
 def _is_class(name: str) -> bool:
     return name[:1].isupper() and not name.endswith("Loss")
-
-
-def _parsed(text: str | None) -> ast.AST | None:
-    try:
-        return None if text is None else ast.parse(text)
-    except SyntaxError:
-        return None
 
 
 def hottest_frame(known: Known) -> int:

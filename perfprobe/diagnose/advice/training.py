@@ -8,11 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from perfprobe.diagnose.advice.known import Known, change
-from perfprobe.models.user_code import called, has_keyword, name_of, with_keyword
+from perfprobe.models.rules import RULES
+from perfprobe.models.user_code import UserCode, called, has_keyword, name_of, with_keyword
 from perfprobe.tables.account import group
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.columns import among, distinct
 from perfprobe.tables.diagnoses import Base, Cause
+from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import NeedlessForward, NeedlessGraphs, Recompiled, Recomputed, SlowModes
 from perfprobe.tables.steps import StepKind, StepPhase
 from perfprobe.tables.trace import Line, Phase
@@ -21,6 +23,7 @@ _UPDATES = 0.08  # of a step
 _FEWEST = 32  # operators of an update: fewer are those of two or three tensors
 _ZEROS = 0.01
 _ZERO = "aten::zero_"
+_INSIDE = 0.2  # of zero_grad: time in operators. It calls none if gradients become None
 _FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # optimizers with fused=True, also on a CPU
 _STEP = "Optimizer.step#"
 _COLLECTED = 0.01
@@ -106,7 +109,10 @@ def set_to_none(known: Known) -> Iterator[Change | Untold]:
     if share < _ZEROS or int(zeros.calls.sum()) < known.account.steps:
         return
     ranges = known.ranges("Optimizer.zero_grad#")
-    frame = int(ranges.frame[0]) if len(ranges) else int(zeros.frame[0])
+    inside_ns = int((ranges.total_ns - ranges.self_ns).sum())
+    if inside_ns < _INSIDE * int(ranges.total_ns.sum()) or len(ranges) == 0:
+        return  # what it fills are other tensors
+    frame = int(ranges.frame[0])
     text = known.code.text(known.line(frame)) or "optimizer.zero_grad()"
     snippet = text.replace("set_to_none=False", "set_to_none=True")
     given = {"frame": frame, "tries": ("set-to-none",)}
@@ -139,12 +145,16 @@ def modes(known: Known) -> Iterator[Change | Untold]:
     """Without modes that make steps slower."""
     found = known.findings.get(SlowModes)
     for each in () if found is None else found.found:
-        share = 0.0 if not each.slower else (1 - 1 / max(each.slower, 1)) * each.steps / max(each.whole, 1)
+        # Where all steps have it there are none to compare with: then the most that is known of any mode.
+        saved = RULES["mode"].part if each.slower is None else 1 - 1 / max(each.slower, 1)
+        share = max(saved * each.steps / max(each.whole, 1), known.line_share(each.line))
         text = known.code.text(each.line)
         snippet = "# take this line out" if text is None else f"# take out: {text}"
         given = {"line": each.line}
         if share > 0:
-            yield change("mode", share, Check.SAME_BITS, f"without {each.name}", snippet, **given)
+            yield change(
+                "mode", share / RULES["mode"].part, Check.SAME_BITS, f"no {each.name}", snippet, **given
+            )
 
 
 def collection(known: Known) -> Iterator[Change | Untold]:
@@ -176,13 +186,26 @@ def recompiled(known: Known) -> Iterator[Change | Untold]:
     """Code for any shape, where each new one is compiled."""
     late = next((each for each in known.judged.of(Cause.COMPILE) if each.base is Base.LOOP), None)
     found = known.findings.get(Recompiled)
-    if late is None:
-        return
-    line: Line | None = None if found is None else found.function.line
+    if late is not None:
+        yield _compiled_once(known.code, late.share, None if found is None else found.function.line)
+
+
+def recompiled_in_run(findings: Findings) -> Iterator[Change | Untold]:
+    """The same for a program without steps: all compilations of a function but the first."""
+    found, wall_ns = findings.get(Recompiled), findings.wall_ns
+    if found is not None and wall_ns and found.function.again_ns:
+        share = found.function.again_ns / wall_ns
+        yield _compiled_once(UserCode(findings), share, found.function.line)
+
+
+def _compiled_once(code: UserCode, share: float, line: Line | None) -> Change:
     what = "torch.compile(dynamic=True)"
     snippet = "torch.compile(model, dynamic=True)"
-    made = None if line is None else known.code.made_for(line, "compile")
+    function = None if line is None else code.function(line)
+    if any(ast.unparse(each).endswith("compile") for each in getattr(function, "decorator_list", ())):
+        snippet = "@torch.compile(dynamic=True)"
+    made = None if line is None else code.made_for(line, "compile")
     if made is not None:
         text = with_keyword(made, dynamic="True")
         snippet, line = (f"{made.target} = {text}" if made.target else text), made.line
-    yield change("recompiled", late.share, Check.CLOSE, what, snippet, line=line)
+    return change("recompiled", share, Check.CLOSE, what, snippet, line=line)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from perfprobe.diagnose.diagnose import diagnosed
+from perfprobe.tables.account import LeafKind, Leaves
 from perfprobe.tables.advice import Advice, Change
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.processors import Processors, ProcessorWindows, ThreadWaits
+from perfprobe.tables.step_rows import StepHotspots
+from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.teams import (
     ActiveThreads,
     OperatorTeams,
@@ -147,3 +151,16 @@ def changes(findings: Findings) -> dict[str, Change]:
 def untold(findings: Findings) -> dict[str, str]:
     """What rules that cannot tell need, by rule."""
     return {each.rule: each.needs for each in findings[Advice].untold}
+
+
+def with_leaf(findings: Findings, kind: LeafKind, phase: StepPhase, share: float, steps: int) -> Findings:
+    """The findings with one more part of the account, at the first line: this share of all."""
+    rows = findings[StepHotspots]
+    leaves = rows.account.leaves
+    more = leaves.take(np.array([0]))
+    time_ns = round(share / (1 - share) * rows.account.own_ns)
+    given = {"kind": [kind], "phase": [phase], "time_ns": [time_ns], "steps": [steps], "operators_ns": [0]}
+    own = {name: np.array(value, more.dtypes[name]) for name, value in given.items()}
+    leaves = Leaves.concat([leaves, Leaves(**more.columns() | own)])
+    account = replace(rows.account, leaves=leaves, time_ns=rows.account.time_ns + time_ns)
+    return diagnosed(findings.plus(account, replace(rows, account=account)))

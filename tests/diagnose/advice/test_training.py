@@ -8,13 +8,26 @@ from pathlib import Path
 import pytest
 
 from perfprobe.diagnose.diagnose import diagnosed
-from perfprobe.tables.advice import Check
+from perfprobe.models.rules import RULES
+from perfprobe.tables.account import LeafKind
+from perfprobe.tables.advice import Advice, Check
 from perfprobe.tables.compilations import Compilations, CompiledFunction
 from perfprobe.tables.modes import Mode, Modes
-from perfprobe.tables.steps import StepKind, Steps, StepTimes
+from perfprobe.tables.steps import StepKind, StepPhase, Steps, StepTimes
 from perfprobe.tables.trace import Line
 from tests.build import Program, op
-from tests.diagnose.advice.made import ADAM, STEPS, Part, advised, changes, judged, program
+from tests.diagnose.advice.made import (
+    ADAM,
+    MS,
+    OF_HERE,
+    STEPS,
+    Part,
+    advised,
+    changes,
+    judged,
+    program,
+    with_leaf,
+)
 from tests.diagnose.test_short_operators import READ
 from tests.report.test_screen_short import short
 from tests.report.test_text import META
@@ -60,12 +73,13 @@ def test_one_call_for_all_parameters(here: Path, part: Part, is_said: bool) -> N
 
 @pytest.mark.parametrize(
     ("name", "ms", "is_said"),
-    [("aten::zero_", 4, True), ("aten::detach_", 4, False), ("aten::zero_", 0.2, False)],
-    ids=["zeros", "None already", "short"],
+    [("aten::zero_", 4, True), ("aten::detach_", 4, False), ("aten::zero_", 0.2, False), ("", 4, False)],
+    ids=["zeros", "other operators", "short", "None already, and zeros elsewhere"],
 )
 def test_gradients_of_zeros(tmp_path: Path, name: str, ms: float, is_said: bool) -> None:
     part = Part("Optimizer.zero_grad#SGD.zero_grad", ms, 23, 4, "", 7, name)
-    found = advised(program(part), tmp_path)
+    elsewhere = [] if name else [Part("aten::zero_", 1, 23)]
+    found = advised(program(part, *elsewhere), tmp_path)
     assert ("set-to-none" in found) is is_said
     if is_said:
         assert found["set-to-none"].check is Check.SAME_BITS
@@ -96,14 +110,52 @@ def test_graphs_that_nothing_uses(tmp_path: Path, kind: StepKind, graph: int, is
 
 
 @pytest.mark.parametrize(
-    ("slower", "steps", "is_said"), [(3.0, 6, True), (1.0, 6, False), (None, 6, False), (3.0, 1, False)]
+    ("slower", "steps", "share"), [(3.0, 6, 2 / 3 * 6 / 8), (None, 8, 0.8), (1.0, 6, None), (3.0, 1, None)]
 )
-def test_modes_left_on(tmp_path: Path, slower: float | None, steps: int, is_said: bool) -> None:
+def test_modes_left_on(tmp_path: Path, slower: float | None, steps: int, share: float | None) -> None:
     mode = Mode("anomaly mode", Line("/p/train.py", 3, "main"), 1, steps, STEPS, slower)
     found = advised(program(), tmp_path, Modes((mode,)))
-    assert ("mode" in found) is is_said
-    if is_said:
-        assert found["mode"].share == pytest.approx(2 / 3 * 6 / 8)
+    assert ("mode" in found) is (share is not None)
+    if share is not None:
+        assert found["mode"].share == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("kind", "phase", "share", "steps", "rule"),
+    [
+        (LeafKind.COLLECTION, StepPhase.COLLECTION, 0.02, STEPS, "collection"),
+        (LeafKind.COLLECTION, StepPhase.COLLECTION, 0.005, STEPS, None),
+        (LeafKind.LINE, StepPhase.LOGGING, 0.1, STEPS, "logging"),
+        (LeafKind.LINE, StepPhase.LOGGING, 0.01, STEPS, None),
+        (LeafKind.LINE, StepPhase.SAVING, 0.1, 1, None),
+        (LeafKind.LINE, StepPhase.OTHER, 0.1, STEPS, None),
+    ],
+    ids=["collects", "hardly", "logs", "hardly", "once", "something else"],
+)
+def test_collections_and_logs(
+    tmp_path: Path, kind: LeafKind, phase: StepPhase, share: float, steps: int, rule: str | None
+) -> None:
+    found = changes(with_leaf(judged(program(), tmp_path), kind, phase, share, steps))
+    assert [each for each in found if each in ("collection", "logging")] == ([rule] if rule else [])
+    if rule:
+        assert found[rule].share == pytest.approx(share * RULES[rule].part, abs=0.001)
+
+
+def test_compilations_of_a_run_without_steps(here: Path) -> None:
+    """Half of the run compiled again what was compiled before."""
+    made = Program(**{**META, **OF_HERE})
+    made.thread(1)
+    made.run(op("aten::mm", 0, MS, stack=made.stack(f"{here}/train.py:5 main")))
+    made.meta |= {"stop": {"monotonic_ns": 1000 * MS, "cpu_ns": MS}}
+    calls = [
+        {"file": f"{here}/train.py", "line": 1, "function": "f", "time_ns": 100 * MS, "guard": f"n == {at}"}
+        for at in range(6)
+    ]
+    made.meta |= {"compilations": {"calls": calls, "more": False}}
+    (here / "train.py").write_text("@torch.compile\ndef f(n):\n    return n\n", encoding="utf-8")
+    (change,) = judged(made, here)[Advice].changes
+    assert (change.rule, change.snippet) == ("recompiled", "@torch.compile(dynamic=True)")
+    assert change.share == pytest.approx(0.5)
 
 
 def test_short_steps_are_compiled_or_have_larger_batches(tmp_path: Path) -> None:
@@ -124,10 +176,11 @@ def test_long_operators_are_not_compiled(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("reads", "others", "is_said"), [(100, 300, True), (40, 60, False), (0, 300, False)])
-def test_values_read_one_by_one(tmp_path: Path, reads: int, others: int, is_said: bool) -> None:
-    made, at = Program(**META), 0
+def test_values_read_one_by_one(here: Path, reads: int, others: int, is_said: bool) -> None:
+    made, at = Program(**{**META, **OF_HERE}), 0
     made.thread(1)
-    stack = made.stack("/p/train.py:30 main")
+    (here / "train.py").write_text("for v in y:\n    n[v.item()] += 1\n", encoding="utf-8")
+    stack = made.stack(f"{here}/train.py:2 main")
     for number in range(12):
         for name, count in ((READ, reads), ("aten::select", others)):
             for _ in range(count):
@@ -137,7 +190,8 @@ def test_values_read_one_by_one(tmp_path: Path, reads: int, others: int, is_said
         made.run(op("Optimizer.step#SGD.step", at + 1000, at + 4000, stack=stack, scope=7))
         at += 4000
     made.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
-    found = advised(made, tmp_path)
+    found = advised(made, here)
     assert ("tolist" in found) is is_said
     if is_said:
         assert "compile" not in found
+        assert found["tolist"].snippet == "for v in y.tolist(): ...  # v.item() becomes v"

@@ -104,6 +104,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
         command = steps_command(findings)
     else:
         yield from script_lines(findings)
+        yield from try_lines(findings)
         yield from mode_lines(findings, "step")
         command, whole = script_command(findings), recording_children(findings)
     yield from recompiled_line(findings)
