@@ -6,7 +6,6 @@ Reports word remedies by `change`, and `perfprobe explain` prints the rest, so t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import floor
 
 from perfprobe.support import units
 from perfprobe.support.frozen import frozen
