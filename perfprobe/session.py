@@ -191,7 +191,7 @@ class Session:
             Session._active.pop(getpid())
 
     def _chosen(self) -> list[Collector]:
-        chosen: list[Collector] = [ProcessorWaits(self._facts)]
+        chosen: list[Collector] = [*self._changing(), ProcessorWaits(self._facts)]
         if self._options.benchmark:
             return [*chosen, StepFinder(self._facts, self._options)]
         chosen += [CompilationCollector(self._facts), ModeCollector(self._facts), RankCollector(self._facts)]
@@ -222,6 +222,19 @@ class Session:
         if self._options.python in ("both", "cprofile"):
             chosen += self._call_counter()
         return [*chosen, *self._of_kernel()]
+
+    def _changing(self) -> list[Collector]:
+        """What changes the program, and what records the results of that. Forked children inherit both."""
+        found: list[Collector] = []
+        if self._options.tries and self._parents is None:
+            from perfprobe.collect.tries.collector import TryCollector
+
+            found.append(TryCollector(self._facts, self._options.tries))
+        if self._options.results and self._parents is None:
+            from perfprobe.collect.results import ResultCollector
+
+            found.append(ResultCollector(self._facts))
+        return found
 
     def _sampler(self) -> list[Collector]:
         """The sampler. Leaving it out is a loss: only samples show how many threads work in operators."""

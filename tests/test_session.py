@@ -48,7 +48,15 @@ def test_a_block_is_recorded_with_all_facts(tmp_path: Path) -> None:
     windows = {"steps": None, "repeat": 1, "duration": None, "exit_after": False, "wait": False}
     gpu |= {"native": False, "counters": False}
     long = {"baseline": 0, "budget": "off", "keep": "all", "rotate": 0}
-    steps = {**windows, **long, "benchmark": False, "warmup": 10, "every_step_line": None}
+    steps = {
+        **windows,
+        **long,
+        "benchmark": False,
+        "warmup": 10,
+        "every_step_line": None,
+        "tries": [],
+        "results": False,
+    }
     assert recording.fact("recording") == {**options, "python": "both", "detail": None, **gpu, **steps}
     assert recording.fact("program", "pid") == os.getpid()
     assert recording.fact("program", "argv") == sys.argv

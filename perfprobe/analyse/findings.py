@@ -64,6 +64,7 @@ from perfprobe.tables.steps import StepTimes
 from perfprobe.tables.teams import Teams, WorkerTeams
 from perfprobe.tables.tests import Tests
 from perfprobe.tables.trends import Trends
+from perfprobe.tables.tries import Tries
 from perfprobe.tables.unused_forward import UnusedForward
 from perfprobe.tables.workers import LoaderWaits, WorkerFindings
 from perfprobe.tables.wrappers import WrapperSpans
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
     from perfprobe.analyse.sequences import sequences
     from perfprobe.analyse.spent.in_loop import loop_spent
     from perfprobe.analyse.spent.in_run import run_spent
+    from perfprobe.analyse.tries import tries
     from perfprobe.analyse.wrappers import WrapperWatch
 else:
     device_account = _later("perfprobe.analyse.account.device", "device_account")
@@ -135,6 +137,7 @@ else:
     sequences = _later("perfprobe.analyse.sequences", "sequences")
     loop_spent = _later("perfprobe.analyse.spent.in_loop", "loop_spent")
     run_spent = _later("perfprobe.analyse.spent.in_run", "run_spent")
+    tries = _later("perfprobe.analyse.tries", "tries")
     WrapperWatch = _later("perfprobe.analyse.wrappers", "WrapperWatch")
 
 
@@ -273,6 +276,7 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, times: CriticalWatch(trace, times), needs=(StepTimes,), watches=True
     ),
     TensorCores: Pass(lambda trace, asked: tensor_cores(trace)),
+    Tries: Pass(lambda trace, asked: tries(trace)),
     Tests: Pass(lambda trace, asked, structure: tests(trace, structure), needs=(CallStructure,)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),

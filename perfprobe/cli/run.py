@@ -29,10 +29,11 @@ from perfprobe.collect.base import Stderr, fault
 from perfprobe.collect.destination import SUFFIX, default_path, with_rank
 from perfprobe.collect.held_signals import undisturbed
 from perfprobe.collect.host import rank
-from perfprobe.collect.options import Options
+from perfprobe.collect.options import CHANGED, Options
 from perfprobe.collect.own_folder import remove_recording
 from perfprobe.collect.program import Program, current_folder
 from perfprobe.collect.runner import Ending, run, run_missing
+from perfprobe.collect.tries.declared import TRIES, asked, usages
 from perfprobe.session import Session
 from perfprobe.support.errors import UsageError
 from perfprobe.support.graph_view import picture
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+_TRIES = ", ".join(way for name in TRIES for way in usages(name))
 _END = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}  # signals that ask a process to end
 _OWN_DEPTH = 1000  # the interpreter's default limit of recursion
 _USAGE = """\
@@ -85,12 +87,13 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     configured = use_config(options, words[:place])
     given = options.parse_args(words[:place])
     program = _program(words[place:])
+    asked(given.tries)
     stderr = Stderr()
     if program.missing:
         _check_mistyped(program, words[place])
         return lambda: run_missing(program)
     try:
-        recorded = Options(**chosen(given, Options))
+        recorded = Options(**chosen(given, Options), tries=given.tries)
     except UsageError as error:
         raise said_with(error, configured) from error
     about, folder = _about(program), program.folder
@@ -172,6 +175,7 @@ def parser() -> Parser:
     parser.add("-m", metavar="MODULE", dest="module", help="run a module, as `python -m` does")
     parser.add("-c", metavar="CODE", dest="code", help="run code, as `python -c` does")
     parser.add("--version", action="version", version=f"perfprobe {__version__}")
+    _add_tries(parser)
     add_options(parser, Options)
     parser.add(
         "-o",
@@ -206,6 +210,18 @@ def parser() -> Parser:
     )
     add_config(parser)
     return parser
+
+
+def _add_tries(parser: Parser) -> None:
+    parser.add(
+        "--try",
+        action="append",
+        default=[],
+        dest="tries",
+        metavar="WORD",
+        heading=CHANGED,
+        help=f"run the program with this change, put on from outside; may be repeated: {_TRIES}",
+    )
 
 
 def _program(words: Sequence[str]) -> Program:

@@ -46,7 +46,8 @@ class StepFinder(Collector):
         every = self._options.every_step_line or 0
         capsule = self._facts.recorder.capsule()
         options = self._options
-        schedule = _NEVER if options.benchmark or options.wait else _schedule(options)
+        never = options.wait or (options.benchmark and not options.exit_after)
+        schedule = _NEVER if never else _schedule(options)
         self._log = native.core().StepLog(capsule, schedule, every, self._options.warmup)
         if self._options.exit_after:
             self._log.exit_after()

@@ -8,17 +8,17 @@ from time import monotonic_ns
 
 from perfprobe.collect.base import Collector
 from perfprobe.collect.imports import ImportWatch
+from perfprobe.collect.place import place_of
 from perfprobe.collect.wrapped import WrappedFunctions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FrameType, ModuleType
+    from types import ModuleType
 
     from perfprobe.collect.base import Facts
 
 PROFILER, ANOMALY, DETERMINISTIC = "torch.profiler", "anomaly mode", "deterministic algorithms"
 _MOST = 1000  # times that modes are switched on; later ones are counted
-_CONTEXTS = "contextlib.py"
 
 
 class ModeCollector(Collector):
@@ -66,7 +66,11 @@ class ModeCollector(Collector):
             if row is not None:
                 row["until_ns"] = monotonic_ns()
         elif mode not in self._on and len(self._rows) < _MOST:
-            self._on[mode] = {"mode": mode, "from_ns": monotonic_ns(), **self._place(sys._getframe(1))}
+            self._on[mode] = {
+                "mode": mode,
+                "from_ns": monotonic_ns(),
+                **place_of(sys._getframe(1), self._folder),
+            }
             self._rows.append(self._on[mode])
             if len(self._rows) == 1:  # the recording of a killed program has it too
                 self._write()
@@ -75,19 +79,8 @@ class ModeCollector(Collector):
 
     def _set_threads(self, *given: object) -> None:
         """The latest call counts."""
-        self._threads = {"number": given[0] if given else None, **self._place(sys._getframe(1))}
+        self._threads = {"number": given[0] if given else None, **place_of(sys._getframe(1), self._folder)}
         self._write()
-
-    def _place(self, frame: FrameType | None) -> dict[str, object]:
-        """The innermost line that is neither torch's nor ours."""
-        own = os.path.dirname(__file__)
-        while frame is not None:
-            file = frame.f_code.co_filename
-            if not file.startswith((self._folder, own)) and not file.endswith(_CONTEXTS):
-                function = getattr(frame.f_code, "co_qualname", frame.f_code.co_name)  # from Python 3.11 on
-                return {"file": file, "line": frame.f_lineno, "function": function}
-            frame = frame.f_back
-        return {}
 
     def _write(self) -> None:
         if self._rows or self._threads:

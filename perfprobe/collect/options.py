@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from perfprobe.support.errors import UsageError
+from perfprobe.support.fraction import share
 from perfprobe.support.option import CHILDREN, COMMAND_LINE, PYTHON, RECORDING, Chosen, option
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
 BUFFER_BYTES = 32 << 20
@@ -14,19 +16,8 @@ SMALLEST_BUFFER_BYTES = 4 << 20
 SMALLEST_FILE_BYTES = 64 << 10
 _OF_STEPS = (COMMAND_LINE, PYTHON, RECORDING)  # of this process alone
 _OF_WINDOWS = (COMMAND_LINE, RECORDING)  # of a program as a whole
-_STEPS, _FILE = "which steps to record", "the recording"  # headings of `--help`
-
-
-def share(text: str) -> float:
-    """The fraction that `5%` or `0.5 %` is; 0 for `off`. Raises UsageError if it is none."""
-    number = text.removesuffix("%").strip()
-    whole, _, part = number.partition(".")
-    is_number = text.endswith("%") and (whole + part).isdecimal() and text.isascii()
-    if text == "off":
-        return 0
-    if not is_number or not 0 < float(number) <= 100:
-        raise UsageError("not a budget", text, "give a part of the CPU time, such as --budget 5%, or off")
-    return float(number) / 100
+CHANGED = "what to change"  # headings of `--help`
+_STEPS, _FILE = "which steps to record", "the recording"
 
 
 class Options(Chosen):
@@ -127,6 +118,14 @@ class Options(Chosen):
         False,
         "record the program's arguments unchanged, without masking tokens, keys and passwords as ***",
         heading=_FILE,
+    )
+    tries: Sequence[str] = option((), "changes put on the program: words of --try", places=(RECORDING,))
+    results: bool = option(
+        False,
+        "also record what the program computes, so that runs can be compared: what backward() starts from "
+        "in each step, what models in eval() return, batches, random numbers",
+        places=_OF_WINDOWS,
+        heading=CHANGED,
     )
     steps: str | None = option(
         None,
@@ -321,7 +320,8 @@ class Options(Chosen):
         if self.wait and (self.steps is not None or self.duration is not None or self.exit_after):
             what = "--wait cannot be combined with windows"
             raise UsageError(what, "", "leave out --wait, or --steps, --duration and --exit-after")
-        if self.has_windows and (self.benchmark or self.operators != "observer"):
+        ends_benchmark = self.benchmark and self.exit_after and self.window[0] == 0
+        if self.has_windows and not ends_benchmark and (self.benchmark or self.operators != "observer"):
             what = "only the observer can record windows of steps"
             raise UsageError(what, "", "leave out --benchmark and --operators")
         self._check_baseline()

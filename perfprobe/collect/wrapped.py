@@ -16,11 +16,17 @@ class WrappedFunctions:
     def __init__(self) -> None:
         self._wrapped: list[tuple[Any, str, object, object]] = []
 
-    def wrap(self, module: Any, name: str, before: Callable[..., object]) -> None:
-        """Has `before` called with the arguments of this function. Nothing happens if there is none."""
+    def wrap(
+        self,
+        module: Any,
+        name: str,
+        before: Callable[..., object] | None = None,
+        after: Callable[..., object] | None = None,
+    ) -> None:
+        """Has these called as `held_signals.around` does. Nothing happens if there is no such function."""
         original = getattr(module, name, None)
         if original is not None:
-            ours = around(original, before=before)
+            ours = around(original, before=before, after=after)
             setattr(module, name, ours)
             self._wrapped.append((module, name, original, ours))
 

@@ -71,6 +71,7 @@ SECTION_VIEWS: Mapping[str, Needed] = {
     "native": Needed("--native, where the kernel permits it (`perfprobe doctor` says)", ("native",)),
     "counters": Needed("--counters", ("counters",)),
     "sources": Needed("both sources of operators: --operators both"),
+    "tries": Needed("a change put on the program: `perfprobe run --try`"),
     "environment": Needed("a run of the program by perfprobe"),
     "missing": Needed("nothing: no row is good news"),
     "children": Needed(

@@ -25,11 +25,15 @@ SOURCES: dict[str, str] = {
     "rank": "The process's rank was not noted: reports on several ranks need it.",
     "modes": "Modes and the number of threads that the program set in torch were not noted: the first screen "
     "has no MODE, and cannot name the line that sets the number.",
+    "tries": "A change of `--try` was not put on the program, so this run does not say what it gains.",
+    "results": "What the program computes was not recorded, so it cannot be compared.",
     "bench": "The stored measurements of `perfprobe bench` cannot be used.",
 }
 
 # The beginning of a loss, and what it means.
 REASONS: dict[str, str] = {
+    "never applied": "The program has nothing that this change of `--try` could be put on: no such loader, "
+    "optimizer or module, or not in the steps that ran, or it is so already.",
     "operators, ranges and work of GPUs in steps outside of the windows": "An effect of `--steps` or "
     "`--duration`: figures cover the recorded steps only; wall and CPU time cover the whole program.",
     "operators of ordinary steps": "An effect of `--keep slow`: tables of operators and lines cover slow "

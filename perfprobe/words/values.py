@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from perfprobe.collect.tries.declared import TRIES, usages
+
 VALUES: dict[str, dict[str, str]] = {
+    "word (tries)": {
+        " | ".join(usages(name)): f"{one.means} In the source: `{one.code_with(''.join(one.values[:1]))}`."
+        for name, one in TRIES.items()
+    },
     "what (compare)": {
         "start-up": "From the program's start to its first step.",
         "peak memory": "The most memory: of tensors on GPUs or the CPU if that was recorded, else of the "

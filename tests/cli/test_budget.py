@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perfprobe.collect.options import Options, share
+from perfprobe.collect.options import Options
 from perfprobe.support.errors import UsageError
+from perfprobe.support.fraction import share
 from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.recording import Recording

@@ -37,6 +37,7 @@ ALL = {
     "emit": "nvtx",
     "children": "off",
     "keep-argv": True,
+    "results": True,
     "steps": "10:30",
     "repeat": 2,
     "duration": "90s",
