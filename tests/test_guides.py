@@ -67,7 +67,7 @@ _OF_OTHERS |= {
 }
 _OF_ITS_OWN = ("run", "bench")  # commands that need their own process; `run` if no command is named
 # What other tests run, on programs made for it. Here, these commands are only read.
-_RUN_ELSEWHERE = {"--sweep", "--steps", "--benchmark", "--wait", "trigger", "doctor"}
+_RUN_ELSEWHERE = {"--sweep", "--steps", "--benchmark", "--wait", "trigger", "doctor", "advise"}
 _SHORT = {"bench": ["--quick", "--time", "1s"]}
 # `bench` of a recording really measures in tests/cli/test_bench.py. Here, only typed calls are measured.
 _MEASURED = Measurements("AMD EPYC", "2.13.0", None, (bmm(),))
@@ -169,7 +169,11 @@ def test_commands_of_a_page_work(
     cache.write(machine(key=cache.key("cpu")), cache.path_of(cache.key("cpu")))  # measuring takes a minute
     if _RUN_ELSEWHERE & set(given) or (name == "compare" and "--" in given):
         parser = module(name).parser()
-        end = parser.split(given[1:], PROGRAM_OPTIONS) if name == "run" else (*given[1:], "--").index("--")
+        end = (
+            parser.split(given[1:], PROGRAM_OPTIONS)
+            if name in ("run", "advise")
+            else (*given[1:], "--").index("--")
+        )
         parser.parse_args(given[1 : end + 1])
     elif name == "bench" and (given[1].startswith("-") or Path(given[1]).exists()) and "--emit" not in given:
         monkeypatch.setattr(measure, "measure", lambda *_, **__: _MEASURED)

@@ -27,6 +27,7 @@ COMMANDS = {
     "bench": ("perfprobe.cli.bench", "measure how close operators come to the limits of this machine"),
     "threads": ("perfprobe.cli.threads", "find problems with threads, and measure thread settings"),
     "compare": ("perfprobe.cli.compare", "say what a change did: compare the runs of two versions"),
+    "advise": ("perfprobe.cli.advise", "try changes on a program, and say what each gains"),
     "history": ("perfprobe.cli.history", "print successive versions of a program and what each gained"),
     "trigger": ("perfprobe.cli.trigger", "make a program started with --wait record some steps"),
     "machine": ("perfprobe.cli.machine", "measure the limits of this machine, such as memory bandwidth"),
@@ -45,6 +46,7 @@ _WITH_NUMPY = (
     "bench",
     "threads",
     "compare",
+    "advise",
     "history",
     "machine",
 )

@@ -28,7 +28,8 @@ _NAMES = ("A", "B")
 _LONGEST_NAME = 40
 
 
-def _pairs(text: str) -> int:
+def pairs_of(text: str) -> int:
+    """A number of pairs, from 5 to 12."""
     import argparse
 
     from perfprobe.models.paired import FEWEST, MOST
@@ -82,7 +83,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--pairs": {
         "metavar": "N",
-        "type": _pairs,
+        "type": pairs_of,
         "dest": "most_pairs",
         "help": "run at most so many pairs, 5 to 12 (default: 12); it stops earlier if they are enough",
     },

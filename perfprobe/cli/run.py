@@ -205,8 +205,7 @@ def parser() -> Parser:
         "--quiet",
         action="store_true",
         heading="what to print",
-        brief=(quiet := "print no report, only where the recording is"),
-        help=quiet,
+        help="print no report, only where the recording is",
     )
     add_config(parser)
     return parser

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from typing import IO
 
 from perfprobe.experiment.variant import Variant
@@ -23,11 +23,12 @@ _PATIENCE_S = 5.0  # for a program that was asked to end
 _NO_INPUT = "EOFError"
 
 
-def run(variant: Variant, options: Sequence[str], path: str) -> None:
+def run(variant: Variant, options: Sequence[str], path: str, printed: str | None = None) -> None:
     """Run a variant, recorded into the file `path`. It reads no input, and its output is not shown.
 
     Args:
         options: of `perfprobe run`.
+        printed: a file for its standard output, which is kept.
 
     Raises:
         InputError: it failed, printed too much, or reads input.
@@ -35,8 +36,10 @@ def run(variant: Variant, options: Sequence[str], path: str) -> None:
     """
     said = f"{path}.said"
     try:
-        with open(said, "wb") as output:
-            status = _status(variant, [*options, "-o", path, *variant.words], output)
+        with ExitStack() as files:
+            errors = files.enter_context(open(said, "wb"))
+            output = errors if printed is None else files.enter_context(open(printed, "wb"))
+            status = _status(variant, [*options, "-o", path, *variant.words], output, errors)
     except OSError as error:
         raise EnvironmentLack(f"a run cannot be kept ({error.strerror})", said) from error
     if status != 0 or not os.path.exists(path):
@@ -44,15 +47,17 @@ def run(variant: Variant, options: Sequence[str], path: str) -> None:
     os.unlink(said)
 
 
-def _status(variant: Variant, words: Sequence[str], output: IO[bytes]) -> int:
-    process = _started(variant, words, output)
+def _status(variant: Variant, words: Sequence[str], output: IO[bytes], errors: IO[bytes]) -> int:
+    process = _started(variant, words, output, errors)
     try:
-        return _waited(variant, process, output)
+        return _waited(variant, process, (output, errors))
     finally:
         _end(process)
 
 
-def _started(variant: Variant, words: Sequence[str], output: IO[bytes]) -> subprocess.Popen[bytes]:
+def _started(
+    variant: Variant, words: Sequence[str], output: IO[bytes], errors: IO[bytes]
+) -> subprocess.Popen[bytes]:
     """The process. It has a session of its own: Ctrl-C reaches this process only, which ends the other."""
     try:
         return subprocess.Popen(
@@ -61,7 +66,7 @@ def _started(variant: Variant, words: Sequence[str], output: IO[bytes]) -> subpr
             cwd=variant.folder,
             stdin=subprocess.DEVNULL,
             stdout=output,
-            stderr=output,
+            stderr=errors,
             start_new_session=True,
         )
     except OSError as error:  # arguments that just fitted beside the words of this command
@@ -69,11 +74,11 @@ def _started(variant: Variant, words: Sequence[str], output: IO[bytes]) -> subpr
         raise EnvironmentLack("the program cannot be started", where, "give it fewer") from error
 
 
-def _waited(variant: Variant, process: subprocess.Popen[bytes], output: IO[bytes]) -> int:
+def _waited(variant: Variant, process: subprocess.Popen[bytes], files: Sequence[IO[bytes]]) -> int:
     while True:
         with suppress(subprocess.TimeoutExpired):
             return process.wait(_LOOK_S)
-        if os.fstat(output.fileno()).st_size > MOST_OUTPUT_BYTES:
+        if max(os.fstat(file.fileno()).st_size for file in files) > MOST_OUTPUT_BYTES:
             what = f"the program printed more than {units.size(MOST_OUTPUT_BYTES)}"
             raise InputError(_of(variant, what), variant.shown, "let it print less")
 

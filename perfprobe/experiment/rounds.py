@@ -52,6 +52,7 @@ class Rounds:
         progress: is called with the number of runs done and in total, the current variant, and seconds left.
         time_s: begin no round that would end after this time; None for no limit.
         whole: the number of runs that are planned.
+        start: runs a variant into a file, in place of `process.run`.
         seed: of the order; None for a new one.
     """
 
@@ -64,29 +65,37 @@ class Rounds:
         time_s: float | None,
         whole: int,
         seed: int | None = None,
+        start: Callable[[Variant, Sequence[str], str], None] | None = None,
     ) -> None:
         self._variants, self._folder, self._progress = variants, folder, progress
+        self._start = start or run
         self._random = random.Random(seed)
         self._begun_s, self._time_s, self._whole = time.monotonic(), time_s, whole
         self._done = self._rounds = 0
         self._longest_s = 0.0
         self.is_late = False
 
-    def rounds(self, most: int, options: Sequence[str]) -> Iterator[list[Ran]]:
+    def rounds(
+        self, most: int, options: Sequence[str], among: Sequence[int] | None = None
+    ) -> Iterator[list[Ran]]:
         """Runs a round and yields it, up to `most` times: the runs of all variants, in their order.
 
         It ends early, with `is_late`, if there is no time for another round.
+
+        Args:
+            among: the numbers of the variants that run; it may change from round to round. None: all.
         """
+        among = range(len(self._variants)) if among is None else among
         for _ in range(most):
             self.is_late = not self._has_time()
             if self.is_late:
                 return
-            begun_s, order = time.monotonic(), list(range(len(self._variants)))
+            begun_s, order = time.monotonic(), list(among)
             self._random.shuffle(order)
             found = {at: self.one(at, options) for at in order}
             self._longest_s = max(self._longest_s, time.monotonic() - begun_s)
             self._rounds += 1
-            yield [found[at] for at in range(len(self._variants))]
+            yield [found[at] for at in sorted(found)]
 
     def one(self, at: int, options: Sequence[str]) -> Ran:
         """Runs one variant."""
@@ -95,12 +104,17 @@ class Rounds:
         folder = os.path.join(self._folder, f"{self._done:03}-{at}")
         os.mkdir(folder)
         path = os.path.join(folder, "run.perfprobe")
-        run(variant, options, path)
+        self._start(variant, options, path)
         self._done += 1
         found = Run(path).find((RunValue, Baseline))
         baseline = found.get(Baseline)
         added = None if baseline is None else (baseline.added_cpu or baseline.added)
         return Ran(variant=at, path=path, value=found[RunValue], added=added)
+
+    @property
+    def done(self) -> int:
+        """The number of runs so far."""
+        return self._done
 
     def _has_time(self) -> bool:
         """Whether another round fits. The first one always does."""

@@ -25,6 +25,7 @@ class Variant:
         variables: of the environment, beside those of this process.
         folder: in which it runs, None for the current one.
         python: the interpreter.
+        options: of `perfprobe run`, beside those of the experiment.
         commit: of a version of a git repository; "" for others, also for a working tree.
     """
 
@@ -33,6 +34,7 @@ class Variant:
     variables: Mapping[str, str] = field(default_factory=dict)
     folder: str | None = None
     python: str = sys.executable
+    options: tuple[str, ...] = ()
     commit: str = ""
 
     @property

@@ -10,7 +10,7 @@ from functools import cache
 from typing import NamedTuple
 
 from perfprobe.models.rules import RULES
-from perfprobe.report.section import compared_tables, history, machine, torch_columns
+from perfprobe.report.section import compared_tables, history, machine, torch_columns, tried
 from perfprobe.report.section import listed as sections
 from perfprobe.report.section.described import explained as explained_by
 from perfprobe.support.errors import UsageError
@@ -50,13 +50,14 @@ COLUMNS: dict[str, dict[str, str]] = {
     "machine": machine.MEANINGS,
     "compare": compared_tables.MEANINGS,
     "history": history.MEANINGS,
+    "advise": tried.MEANINGS,
 }
 TABLES: dict[str, str] = JSON_TABLES | {
     name: means for each in _SECTIONS.values() for name, means in each.json.items()
 }
 _VALUE = re.compile(r"\*\*([^*]+)\*\*: (.+?)(?= \*\*[^*]+\*\*:|$)")
 _GUIDES = {"torch's own table": "report", "machine": "bench", "graph": "callgraph", "compare": "compare"}
-_GUIDES |= {"history": "versions"}
+_GUIDES |= {"history": "versions", "advise": "advise"}
 _GUIDES |= {name: each.guide for name, each in _SECTIONS.items()}
 _UNIT = re.compile(" (?:ns|bytes)$")
 

@@ -5,6 +5,24 @@ from __future__ import annotations
 from perfprobe.collect.tries.declared import TRIES, usages
 
 VALUES: dict[str, dict[str, str]] = {
+    "gain (advise)": {
+        "1.42x (1.36 to 1.48)": "How many times as fast a step is with the change, what lies between steps "
+        "(evaluations, starts of workers) included, and the 95 % interval over pairs of runs.",
+        "refused": "The change makes the program slower, or lets it compute something else.",
+        "not tried": "The program has nothing that the change could be put on, in the steps that ran.",
+        "no gain": "A gain of more than 3 % is ruled out.",
+        "cannot tell": "The pairs neither show a gain nor rule one out.",
+        "failed": "The program failed with the change, and what it said.",
+        "same bits": "All values that were compared are the same: what backward() starts from in each step, "
+        "what models in eval() return, numbers that are printed, files that are written.",
+        "within 1e-5": "Values of steps differ by this at most, relative to them. *At first*: in the first "
+        "ten steps; rounding grows from step to step, and is at most 0.1 % later.",
+        "within bf16's budget": "Values of steps differ by at most 2 %, as rounding to bfloat16 lets them "
+        "(float32 in place of float64: 0.1 %).",
+        "differs": "Where it computes something else first.",
+        "cannot be checked": "The unchanged program does not repeat itself, or computes nothing that can be "
+        "compared.",
+    },
     "word (tries)": {
         " | ".join(usages(name)): f"{one.means} In the source: `{one.code_with(''.join(one.values[:1]))}`."
         for name, one in TRIES.items()

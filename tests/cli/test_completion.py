@@ -45,8 +45,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["rep"], "report"),
         (
             [""],
-            "run report export graph list clean bench threads compare history trigger machine doctor build "
-            "explain completion",
+            "run report export graph list clean bench threads compare advise history trigger machine doctor "
+            "build explain completion",
         ),
         (["tra"], ""),  # shtab completes no script in place of a command
         (["report", "--sor"], "--sort"),

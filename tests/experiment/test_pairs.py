@@ -43,7 +43,9 @@ class Given(Rounds):
         value = RunValue(steps=self.steps, own_ns=time_ns, wall_ns=2 * time_ns)
         return Ran(variant=at, path="", value=value, added=self.costs if len(self.made) == 1 else None)
 
-    def rounds(self, most: int, options: Sequence[str]) -> Iterator[list[Ran]]:
+    def rounds(
+        self, most: int, options: Sequence[str], among: Sequence[int] | None = None
+    ) -> Iterator[list[Ran]]:
         for _ in range(most):
             self.is_late = self._pair >= self.late_after
             if self.is_late:

@@ -30,6 +30,7 @@ _OF_FILE = {
     "efficiency_cells": ("operators",),
     "shown_rows": ("operators",),
     "torch_columns": ("torch's own table",),
+    "tried": ("advise",),
     "hot_lines": ("lines",),
     "hot_modules": ("modules",),
     "efficiency_table": ("efficiency",),
@@ -64,7 +65,7 @@ def titles_of(tree: ast.AST) -> Iterator[str]:
 
 def test_every_section_is_explained_and_no_other() -> None:
     assert tuple(SECTION_VIEWS) == tuple(section.name for section in OF_REPORTS)
-    others = {"torch's own table", "machine", "compare", "history"}
+    others = {"torch's own table", "machine", "compare", "history", "advise"}
     assert set(words.COLUMNS) - others <= set(VIEWS)
 
 

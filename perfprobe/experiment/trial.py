@@ -1,0 +1,316 @@
+"""Tries changes on a program: each in pairs with the unchanged program, its result compared."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from perfprobe.analyse.benchmark import steps_that_count
+from perfprobe.collect.tries.declared import Asked
+from perfprobe.collect.tries.declared import asked as parsed
+from perfprobe.experiment.copied import Folder, copy, files_in, moved
+from perfprobe.experiment.outcome import Checked, Computed, Itself, check, computed, itself, values_of
+from perfprobe.experiment.process import run
+from perfprobe.experiment.rounds import TIMED, Progress, Ran, Rounds
+from perfprobe.experiment.variant import Variant
+from perfprobe.models.paired import FEWEST, LIMIT, MOST, Difference, Verdict, difference
+from perfprobe.runs import Run
+from perfprobe.support.errors import InputError
+from perfprobe.support.frozen import frozen
+from perfprobe.tables.advice import Check
+from perfprobe.tables.live_steps import LiveSteps
+from perfprobe.tables.tried import Applied, Outcome, Tried
+from perfprobe.tables.tries import Tries
+
+_OPTIONS = (*TIMED, "--results", "--exit-after")
+_LONGEST_S = 20.0  # of the steps of a run
+_SHORTEST_S = 2.0
+_START_S = 4.0  # until a program has its first step, before that is known
+_LEAST_STEPS, _MOST_STEPS = 40, 400  # of which ten are warm-up
+_BEHIND = 5  # steps behind an evaluation
+_FEWEST_STEPS = 3  # fewer: the whole run is measured
+# The largest relative difference that a change may make.
+_BUDGETS = {Check.SAME_BITS: 0.0, Check.CLOSE: 1e-5, Check.DTYPE: 1e-3}
+_BUDGET_OF = {"bf16": 2e-2}
+
+
+@frozen
+class _Pace:
+    """How fast a run was.
+
+    Attributes:
+        time_ns: of a step with what lies between steps, or of the run.
+        steps: how many count.
+        all_steps: how many there were.
+        to_evaluation: how many there must be for the first evaluation to lie between steps; 0 without any.
+    """
+
+    time_ns: float
+    steps: int
+    all_steps: int
+    to_evaluation: int
+
+
+class Trials:
+    """Runs a program and its changes, each time in a new copy of its folder.
+
+    Args:
+        program: unchanged.
+        source: its folder.
+        folder: for recordings and copies; the caller removes it.
+        time_s: begin no round that would end after this time; None for no limit.
+        progress: see `Rounds`.
+        most: pairs of each try.
+        seed: of the order of runs.
+    """
+
+    def __init__(
+        self,
+        program: Variant,
+        source: Folder,
+        folder: str,
+        *,
+        time_s: float | None,
+        progress: Progress,
+        most: int = MOST,
+        seed: int | None = None,
+    ) -> None:
+        self._program, self._source, self._folder = program, source, folder
+        self._progress, self._most, self._seed = progress, most, seed
+        self._begun_s, self._time_s = time.monotonic(), time_s
+        self._computed: dict[str, Computed] = {}
+        self._paces: dict[str, _Pace] = {}
+        self._unchanged: list[Ran] = []
+        self._series = 0
+        self._options: tuple[str, ...] = _OPTIONS
+        self.is_cut = self.is_late = False
+        self.interrupt: KeyboardInterrupt | None = None
+
+    @property
+    def runs(self) -> int:
+        """How many there were."""
+        return len(self._computed)
+
+    @property
+    def spent_s(self) -> float:
+        """How long it has taken."""
+        return time.monotonic() - self._begun_s
+
+    @property
+    def unchanged(self) -> list[_Pace]:
+        """How fast the unchanged program was, in all runs of the same length."""
+        return [self._paces[ran.path] for ran in self._unchanged]
+
+    @property
+    def by_steps(self) -> bool:
+        """Whether the times of all runs are of steps."""
+        return all(pace.steps >= _FEWEST_STEPS for pace in self._paces.values())
+
+    def begin(self, tries: int) -> None:
+        """Runs the unchanged program, to see how many steps a run shall have; then twice more.
+
+        Args:
+            tries: how many there will be.
+        """
+        pilot_s = self._run_s(tries, _START_S)
+        rounds = self._rounds([()], 3, None)
+        first = (f":{_MOST_STEPS}", "--duration", f"{round(max(pilot_s, _LONGEST_S / 2))}s")
+        begun_s = self.spent_s
+        pilot = self._paces[rounds.one(0, (*_OPTIONS, "--steps", *first)).path]
+        steps_s = pilot.time_ns / 1e9 * pilot.all_steps
+        run_s = self._run_s(tries, max(self.spent_s - begun_s - steps_s, 0.0))
+        steps = round(run_s / max(pilot.time_ns / 1e9, 1e-6))
+        if pilot.steps < _FEWEST_STEPS:
+            steps = _MOST_STEPS  # the program ends first
+        steps = min(max(steps, _LEAST_STEPS, pilot.to_evaluation), _MOST_STEPS)
+        self._options = (*_OPTIONS, "--steps", f":{steps}")
+        self._unchanged = [rounds.one(0, self._options) for _ in range(2)]
+        self.is_cut = all(pace.all_steps >= steps for pace in self.unchanged)
+
+    def _run_s(self, tries: int, start_s: float) -> float:
+        """How long the steps of a run may take, so that there is time for enough pairs."""
+        if self._time_s is None:
+            return _LONGEST_S
+        runs = 2 + tries + (FEWEST + 1) * (tries + 1)
+        return min(max((self._time_s - self.spent_s) / runs - start_s, _SHORTEST_S), _LONGEST_S)
+
+    @property
+    def floor(self) -> Itself:
+        """How the unchanged program repeats itself."""
+        return itself([self._computed[ran.path] for ran in self._unchanged], is_cut=self.is_cut)
+
+    def measure(self, tries: Sequence[tuple[str, ...]], among: int | None = None) -> list[Tried]:
+        """Tries these, one beside the other: each once to see whether it can be, then in rounds.
+
+        among: of how many gains none may be wrong; None: of all.
+        """
+        among = len(tries) if among is None else among
+        rounds = self._rounds([(), *tries], len(tries) + (FEWEST + 1) * (len(tries) + 1), self._left_s())
+        found = {at + 1: Tried(words=words, outcome=Outcome.UNKNOWN) for at, words in enumerate(tries)}
+        runs: dict[int, list[tuple[Ran, Ran]]] = {at: [] for at in found}
+        try:
+            for at, one in found.items():
+                found[at] = self._first(rounds, at, one)
+            self._run_rounds(rounds, found, runs, among)
+        except KeyboardInterrupt as error:
+            self.interrupt = error
+        self.is_late |= rounds.is_late
+        return [self._judged(one, runs[at], among) for at, one in found.items()]
+
+    def _run_rounds(
+        self,
+        rounds: Rounds,
+        found: Mapping[int, Tried],
+        runs: Mapping[int, list[tuple[Ran, Ran]]],
+        among: int,
+    ) -> None:
+        """Runs the program and those tries of which it is not known yet what they gain."""
+        active = [at for at, one in found.items() if one.outcome is Outcome.UNKNOWN]
+        for _ in range(self._most):
+            active = [at for at in active if not self._is_enough(runs[at], among)]
+            ran = next(iter(rounds.rounds(1, self._options, [0, *active])), None) if active else None
+            if ran is None:
+                return
+            self._unchanged.append(ran[0])
+            for each in ran[1:]:
+                runs[each.variant].append((ran[0], each))
+
+    def _left_s(self) -> float | None:
+        return None if self._time_s is None else max(self._time_s - self.spent_s, 0.0)
+
+    def _rounds(self, tries: Sequence[tuple[str, ...]], whole: int, time_s: float | None) -> Rounds:
+        self._series += 1
+        folder = os.path.join(self._folder, f"runs-{self._series}")
+        os.mkdir(folder)
+        variants = [
+            replace(self._program, name=" ".join(words), options=_options_of(words)) for words in tries
+        ]
+        return Rounds(
+            variants,
+            folder,
+            progress=self._progress,
+            time_s=time_s,
+            whole=whole,
+            seed=self._seed,
+            start=self._start,
+        )
+
+    def _start(self, variant: Variant, options: Sequence[str], path: str) -> None:
+        """Runs a variant in a copy of the folder, whose place is always the same."""
+        target = os.path.join(self._folder, "copy", os.path.basename(self._source.path))
+        printed = os.path.join(self._folder, "printed")
+        try:
+            copy(self._source, target)
+            before = files_in(target)
+            words = moved(variant.words, self._source, target)
+            run(replace(variant, words=words, folder=target), (*options, *variant.options), path, printed)
+            after = files_in(target)
+            written = {
+                name: values_of(os.path.join(target, name))
+                for name, about in after.items()
+                if before.get(name) != about and not os.path.islink(os.path.join(target, name))
+            }
+            written |= {name: ("removed",) for name in before if name not in after}
+            recording = Run(path).recording
+            self._computed[path] = computed(recording, printed, written)
+            self._paces[path] = _pace(Run(path))
+        finally:
+            shutil.rmtree(os.path.dirname(target), ignore_errors=True)
+
+    def _first(self, rounds: Rounds, at: int, one: Tried) -> Tried:
+        """One run: whether the change can be put on, and whether the program computes the same."""
+        try:
+            ran = rounds.one(at, self._options)
+        except InputError as error:
+            why = error.what.partition(": ")[2] or error.what
+            return replace(one, outcome=Outcome.FAILED, why=f"{why}; {error.remedy}" if error.remedy else why)
+        one = replace(one, applied=_applied(ran.path))
+        if not all(each.times for each in one.applied):
+            return replace(one, outcome=Outcome.NOT_TRIED)
+        checked = self._checked(one.words, [ran])
+        return replace(
+            one,
+            outcome=Outcome.DIFFERS if checked.is_known and not checked.is_same else Outcome.UNKNOWN,
+            result=checked.text,
+            is_checked=checked.is_same,
+            step_ns=self._paces[ran.path].time_ns,
+        )
+
+    def _checked(self, words: tuple[str, ...], runs: Sequence[Ran]) -> Checked:
+        """The first of these runs that does not compute the same, else the last one."""
+        budget, name = max((_budget(one), one.name) for one in parsed(words))
+        floor = self.floor
+        found = [check(floor, self._computed[ran.path], budget, name) for ran in runs]
+        return next((each for each in found if not each.is_same), found[-1])
+
+    def _difference(self, pairs: Sequence[tuple[Ran, Ran]], among: int) -> Difference:
+        before, after = ([self._paces[pair[at].path].time_ns for pair in pairs] for at in (0, 1))
+        return difference(before, after, among=max(among, 1))
+
+    def _is_enough(self, pairs: Sequence[tuple[Ran, Ran]], among: int) -> bool:
+        return len(pairs) >= FEWEST and self._difference(pairs, among).is_enough(LIMIT)
+
+    def _judged(self, one: Tried, pairs: Sequence[tuple[Ran, Ran]], among: int) -> Tried:
+        """What all pairs say."""
+        if not pairs:
+            return one
+        found = self._difference(pairs, among)
+        checked = self._checked(one.words, [changed for _, changed in pairs])
+        outcome = _OUTCOMES[found.verdict(LIMIT)]
+        if checked.is_known and not checked.is_same:
+            outcome = Outcome.DIFFERS
+        return replace(
+            one,
+            outcome=outcome,
+            gain=1 / found.ratio,
+            low=None if found.high is None else 1 / found.high,
+            high=None if found.low is None else 1 / found.low,
+            pairs=len(pairs),
+            step_ns=sum(self._paces[changed.path].time_ns for _, changed in pairs) / len(pairs),
+            result=checked.text,
+            is_checked=checked.is_same,
+        )
+
+
+_OUTCOMES = {
+    Verdict.FASTER: Outcome.HELPS,
+    Verdict.SLOWER: Outcome.SLOWER,
+    Verdict.SAME: Outcome.SAME,
+    Verdict.UNKNOWN: Outcome.UNKNOWN,
+}
+
+
+def _budget(one: Asked) -> float:
+    return _BUDGET_OF.get(one.name, _BUDGETS[Check[one.declared.check]])
+
+
+def _options_of(words: Sequence[str]) -> tuple[str, ...]:
+    return tuple(word for each in words for word in ("--try", each))
+
+
+def _pace(found: Run) -> _Pace:
+    recording = found.recording
+    steps, live = steps_that_count(recording), recording[LiveSteps].counted()
+    everything = int(recording.number("live_steps", "steps") or 0)
+    evaluated_ns = live.end_ns[live.is_evaluation == 1]
+    before = 0 if len(evaluated_ns) == 0 else int((live.end_ns < evaluated_ns.min()).sum()) + _BEHIND
+    if len(steps) >= _FEWEST_STEPS:
+        span_ns = int(steps.end_ns.max()) - int(steps.start_ns.min())
+        return _Pace(span_ns / len(steps), len(steps), everything, before)
+    trace = found.trace
+    whole_ns = (trace.end_ns or 0) - (trace.start_ns or 0)
+    return _Pace(float(max(whole_ns, 1)), 0, everything, before)
+
+
+def _applied(path: str) -> tuple[Applied, ...]:
+    table = Run(path).find((Tries,)).get(Tries)
+    if table is None:
+        return ()
+    rows = zip(table.word, table.times, table.place, strict=True)
+    return tuple(
+        Applied(word=word, times=int(times), place=place, code=parsed([word])[0].code)
+        for word, times, place in rows
+    )
