@@ -10,6 +10,8 @@
 # make sanitize   the native tests with the sanitizers address,undefined and then with thread
 # make gpu-check OUT=folder [GROUP=A]   on a machine with a GPU: builds with PYTHON and runs the checks that need one,
 #              all or those of one group, each group in less than ten minutes
+# make page-types   the types of the page's scripts, by TypeScript
+# make page-test    the page in Chromium, if there is one: every view, both themes, hostile recordings
 # make wheel   wheels in dist/ that need no compiler, tried in clean environments: for PYTHONS (default: python3.10 to
 #              python3.14, as far as they are installed); TWICE=yes builds each again and compares the bytes
 # make release source, wheels and notes in dist/, for the version in perfprobe/__init__.py; TAG=vX.Y.Z must agree with it,
@@ -18,6 +20,7 @@
 #
 # PYTHON       the interpreter for .venv
 # TORCH        what pip installs if .venv has no torch
+# TSC          the compiler for `make page-types`
 # PYTEST_ARGS  arguments of pytest
 # FOLDER       folders or files of tests/ for `make quick`
 # SANITIZE     sanitizers for the native tests: address,undefined or thread
@@ -31,6 +34,7 @@ GROUP ?=
 PYTHONS ?=
 TWICE ?=
 TAG ?=
+TSC ?= tsc
 REHEARSAL ?=
 
 VENV := .venv
@@ -65,7 +69,7 @@ PERFPROBE_WERROR ?= OFF
 export PERFPROBE_WERROR
 
 .DELETE_ON_ERROR:
-.PHONY: setup quick test test-python test-native snapshots collected sanitize gpu-check lint $(LINTS) docs guides examples demo bench wheel release clean distclean
+.PHONY: setup quick test test-python test-native snapshots collected sanitize gpu-check lint $(LINTS) docs guides examples page-types page-test demo bench wheel release clean distclean
 
 setup: $(VENV)/built.stamp $(VENV)/bytecode.stamp $(VENV)/dot.stamp
 
@@ -161,6 +165,15 @@ gpu-check:
 # empty, because under `make --jobs` this would be told that its own --jobs does not count.
 lint: $(VENV)/packages.stamp
 	@MAKEFLAGS= $(MAKE) --silent --no-print-directory --keep-going --jobs=2 --output-sync=target $(LINTS)
+
+# Nothing of these is needed to build, test or use perfprobe; each says so if it is absent.
+page-types:
+	@if command -v $(TSC) >/dev/null; then $(TSC) --noEmit --allowJs --checkJs --strict --target es2023 \
+		--lib es2023,dom,dom.iterable --module es2022 --moduleResolution bundler perfprobe/report/page/*.js; \
+		else echo "the page's types were not checked: no $(TSC) here (npm install typescript; TSC=...)"; fi
+
+page-test: $(VENV)/built.stamp
+	@$(BIN)/python -m tests.browser.check
 
 lint-types:
 	@$(BIN)/mypy --no-error-summary

@@ -79,6 +79,25 @@ class Results:
 
         return document.written(self.findings, self._run.recording, view, self._run.path)
 
+    def page(self, view: View) -> Iterator[bytes]:
+        """The report as one HTML page, in pieces; `view` chooses the tables and their rows."""
+        from perfprobe.report.page.document import pieces
+
+        recording = self._run.recording
+        spent = () if recording.is_profile else (self._run.spent(None),)
+        return pieces(self.findings, recording, view, spent, self._call_graph)
+
+    def _call_graph(self) -> bytes:
+        """The call graph as SVG. Raises what `draw` does."""
+        from perfprobe.report.picture.callgraph.render import drawn, require_packages
+
+        require_packages()
+        from perfprobe.report.picture.callgraph.drawing import drawing
+        from perfprobe.support.graph_view import GraphView
+
+        view = GraphView()
+        return drawn(drawing(*self.graph(view), view))
+
     @property
     def is_kept(self) -> bool:
         """Whether it was recorded with `--keep slow`."""

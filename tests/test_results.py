@@ -30,7 +30,7 @@ from perfprobe.support.view import View
 opened = []
 sys.addaudithook(lambda event, args: opened.append(args[0]) if event == "open" else None)
 path = sys.argv[1]
-_report(path, view=vars(View()), json_file="found.json", callgraph="graph.dot", table=True)
+_report(path, view=vars(View()), json_file="found.json", callgraph="graph.dot", html="page.html", table=True)
 print("opened", opened.count(path))
 """
 
@@ -42,6 +42,7 @@ def test_report_json_and_picture_open_the_recording_once(tmp_path: Path) -> None
     assert made.stdout.splitlines()[-1] == "opened 1", made.stdout + made.stderr
     assert (tmp_path / "found.json").stat().st_size > 0
     assert (tmp_path / "graph.dot").stat().st_size > 0
+    assert (tmp_path / "page.html").stat().st_size > 0
 
 
 # Masked arrays take a fifth of numpy's start. A few numpy functions import them when first called.

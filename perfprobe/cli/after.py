@@ -36,7 +36,7 @@ _NOWHERE = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_WRONLY, 0) for stream
 
 
 class ReportChild:
-    """Prints the report on standard error, and writes the JSON file and the call graph if requested.
+    """Prints the report on standard error, and writes JSON, call graph and page if requested.
 
     It is created before the program runs, because the program may change the environment, sys.path and the
     current folder.
@@ -45,7 +45,7 @@ class ReportChild:
     def __init__(
         self, stderr: Stderr, view: View, files: Mapping[str, str | None], *, table: bool, color: str
     ) -> None:
-        """files: paths to write, of `json_file` and `callgraph`. color: the value of `--color`."""
+        """files: paths to write, of `json_file`, `callgraph` and `html`. color: the value of `--color`."""
         self._stderr = stderr
         self._wanted = {"view": vars(view), **files, "table": table, "color": color}
         self._command = starter.command(__name__)
@@ -57,8 +57,8 @@ class ReportChild:
         """Print the report on the recording at `path`, and the path."""
         self._stderr.drain()
         table = bool(self._wanted["table"]) and self._stderr.usable()
-        files = (self._wanted["json_file"], self._wanted["callgraph"])
-        if table or files != (None, None):
+        files = (self._wanted[name] for name in ("json_file", "callgraph", "html"))
+        if table or any(file is not None for file in files):
             self._run({**self._wanted, "recording": path, "table": table})
         self._stderr.tell(f"the recording is {printable(path)}")
 
@@ -106,12 +106,13 @@ def _report(
     json_file: str | None,
     callgraph: str | None,
     table: bool,
+    html: str | None = None,
     color: str = "auto",
 ) -> int:
     require_address_space(REPORT_BYTES, "the report cannot be made")
     from perfprobe.cli.links import links_of
     from perfprobe.cli.progress import reading
-    from perfprobe.cli.report import collect_garbage_seldom, write
+    from perfprobe.cli.report import collect_garbage_seldom, write, write_page
     from perfprobe.cli.terminal import colored, width
     from perfprobe.results import Results
     from perfprobe.support import units
@@ -130,6 +131,9 @@ def _report(
     if callgraph is not None:
         results.draw(callgraph, GraphView())
         write(f"perfprobe: the call graph is {printable(callgraph)}\n")
+    if html is not None:
+        write_page(results, wanted, html)
+        write(f"perfprobe: the page is {printable(html)}\n")
     return 0
 
 

@@ -12,6 +12,7 @@ from perfprobe.cli.config import add_config, said_with, use_config
 from perfprobe.cli.links import links_of
 from perfprobe.cli.options import Output, Parser, add_options, existing, view, writable
 from perfprobe.cli.terminal import colored, width
+from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import encodable, harmless, printable
 from perfprobe.support.view import View
@@ -38,6 +39,7 @@ examples:
   perfprobe report --view lines              one section
   perfprobe report log/resnet18 --view ranks which rank the others waited for
   perfprobe report --brief                   Markdown for a ticket
+  perfprobe report --html run.html           a page for the browser, to share
   perfprobe report --plot steps.png          phases and times of the steps
   perfprobe report runs/                     one report of a --keep slow folder
   perfprobe report --sort calls              most calls first
@@ -88,6 +90,15 @@ def parser() -> Parser:
         help="draw a picture instead (.png, .svg or .pdf): the steps, their phases and durations; with "
         "--view memory, memory over time",
     )
+    parser.add(
+        "--html",
+        metavar="FILE",
+        heading="what to print",
+        brief="write a page for the browser: timeline, source...",
+        help="write one HTML page instead, which needs no network: first screen, tables of all sections, "
+        "timeline of some steps, flame graph, source, steps over time and call graph; --no-source leaves "
+        "source lines out",
+    )
     add_config(parser)
     return parser
 
@@ -115,6 +126,8 @@ def _prepared(given: Namespace, paths: Sequence[str], wanted: View) -> Callable[
 
     if given.plot is not None:
         return _plot(paths, given.plot, wanted)
+    if given.html is not None:
+        return _html(paths, given.html, wanted)
     if wanted.is_together or _is_one_run(paths):
         return _together(paths, wanted, given)
     if given.json:
@@ -173,6 +186,25 @@ def _plot(paths: Sequence[str], output: str, wanted: View) -> Callable[[], int]:
     results = Results(paths[0], paths[1:], wanted.largest)
     (results.plot_memory if wanted.view == "memory" else results.plot)(path)
     return lambda: write(f"the picture is {printable(path)}\n")
+
+
+def _html(paths: Sequence[str], output: str, wanted: View) -> Callable[[], int]:
+    """Write the page of one recording, or of the ranks or files that belong together."""
+    from perfprobe.results import Results
+
+    if len(paths) > 1 and not (wanted.is_together or _is_one_run(paths)):
+        raise UsageError("a page shows one recording", "--html", "name one")
+    path = writable(output)
+    write_page(Results(paths[0], paths[1:], wanted.largest), wanted, path)
+    return lambda: write(f"the page is {printable(path)}\n")
+
+
+def write_page(results: Results, wanted: View, path: str) -> None:
+    """Write the report as a page. Raises EnvironmentLack if the file cannot be written."""
+    try:
+        files.write(path, results.page(wanted))
+    except OSError as error:
+        raise EnvironmentLack(f"the page cannot be written ({error.strerror})", path) from error
 
 
 def _as_json(paths: Sequence[str], wanted: View, calls: str | None) -> Callable[[], int]:

@@ -65,6 +65,7 @@ examples:
   perfprobe -q --json run.json train.py          the report as JSON only
   torchrun --nproc-per-node 2 -m perfprobe train.py     one file for each rank
   perfprobe --callgraph graph.png train.py       also draw the call graph
+  perfprobe --html run.html train.py             also a page for the browser
   perfprobe report run.perfprobe                 print the report again
   perfprobe bench run.perfprobe                  are its operators efficient?
   perfprobe doctor                               what works on this machine?
@@ -201,6 +202,12 @@ def parser() -> Parser:
         help="also draw the call graph at the end: .png, .svg, .pdf or .dot",
     )
     parser.add(
+        "--html",
+        metavar="FILE",
+        heading="what to print",
+        help="also write the report as one HTML page at the end",
+    )
+    parser.add(
         "-q",
         "--quiet",
         action="store_true",
@@ -272,6 +279,7 @@ def _report_child(given: argparse.Namespace, stderr: Stderr) -> ReportChild:
     here = rank()
     json_file = None if given.json is None else with_rank(writable(given.json), here)
     callgraph = None if given.callgraph is None else with_rank(writable(picture(given.callgraph)), here)
+    html = None if given.html is None else with_rank(writable(given.html), here)
     quiet = given.quiet or (here is not None and here["rank"] > 0)
-    files = {"json_file": json_file, "callgraph": callgraph}
+    files = {"json_file": json_file, "callgraph": callgraph, "html": html}
     return ReportChild(stderr, view(given), files, table=not quiet, color=given.color)

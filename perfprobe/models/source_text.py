@@ -33,7 +33,8 @@ _UNKNOWN = "not known whether it changed since the recording"
 class SourceText:
     """Source lines by file; each file is read at most once.
 
-    below_this_folder: read only files below the current folder, or below the one that the user named.
+    folder: the program's. below_this_folder: read only files below the current folder, or below the one that
+    the user named.
     """
 
     def __init__(self, findings: Findings, *, below_this_folder: bool = False) -> None:
@@ -41,8 +42,8 @@ class SourceText:
         self._rule = findings.source_rule
         if below_this_folder and self._rule.folder is None:
             self._rule = SourceRule(os.curdir, False, _ELSEWHERE)
-        self._folder = recording.text("program", "cwd") or ""
-        self._bases = [*recording.texts("roots", "script"), self._folder]
+        self.folder = recording.text("program", "cwd") or ""
+        self._bases = [*recording.texts("roots", "script"), self.folder]
         real_ns, then_ns = (recording.number("clock", key) for key in ("realtime_ns", "monotonic_ns"))
         known = real_ns is not None and then_ns is not None and trace.start_ns is not None
         self._start_ns = real_ns + trace.start_ns - then_ns if known else None  # type: ignore[operator]
@@ -68,7 +69,7 @@ class SourceText:
         if file not in self._files:
             self._bytes += LEAST_BYTES
             try:
-                self._files[file] = self._allowed(posixpath.join(self._folder, file))
+                self._files[file] = self._allowed(posixpath.join(self.folder, file))
             except (OSError, ValueError, LookupError):
                 self._files[file] = _MISSING
         return self._files[file]

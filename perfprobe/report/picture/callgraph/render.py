@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 
+from perfprobe.report.picture.callgraph.layout import DPI
 from perfprobe.support import files, install
 from perfprobe.support.errors import EnvironmentLack
 
@@ -48,6 +49,14 @@ def render(text: str, path: str) -> None:
     _write(picture, path)
 
 
+def drawn(text: str) -> bytes:
+    """The picture as SVG. Raises EnvironmentLack if Graphviz is missing or fails."""
+    try:
+        return _drawn(text.encode(errors="replace"), "svg")
+    except _DrawingError as error:
+        raise EnvironmentLack(f"the call graph was not drawn ({error.what})", "", error.remedy) from error
+
+
 class _DrawingError(Exception):
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what, remedy)
@@ -58,6 +67,8 @@ class _DrawingError(Exception):
 def _drawn(data: bytes, kind: str) -> bytes:
     import graphviz
 
+    if kind == "svg":  # it has no pixels, and Graphviz 2.43 cuts it off with any other number
+        data = data.replace(b"dpi=%d" % DPI, b"dpi=72", 1)
     try:
         picture: bytes = graphviz.pipe("dot", kind, data, quiet=True)
     except graphviz.ExecutableNotFound as error:

@@ -1,0 +1,167 @@
+"""The flame graph: Python functions with what they called below, and the operators that ran as leaves.
+
+A tree of rectangles for each weight: time of the steps or of the run, CPU time by samples, time on GPUs. Its
+rectangles are bounded: the paths with least weight are joined, and rectangles too narrow to see left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from perfprobe.report.export.flames import Flames, Frame, Paths
+from perfprobe.report.page.packed import Packed, Texts, shown
+from perfprobe.report.page.places import Places, own_files
+from perfprobe.report.page.timeline import KINDS
+from perfprobe.support import units
+from perfprobe.support.errors import InputError
+from perfprobe.tables.columns import Int64
+from perfprobe.tables.findings import Findings
+from perfprobe.tables.python import CallStructure
+from perfprobe.tables.spent import ApartTimes, LoopSpent, RunSpent, SpentTime
+from perfprobe.tables.trace import Line
+
+FRAMES = ("own", "library", "inside")  # what is no operator: functions of the program, others, "(...)"
+DEEPEST = 200  # frames of a path
+MOST_PATHS, MOST_STEPS = 20_000, 2_000_000
+_NARROWEST = 4000  # a rectangle has at least this part of the whole
+_LONGEST_NAME = 200
+
+
+class _Weight(NamedTuple):
+    """What a tree is of. is_spent: wall time, about which there is more to say."""
+
+    what: str
+    spent: LoopSpent | RunSpent
+    is_spent: bool = False
+
+
+class _Node:
+    __slots__ = ("below", "frame", "kind", "whole")
+
+    def __init__(self, frame: int, kind: int) -> None:
+        self.frame, self.kind, self.whole = frame, kind, 0
+        self.below: dict[int, _Node] = {}
+
+
+class _Tree:
+    """All paths with a weight, merged."""
+
+    def __init__(self, flames: Flames, paths: Paths, weights: Int64) -> None:
+        self.top = _Node(-1, 0)
+        self._operator = flames.rows.name.tolist()
+        self._phase = flames.rows.phase.tolist()
+        order = np.argsort(-weights, kind="stable")
+        self.left = MOST_STEPS
+        self.rest = 0
+        for at, row in enumerate(order[weights[order] > 0].tolist()):
+            weight = int(weights[row])
+            if at >= MOST_PATHS or self.left <= 0:
+                self.rest += weight
+            else:
+                self._add(paths[row], row, weight)
+
+    def _add(self, path: Sequence[int], row: int, weight: int) -> None:
+        node = self.top
+        node.whole += weight
+        last = len(path) - 1
+        for depth, frame in enumerate(path[:DEEPEST] if last >= DEEPEST else path):
+            is_operator = depth == last and self._operator[row] >= 0
+            kind = max(self._phase[row], 0) if is_operator else -1
+            node = node.below.setdefault(frame, _Node(frame, kind))
+            node.whole += weight
+            self.left -= 1
+
+    def walk(self) -> Iterator[tuple[int, int, _Node]]:
+        """Depth, begin and node of each rectangle, outermost first and in order: the most first."""
+        least = (self.top.whole + self.rest) // _NARROWEST
+        todo = [(0, 0, self.top)]
+        while todo:
+            depth, begin, node = todo.pop()
+            if depth:
+                yield depth - 1, begin, node
+            for below in sorted(node.below.values(), key=lambda each: -each.whole):
+                if below.whole > least:
+                    todo.append((depth + 1, begin, below))
+                begin += below.whole
+
+
+def flames(findings: Findings, packed: Packed, places: Places) -> dict[str, Any]:
+    """The trees, their names, and notes; or why there are none."""
+    texts, found, notes = Texts(), [], ""
+    for weight in _weights(findings):
+        try:
+            tree = _packed(findings, weight, texts, packed, places)
+        except InputError as error:
+            notes = notes or f"{error.what}: {error.remedy}"
+            continue
+        found += [tree] if tree else []
+    kinds = [*KINDS, *FRAMES]
+    return {"trees": found, "names": texts.all(), "kinds": kinds, "missing": "" if found else notes}
+
+
+def _weights(findings: Findings) -> Iterator[_Weight]:
+    spent = findings.get(LoopSpent) or findings.get(RunSpent)
+    structure = findings.get(CallStructure)
+    if spent is None or structure is None:
+        return
+    steps = f"{spent.steps:,} steps" if spent.steps > 1 else "the step"
+    yield _Weight(f"time of {steps}" if spent.steps else "time of the run", spent, True)
+    sampled, sites = structure.sampled, structure.sites
+    if bool((sampled.cpu_ns > 0).any()):
+        yield _Weight("CPU time of the run", _as_spent(sampled, sampled.stack, sampled.cpu_ns, sampled.look))
+    if bool((sites.gpu_self_ns > 0).any()):
+        look = np.zeros(len(sites), np.int8)
+        yield _Weight("time on GPUs", _as_spent(sites, sites.own_stack, sites.gpu_self_ns, look))
+
+
+def _as_spent(rows: Any, stack: Any, weight: Int64, look: Any) -> RunSpent:
+    """Rows of the call structure by another weight than time, in the form that paths are made of."""
+    none = np.full(len(rows), -1, np.int8)
+    calls = np.zeros(len(rows), np.int64)
+    hanging = rows.stack
+    operator = (rows.name, rows.overload, rows.signature, rows.phase)
+    table = SpentTime(rows.thread, stack, hanging, look, *operator, calls, np.maximum(weight, 0), none)
+    return RunSpent(table, int(table.time_ns.sum()), 0, 0, ApartTimes.empty())
+
+
+def _packed(
+    findings: Findings, weight: _Weight, texts: Texts, packed: Packed, places: Places
+) -> dict[str, Any] | None:
+    made = Flames(Findings(findings.trace, findings[CallStructure], weight.spent))
+    paths = made.paths()
+    frames = made.frames
+    tree = _Tree(made, paths, weight.spent.rows.time_ns)
+    own = own_files(findings)
+    rows = sorted(
+        (depth, begin, node.whole, *_named(frames[node.frame], node.kind, own, texts, places))
+        for depth, begin, node in tree.walk()
+    )
+    if not rows:
+        return None
+    names = ("lane", "start", "length", "name", "line", "kind")
+    columns = zip(names, zip(*rows, strict=True), strict=True)
+    whole = tree.top.whole + tree.rest
+    return {
+        "what": weight.what,
+        "length": whole,
+        "took": units.duration(whole),
+        "lanes": 1 + max(row[0] for row in rows),
+        "notes": [note for note in made.notes() if "--by" not in note] if weight.is_spent else [],
+        "rest": units.duration(tree.rest) if tree.rest else "",
+        "rects": {name: packed.column(np.array(column, np.int64)) for name, column in columns},
+    }
+
+
+def _named(frame: Frame, kind: int, own: set[str], texts: Texts, places: Places) -> tuple[int, int, int]:
+    """The numbers of a frame's name and line, and what it is. The line is the first of a function."""
+    name = texts.number(shown(frame.name.removeprefix("aten::"), _LONGEST_NAME))
+    has_line = frame.file is not None and (frame.line or 0) > 0
+    line = places.number(Line(frame.file or "", frame.line or 0, frame.name)) + 1 if has_line else 0
+    if kind >= 0:
+        return name, line, kind
+    if frame.file is None:
+        return name, 0, len(KINDS) + FRAMES.index("inside")
+    return name, line, len(KINDS) + FRAMES.index("own" if frame.file in own else "library")
