@@ -170,13 +170,19 @@ def test_of_too_many_operators_the_longest_are_shown(tmp_path: Path, monkeypatch
     program = Program(**{**META, "stop": {"monotonic_ns": 10_000_000}})
     program.thread(1)
     for at in range(400):
-        program.run(op("aten::mm", at * 1000, at * 1000 + at + 1))
+        program.run(op("aten::mm", at * 1000, at * 1000 + max(at, 380) + 1))  # most are equally long
     found = page(program.recording(tmp_path, block_rows=60).path)
     (stretch,) = found.head["timeline"]["stretches"]
     lengths = found.column(stretch["rects"]["length"])
-    assert 0 < len(lengths) <= 50
-    assert stretch["left_out"] == 400 - len(lengths)
-    assert sorted(lengths) == list(range(401 - len(lengths), 401))
+    assert (len(lengths), stretch["left_out"]) == (50, 350)
+    assert sorted(lengths) == [*[381] * 31, *range(382, 401)]
+
+
+def test_a_recording_with_nothing_has_a_page(tmp_path: Path) -> None:
+    head = page(Program(**META).recording(tmp_path).path).head
+    assert (head["flames"]["trees"], head["sources"], head["steps"], head["memory"]) == ([], [], None, None)
+    assert [stretch["lanes"] for stretch in head["timeline"]["stretches"]] == [[]]
+    assert head["screen"]
 
 
 def test_flame_graph_sums_up_to_what_its_paths_have(recorded: str) -> None:

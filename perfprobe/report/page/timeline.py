@@ -6,7 +6,7 @@ the page are bounded; how many are left out is said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -66,6 +66,11 @@ class Rects(NamedTuple):
 def joined(parts: Sequence[Rects]) -> Rects:
     """All rectangles of several parts."""
     return Rects(*(np.concatenate(columns).astype(np.int64) for columns in zip(*parts, strict=True)))
+
+
+def joined_lengths(parts: Iterable[Rects]) -> Int64:
+    """The lengths of all rectangles."""
+    return np.concatenate([np.empty(0, np.int64), *(part.end_ns - part.start_ns for part in parts)])
 
 
 class Timeline:
@@ -181,14 +186,17 @@ class Timeline:
             self._shorten(at)
 
     def _shorten(self, at: int) -> None:
+        """Keep the longest, at most `MOST`."""
         groups = {group: joined(parts) for group, parts in self._groups[at].items()}
-        lengths = np.concatenate([part.end_ns - part.start_ns for part in groups.values()])
+        lengths = joined_lengths(groups.values())
         if len(lengths) <= MOST:
             return
-        limit = np.partition(lengths, len(lengths) - MOST)[len(lengths) - MOST]
-        kept = {group: part.take(part.end_ns - part.start_ns > limit) for group, part in groups.items()}
-        self._left_out[at] += len(lengths) - sum(len(part.start_ns) for part in kept.values())
-        self._groups[at] = {group: [part] for group, part in kept.items() if len(part.start_ns)}
+        kept = np.zeros(len(lengths), np.bool_)
+        kept[np.argpartition(lengths, len(lengths) - MOST)[len(lengths) - MOST :]] = True
+        self._left_out[at] += len(lengths) - MOST
+        ends = np.cumsum([len(part.start_ns) for part in groups.values()])[:-1]
+        shown = zip(groups.items(), np.split(kept, ends), strict=True)
+        self._groups[at] = {group: [part.take(mask)] for (group, part), mask in shown if bool(mask.any())}
 
     def _packed(self, packed: Packed, at: int) -> dict[str, Any]:
         self._shorten(at)
