@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.models.source_text import SourceText
 from perfprobe.report.page.packed import shown
 from perfprobe.report.page.places import Places, own_files
 from perfprobe.report.rows.lines import LineRow, line_rows, placed_lines
-from perfprobe.report.rows.source_text import SourceText
 from perfprobe.support import units
 from perfprobe.tables.columns import distinct
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
