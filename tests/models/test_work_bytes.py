@@ -11,7 +11,11 @@ import torch
 from perfprobe.models.work import Work, work
 from tests.collect.recorded import Row, record
 from tests.models import brute
-from tests.models.calls import CASES, Case
+from tests.models.calls import CASES as USUAL
+from tests.models.calls import Case
+from tests.models.selecting_calls import CASES as SELECTING
+
+CASES = [*USUAL, *SELECTING]
 
 
 @pytest.fixture(scope="module")
