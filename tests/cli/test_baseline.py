@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from perfprobe.tables.events import Losses
 from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.recording import Recording
 from tests.cli.test_windows import PROGRAM, record, rows, together, whole
+from tests.collect.runs import command
 
 __all__ = ["whole"]  # a fixture
 Rows = list[tuple[str, str]]
@@ -33,9 +32,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recording]
 
 @pytest.fixture(scope="module")
 def document(recorded: tuple[Path, Recording]) -> dict[str, Any]:
-    words = [sys.executable, "-m", "perfprobe", "report", "--json", "run.perfprobe"]
-    ran = subprocess.run(words, cwd=recorded[0], capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(ran.stdout)
+    found: dict[str, Any] = json.loads(command(["report", "--json", "run.perfprobe"], recorded[0]).out)
     return found
 
 

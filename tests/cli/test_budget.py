@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.cli.test_windows import record
+from tests.collect.runs import command
 
 ADDITIONS, STEPS, FIRST = 2_000, 150, 30
 BUDGET = "8%"  # recording all costs four times as much
@@ -49,9 +48,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Recording]
 
 @pytest.fixture(scope="module")
 def document(recorded: tuple[Path, Recording]) -> dict[str, Any]:
-    words = [sys.executable, "-m", "perfprobe", "report", "--json", "run.perfprobe"]
-    ran = subprocess.run(words, cwd=recorded[0], capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(ran.stdout)
+    found: dict[str, Any] = json.loads(command(["report", "--json", "run.perfprobe"], recorded[0]).out)
     return found
 
 
@@ -149,9 +146,8 @@ def test_evaluations_that_were_only_timed_have_their_times_and_no_phases(tmp_pat
     live = recording[LiveSteps]
     timed = live.take((live.is_evaluation > 0) & (live.is_baseline > 0))
     assert len(timed) > 0
-    words = [sys.executable, "-m", "perfprobe", "report", "--json", "run.perfprobe"]
-    ran = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
-    steps = json.loads(ran.stdout)["tables"]["steps"]
+    ran = command(["report", "--json", "run.perfprobe"], tmp_path)
+    steps = json.loads(ran.out)["tables"]["steps"]
     found = [row for row in steps if row["kind"] == "evaluation" and row["mark"] == "baseline"]
     assert [row["start_ns"] for row in found] == timed.start_ns.tolist()
     assert not any(row["phases"] for row in found)

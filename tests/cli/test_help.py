@@ -15,7 +15,7 @@ from perfprobe.cli import COMMANDS, main, module
 from perfprobe.cli.options import Output, Parser, add_options
 from perfprobe.cli.terminal import colored
 from tests.build import Program
-from tests.collect.runs import perfprobe
+from tests.collect.runs import command, perfprobe
 from tests.snapshots import Snapshot
 from tests.terminal import shown
 
@@ -98,7 +98,7 @@ def test_mistyped_words_are_answered_with_the_nearest_one(tmp_path: Path, snapsh
         (tmp_path / name).touch()
     told = []
     for words in MISTYPED:
-        outcome = perfprobe(words.split(), tmp_path)
+        outcome = command(words.split(), tmp_path)
         assert (words, outcome.status, outcome.out, outcome.err, len(outcome.said)) == (words, 2, b"", b"", 1)
         told.append(f"{words}\n    {outcome.said[0]}")
     snapshot("\n".join(told))
@@ -107,7 +107,7 @@ def test_mistyped_words_are_answered_with_the_nearest_one(tmp_path: Path, snapsh
 def test_a_folder_of_many_files_is_not_read_to_its_end(tmp_path: Path) -> None:
     for number in range(1200):
         (tmp_path / f"{number}.txt").touch()
-    assert perfprobe(["report", "what"], tmp_path).status == 2
+    assert command(["report", "what"], tmp_path).status == 2
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from perfprobe.report.rows.row import Values
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from tests.build import Program, op
-from tests.collect.runs import perfprobe
+from tests.collect.runs import command, perfprobe
 from tests.report.test_screen_invariants import OnGpu, Random
 from tests.report.test_text import META
 
@@ -120,7 +120,7 @@ def test_several_documents_are_a_list() -> None:
 
 def test_the_command_prints_it_and_names_the_whole(tmp_path: Path) -> None:
     path = Random(1).made().recording(tmp_path).path
-    short = perfprobe(["report", path, "--json", "--brief", "--top", "2"], tmp_path)
+    short = command(["report", path, "--json", "--brief", "--top", "2"], tmp_path)
     found = json.loads(short.out)
     assert short.status == 0
     assert len(found["tables"]["lines"]) == 2

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +16,8 @@ from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import WaitsFor
 from perfprobe.tables.steps import StepTimes
-from tests.analyse.loop.test_programs import tables
 from tests.build import NEXT, Program, op
+from tests.collect.together import together
 from tests.report.test_screen import found
 from tests.snapshots import Snapshot
 
@@ -184,26 +186,6 @@ serve()
 """
 
 
-@pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
-@pytest.mark.parametrize("kind", ["socket", "queue", "select", "connection"])
-def test_servers_are_idle_as_long_as_they_say(tmp_path: Path, kind: str) -> None:
-    run, waited_ns = tables(tmp_path, SERVERS, kind)
-    (loop,) = run["loops"]
-    assert loop["steps"] == 12
-    assert loop["idle_ns"] == pytest.approx(int(waited_ns), rel=0.3)  # it may wait for a processor too
-    assert "IDLE" in [row["label"] for row in run["first_screen"]]
-
-
-@pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
-@pytest.mark.parametrize("kind", ["socket", "queue"])
-def test_a_training_loop_that_waits_so_waits_for_data(tmp_path: Path, kind: str) -> None:
-    run, waited_ns = tables(tmp_path, SERVERS, kind, "train")
-    (loop,) = run["loops"]
-    assert (loop["kind"], loop["steps"], loop["idle_ns"]) == ("training", 12, 0)
-    data_ns = sum(row["phases"].get("data", 0) for row in run["steps"])
-    assert data_ns == pytest.approx(int(waited_ns), rel=0.3)  # it may wait for a processor too
-
-
 SERVER = """\
 import queue, threading, time, torch
 net, requests = torch.nn.Linear(8, 8), queue.Queue()
@@ -224,11 +206,45 @@ while True:
     net(torch.zeros(4, 8))
 print(waited)
 """
+KINDS = ("socket", "queue", "select", "connection")
+TRAINING = ("socket", "queue")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[dict[str, Any], str]]:
+    """The tables of a server, and how long it waited."""
+    servers = {kind: (SERVERS, kind) for kind in KINDS}
+    training = {f"{kind} train": (SERVERS, kind, "train") for kind in TRAINING}
+    return together(tmp_path_factory.mktemp("servers"), {**servers, **training, "timed": (SERVER,)})
 
 
 @pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
-def test_idle_time_is_as_the_program_timed_it(tmp_path: Path) -> None:
-    run, waited_ns = tables(tmp_path, SERVER)
+@pytest.mark.parametrize("kind", KINDS)
+def test_servers_are_idle_as_long_as_they_say(
+    ran: Callable[[str], tuple[dict[str, Any], str]], kind: str
+) -> None:
+    run, waited_ns = ran(kind)
+    (loop,) = run["loops"]
+    assert loop["steps"] == 12
+    assert loop["idle_ns"] == pytest.approx(int(waited_ns), rel=0.3)  # it may wait for a processor too
+    assert "IDLE" in [row["label"] for row in run["first_screen"]]
+
+
+@pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
+@pytest.mark.parametrize("kind", TRAINING)
+def test_a_training_loop_that_waits_so_waits_for_data(
+    ran: Callable[[str], tuple[dict[str, Any], str]], kind: str
+) -> None:
+    run, waited_ns = ran(f"{kind} train")
+    (loop,) = run["loops"]
+    assert (loop["kind"], loop["steps"], loop["idle_ns"]) == ("training", 12, 0)
+    data_ns = sum(row["phases"].get("data", 0) for row in run["steps"])
+    assert data_ns == pytest.approx(int(waited_ns), rel=0.3)  # it may wait for a processor too
+
+
+@pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
+def test_idle_time_is_as_the_program_timed_it(ran: Callable[[str], tuple[dict[str, Any], str]]) -> None:
+    run, waited_ns = ran("timed")
     (loop,) = run["loops"]
     assert loop["steps"] == 12
     assert loop["idle_ns"] == pytest.approx(int(waited_ns), rel=0.1)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +15,8 @@ from perfprobe.tables.account import Account, LeafKind
 from perfprobe.tables.python import WaitsFor
 from perfprobe.tables.steps import StepPhase, StepTimes
 from tests.analyse.account.test_account import account_of
-from tests.analyse.loop.test_programs import tables
 from tests.build import NEXT, Program, op
+from tests.collect.together import together
 from tests.found import find
 from tests.report.test_text import META
 
@@ -66,10 +68,19 @@ print(json.dumps(took))
 """
 
 
+KINDS = ("reading", "sleeping", "operating", "in_c")
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[dict[str, Any], str]]:
+    """The tables of a program, and how long each item took."""
+    return together(tmp_path_factory.mktemp("iterators"), {kind: (PROGRAM, kind) for kind in KINDS})
+
+
 @pytest.mark.skipif(_core.sampler_missing() is not None, reason=str(_core.sampler_missing()))
-@pytest.mark.parametrize("kind", ["reading", "sleeping", "operating", "in_c"])
-def test_time_in_an_iterator_is_data(tmp_path: Path, kind: str) -> None:
-    found, said = tables(tmp_path, PROGRAM, kind)
+@pytest.mark.parametrize("kind", KINDS)
+def test_time_in_an_iterator_is_data(ran: Callable[[str], tuple[dict[str, Any], str]], kind: str) -> None:
+    found, said = ran(kind)
     took_ns = sum(json.loads(said)[1:])  # the first item comes before the first step
     loop = found["loops"][0]
     lines = PROGRAM.splitlines()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ import pytest
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from tests.analyse.loop.programs import LOOPS, TIMED
-from tests.collect.runs import finish, perfprobe, start
+from tests.collect.runs import perfprobe
+from tests.collect.together import together
 
 pytest.importorskip("torch")
 
@@ -28,26 +28,26 @@ def tables(
     return Results(str(folder / "run.perfprobe")).document(View())["tables"], outcome.out.decode()
 
 
-# Each loop is a recording of its own, in one process, because torch takes longer to import than all loops.
-ALL_LOOPS = """
-import runpy, sys
-import perfprobe
-for name in sys.argv[1:]:
-    with perfprobe.profile(f"{name}.perfprobe"):
-        runpy.run_path(f"{name}.py", run_name="__main__")
-"""
+PLAIN = LOOPS["plain"]
+AHEAD = "net = Net()\nwith torch.no_grad():\n    for _ in range({}):\n        net(torch.randn(4, 8))\n"
+CUT = PLAIN.text.replace("    loss.backward()\n", "    if i == 6:\n        break\n    loss.backward()\n")
+CHANGED = {
+    "cut": PLAIN._replace(text=CUT),
+    **{
+        f"ahead {passes}": PLAIN._replace(
+            text=AHEAD.format(passes) + PLAIN.text.removeprefix("net = Net()\n")
+        )
+        for passes in (1, 4)
+    },
+}
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
     """The tables of a loop by its name."""
-    folder = tmp_path_factory.mktemp("loops")
-    for name, loop in LOOPS.items():
-        (folder / f"{name}.py").write_text(loop.program)
-    (folder / "all.py").write_text(ALL_LOOPS)
-    outcome = finish(start(["all.py", *LOOPS], folder))
-    assert outcome.status == 0, outcome.err.decode()
-    return cache(lambda name: Results(str(folder / f"{name}.perfprobe")).document(View())["tables"])
+    loops = {name: (loop.program,) for name, loop in (LOOPS | CHANGED).items()}
+    found = together(tmp_path_factory.mktemp("loops"), loops)
+    return lambda name: found(name)[0]
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -79,10 +79,8 @@ def test_unused_graphs_are_no_training_steps(
     assert also == f"autograd recorded in {what}: no_grad missing"
 
 
-def test_a_forward_before_the_end_is_no_evaluation(tmp_path: Path) -> None:
-    plain = LOOPS["plain"]
-    cut = plain.text.replace("    loss.backward()\n", "    if i == 6:\n        break\n    loss.backward()\n")
-    found, _ = tables(tmp_path, plain._replace(text=cut).program)
+def test_a_forward_before_the_end_is_no_evaluation(ran: Callable[[str], dict[str, Any]]) -> None:
+    found = ran("cut")
     assert [(row["kind"], row["mark"]) for row in found["steps"]][-2:] == [
         ("training", "steady"),
         ("training", "cut"),
@@ -90,12 +88,9 @@ def test_a_forward_before_the_end_is_no_evaluation(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("passes", [1, 4])
-def test_passes_before_the_first_step_are_start_up(tmp_path: Path, passes: int) -> None:
-    plain, ahead = LOOPS["plain"], "net = Net()\nwith torch.no_grad():\n"
-    ahead += f"    for _ in range({passes}):\n        net(torch.randn(4, 8))\n"
-    found, _ = tables(tmp_path, plain._replace(text=ahead + plain.text.removeprefix("net = Net()\n")).program)
-    steps = [(row["kind"], row["steps"], row["line"]) for row in found["loops"]]
-    assert steps == [("training", 7, plain.loop_line + ahead.count("\n") - 1)]
+def test_passes_before_the_first_step_are_start_up(ran: Callable[[str], dict[str, Any]], passes: int) -> None:
+    steps = [(row["kind"], row["steps"], row["line"]) for row in ran(f"ahead {passes}")["loops"]]
+    assert steps == [("training", 7, LOOPS["plain"].loop_line + AHEAD.count("\n") - 1)]
 
 
 def test_a_generator_that_sleeps_is_waiting_for_data(ran: Callable[[str], dict[str, Any]]) -> None:
