@@ -20,9 +20,11 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace
 
 _SHORT_NS = 20_000  # between two operators. If they begin more seldom, something else takes the time.
-# Of the step. Below, a step with four times the data takes about as long; at 0.4 already 1.4 times as long:
-# python -m benchmarks.short_operators.
-_OF_DATA = 0.25
+# Of the step. At a quarter, a step with four times the data takes about as long, at 0.4 1.4 times as long, so
+# most of it is still the number of operators: python -m benchmarks.short_operators.
+_OF_DATA = 0.35
+_OF_UNKNOWN = 0.25  # of the step: operators of which it is not known how much data they work on
+_SLOW_CORE_NS = 2_000  # between two operators on a core as slow as the rates of `longest_ns`, at least
 _READ = "aten::_local_scalar_dense"
 _USUAL = 0.75  # of the steps
 _EACH_STEP = 50  # fewer are those of losses and metrics
@@ -38,10 +40,13 @@ def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]
     rows = _operators(findings.trace, found.hotspots.rows)
     calls = round(int(rows.calls.sum()) * _usual_part(found.calls))
     usual_ns = _usual(_durations_ns(findings[StepTimes])) * account.steps
-    if min(account.own_ns, usual_ns) >= _SHORT_NS * calls:
+    every_ns = min(account.own_ns, usual_ns) / max(calls, 1)
+    if every_ns >= _SHORT_NS:
         return
-    of_data = account.share(round(_data_ns(findings.trace, rows)))
-    if of_data < _OF_DATA:
+    speed = max(_SLOW_CORE_NS / max(every_ns, 1), 1)
+    data_ns, unknown_ns = _data_ns(findings.trace, rows, speed)
+    of_data = account.share(round(data_ns))
+    if of_data < _OF_DATA and account.share(unknown_ns) < _OF_UNKNOWN:
         short = Short(calls, of_data, _reads(findings.trace, rows, account.steps), _of_updates(account, rows))
         yield _diagnosis(account, short, usual_ns)
 
@@ -94,11 +99,18 @@ def _operators(trace: Trace, rows: HotspotRows) -> HotspotRows:
     return rows.take(chosen[rows.name])
 
 
-def _data_ns(trace: Trace, rows: HotspotRows) -> float:
-    """How long the work of these calls takes at most: not longer than they took themselves."""
-    strings, sum_ns = trace.recording[Strings], 0.0
+def _data_ns(trace: Trace, rows: HotspotRows, speed: float) -> tuple[float, int]:
+    """How long the work of these calls takes at most, not longer than they took themselves.
+
+    And the part of that of operators without a model of their work. speed: how much faster this core is at
+    least than the slow one of `longest_ns`.
+    """
+    strings, sum_ns, unknown_ns = trace.recording[Strings], 0.0, 0
     columns = (rows.name, rows.signature, rows.calls, rows.typical_ns)
     for name, signature, calls, typical_ns in zip(*(each.tolist() for each in columns), strict=True):
         longest = longest_ns(strings[name], trace.signature(signature) or "")
-        sum_ns += typical_ns if longest is None else min(typical_ns, calls * longest)
-    return sum_ns
+        if longest is None:
+            unknown_ns += typical_ns
+        else:
+            sum_ns += min(typical_ns, calls * longest / speed)
+    return sum_ns + unknown_ns, unknown_ns

@@ -113,3 +113,21 @@ def test_logging_is_not_theirs(tmp_path: Path) -> None:
     assert place is not None
     assert place.line == 30
     assert each.share == pytest.approx(3 / 5, abs=0.01)
+
+
+@pytest.mark.parametrize(("products", "is_said"), [(200, True), (400, False)])
+def test_on_a_fast_core_the_same_work_takes_less(tmp_path: Path, products: int, is_said: bool) -> None:
+    """An operator begins every microsecond. A product takes 0.97 of that on a slow core, half on this one."""
+    made, at = Program(**META), 0
+    made.thread(1)
+    stack = made.stack("/p/train.py:30 main")
+    kinds = {"aten::mm": made.signature("f32[4,32] f32[32,16]"), "aten::add": made.signature("f32[4]")}
+    for _ in range(STEPS):
+        for name, count in (("aten::mm", products), ("aten::add", 400 - products)):
+            for _ in range(count):
+                made.run(op(name, at, at + US, stack=stack, signature=kinds[name]))
+                at += US
+        made.run(op("Optimizer.step#SGD.step", at, at + US, stack=stack, scope=7))
+        at += US
+    made.meta |= {"stop": {"monotonic_ns": at, "cpu_ns": at}}
+    assert bool(found(made, tmp_path)[Diagnoses].of(Cause.SHORT_OPERATORS)) is is_said
