@@ -58,13 +58,14 @@ _RANKS = (
     ),
     (
         *(Cause.SHORT_OPERATORS, Cause.LINE, Cause.FUNCTION, Cause.MODULE, Cause.FORWARD_ONLY, Cause.MODULES),
-        *(Cause.OPERATOR, Cause.GPU_OPERATOR),
+        *(Cause.OPERATOR, Cause.GPU_OPERATOR, Cause.CONVERSIONS),
     ),
     (Cause.UNEXPLAINED, Cause.IMPORTS),
 )
 _ABOUT = 1.1
 # Batches that the loop makes itself are work, which one argument of DataLoader moves to other processes.
 _EASIER = 1.3
+_NEEDLESS = 1.5  # a model with one layout has no copies into another one
 _RANK = {cause: rank for rank, causes in enumerate(_RANKS) for cause in causes}
 
 # Judgements of other types than `Diagnosis`. The rules below may need them.
@@ -124,7 +125,8 @@ def _order(each: Diagnosis, own_batches: bool) -> tuple[bool, int, float]:
     own_batches: whether the loop makes its batches itself: this is then work like that of any line.
     """
     is_own = own_batches and each.cause is Cause.DATA and each.base is Base.STEPS and each.frame >= 0
-    factors = {Cause.SHORT_OPERATORS: _ABOUT, Cause.DATA: _EASIER if is_own else 1}
+    factors = {Cause.SHORT_OPERATORS: _ABOUT, Cause.CONVERSIONS: _NEEDLESS}
+    factors[Cause.DATA] = _EASIER if is_own else 1
     rank = _RANK[Cause.LINE if is_own else each.cause]
     return not each.stands_out, rank if each.stands_out else 0, -each.share * factors.get(each.cause, 1)
 

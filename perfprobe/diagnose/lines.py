@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.diagnose.called_modules import by_class
+from perfprobe.diagnose.conversions import conversions
 from perfprobe.diagnose.functions import functions
 from perfprobe.diagnose.limits import STANDS_OUT, gain
 from perfprobe.diagnose.untrained import untrained
@@ -31,27 +32,32 @@ _COMPUTING = (StepPhase.FORWARD, StepPhase.BACKWARD, StepPhase.RECOMPUTE)
 def lines(findings: Findings, account: Account) -> Iterator[Diagnosis]:
     """A diagnosis for each line, and for a module or function in place of the lines that it is about."""
     alone = untrained(findings, account)
-    if alone is not None:
-        yield alone[0]
+    if alone is None:
+        found = [*_of_modules(findings, account)]
+    else:  # the times of modules are not without its own
         account = replace(account, leaves=account.leaves.take(~alone[1]))
-    found, about = account.lines(), set[int]()
-    stands_out = bool(found) and account.share(found[0].time_ns) >= STANDS_OUT
-    # The times of modules are not without that of one that stands alone.
-    module = _whole_model(findings, account, found[0]) if found and alone is None else None
-    if module is not None:
-        yield _of_module(findings, account, found[0], module)
-        about = {found[0].frame}
-    elif not stands_out and alone is None:
-        own = _own_module(findings, account)
-        if own is not None:
-            about = own[1]
-            yield own[0]
-    for of_function, frames in functions(findings, account, frozenset(about)):
-        about |= frames
-        yield of_function
-    for each in found:
+        found = [(alone[0], set[int]())]
+    copies = conversions(findings, account)
+    found += [] if copies is None else [copies]
+    about = {frame for _, frames in found for frame in frames}
+    found += functions(findings, account, frozenset(about))
+    about = {frame for _, frames in found for frame in frames}
+    yield from (judged for judged, _ in found)
+    for each in account.lines():
         if each.frame not in about:
             yield from by_class(findings, account, each) or [of_group(account, each, Cause.LINE)]
+
+
+def _of_modules(findings: Findings, account: Account) -> Iterator[tuple[Diagnosis, set[int]]]:
+    """The hottest module of the first line, or where no line stands out, the module that does; its lines."""
+    found = account.lines()
+    module = _whole_model(findings, account, found[0]) if found else None
+    if module is not None:
+        yield _of_module(findings, account, found[0], module), {found[0].frame}
+    elif not found or account.share(found[0].time_ns) < STANDS_OUT:
+        own = _own_module(findings, account)
+        if own is not None:
+            yield own
 
 
 def _whole_model(findings: Findings, account: Account, line: Group) -> HotModule | None:

@@ -35,6 +35,7 @@ class Cause(Enum):
     FUNCTION = "function"  # of the program, over several lines
     MODULE = "module"
     FORWARD_ONLY = "forward-only"  # a module of which no backward runs
+    CONVERSIONS = "conversions"  # copies into another layout, in several lines
     MODULES = "modules"  # those of one class, which a line calls one after another
     OPERATOR = "operator"  # where no lines are known
     UNEXPLAINED = "unexplained"

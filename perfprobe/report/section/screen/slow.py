@@ -100,6 +100,9 @@ def _in_steps(findings: Findings, first: Diagnosis) -> Iterator[ScreenRow]:
     elif first.cause in (Cause.FORWARD_ONLY, Cause.MODULES):
         yield said("SLOW", f"{what(findings, first)}, {how_much(first)}", style="bold", **facts)
         yield from _called_at(facts)
+    elif first.cause is Cause.CONVERSIONS:
+        yield said("SLOW", in_a_line(findings, first), style="bold", **facts)
+        yield said("", "copies: a model with one layout needs none (permute once, or channels_last)")
     elif first.cause in (Cause.LINE, Cause.OPERATOR):
         yield _line_of(findings, first, facts)
         yield from _made_of(findings, first)

@@ -12,6 +12,7 @@ from perfprobe.report.section.screen.named import by_name
 from perfprobe.report.section.screen.phase_texts import phase_text
 from perfprobe.report.section.screen.places import at_line, inputs, operator, whole_percent
 from perfprobe.report.section.screen.steps import ORDER, step_word
+from perfprobe.report.shorten import place
 from perfprobe.support import units
 from perfprobe.support.first_line import bare
 from perfprobe.support.text import printable
@@ -20,9 +21,14 @@ from perfprobe.tables.diagnoses import Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.steps import StepPhase
 from perfprobe.tables.strings import Strings
+from perfprobe.tables.trace import Line
 
 _MOST_PARTS = 3
 _WAITS = {Cause.RANKS: LeafKind.RANKS, Cause.LOCK: LeafKind.LOCK, Cause.GPU: LeafKind.GPU}
+_TEXTS = {
+    Cause.UNEXPLAINED: "time between operators",
+    Cause.CONVERSIONS: "layout conversions",
+}
 _OF_OPERATORS = (Cause.LINE, Cause.OPERATOR)
 
 
@@ -74,8 +80,8 @@ def what(findings: Findings, each: Diagnosis, between: str = " ") -> str:
     """What it is, without its place: `data loading`, `forward mm`. between: phases and operator."""
     if each.module is not None:
         return printable(each.module) + _phases_of_module(findings, each)
-    if each.cause is Cause.UNEXPLAINED:
-        return "time between operators"
+    if each.cause in _TEXTS:
+        return _TEXTS[each.cause]
     if each.cause is Cause.FUNCTION:
         line = findings.trace.line(each.frame)
         return "" if line is None else printable(bare(line.function))
@@ -99,9 +105,16 @@ def in_a_line(findings: Findings, each: Diagnosis) -> str:
     line, text = findings.trace.line(each.frame), what(findings, each, ": ")
     if line is None:
         return f"{text}, {how_much(each)}"
-    if each.cause is Cause.LINE and each.module is None:
-        return f"{at_line(line)}, {how_much(each)}, {text}"
+    if each.cause in (Cause.LINE, Cause.CONVERSIONS):
+        at = at_line(line) if each.lines is None else _of(line, each.lines)
+        return f"{at}, {how_much(each)}, {text}"
     return f"{text}, {how_much(each)}: {at_line(line)}"
+
+
+def _of(line: Line, lines: tuple[int, int]) -> str:
+    """`model.py:10-12`."""
+    file = place(line).rpartition(":")[0]
+    return f"{file}:{lines[0]}-{lines[1]}"
 
 
 def made_of(findings: Findings, each: Diagnosis) -> list[str]:
