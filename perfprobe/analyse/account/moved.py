@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from perfprobe.analyse.account.looks import Looks
 from perfprobe.analyse.account.stood import Waits
+from perfprobe.analyse.account.stopped import stopped
 from perfprobe.analyse.account.watch import Watched
 from perfprobe.models.waiting import RUNNING, waited_within_ns
 from perfprobe.support.frozen import frozen
@@ -25,6 +26,7 @@ from perfprobe.tables.trace import Trace
 
 Floats = npt.NDArray[np.float64]
 _KEYS = ("phase", "frame", "module")
+_BUSY = 0.2  # of the steps: with less waiting, time without running is the program's own
 _MISPLACED = 0.01  # of the waiting, beside 16 busy processes: python -m benchmarks.account
 
 
@@ -53,9 +55,12 @@ def moved(trace: Trace, times: StepTimes, watched: Watched, leaves: Leaves, look
     whole_ns = int(leaves.time_ns.sum())
     if waited_ns is None or whole_ns <= 0:
         return None
-    waited_ns = min(waited_ns, whole_ns)
+    waited_ns, of_phases_ns = min(waited_ns, whole_ns), _by_phase(times, watched)
+    if of_phases_ns is not None and waited_ns >= _BUSY * whole_ns:
+        stopped_ns = stopped(trace.recording, times, watched)
+        waited_ns, of_phases_ns = min(waited_ns + int(stopped_ns.sum()), whole_ns), of_phases_ns + stopped_ns
     if stood.is_known:
-        seen = _told(leaves, looks, stood.waits, waited_ns, _by_phase(times, watched))
+        seen = _told(leaves, looks, stood.waits, waited_ns, of_phases_ns)
     else:
         seen = _ran(leaves, looks, waited_ns)
     taken = _taken(seen.stood_ns, leaves.time_ns.astype(np.float64), waited_ns)

@@ -175,4 +175,5 @@ def _summed(stack: Int32, time_ns: Int64, waited_ns: Int64) -> list[_StackTime]:
 def _in_steps(loop: ThreadLoop, time_ns: Int64) -> Mask:
     """Returns which times are in steps rather than in evaluations."""
     bounds = np.array([(s.start_ns, s.end_ns) for s in loop.spans if not s.is_evaluation], np.int64)
+    bounds = bounds.reshape(-1, 2)
     return np.asarray(around(bounds[:, 0], bounds[:, 1], time_ns) >= 0)
