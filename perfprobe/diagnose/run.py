@@ -13,6 +13,7 @@ import numpy as np
 
 from perfprobe.diagnose.device import device
 from perfprobe.diagnose.own_time import own_part, own_wall_ns
+from perfprobe.diagnose.short_in_run import short_in_run
 from perfprobe.tables.columns import Mask
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis, HottestOperator, Outside
@@ -64,7 +65,10 @@ def _data(findings: Findings) -> Iterator[Diagnosis]:
 
 
 def _computing(findings: Findings, operators: list[Diagnosis]) -> Iterator[Diagnosis]:
-    """The longer of Python at any place and the operators. What happens only once comes first."""
+    """The longer of Python at any place and the operators. What happens only once comes first.
+
+    Many short operators come before both: their calls are the Python.
+    """
     outside = findings.get(Outside)
     python = [] if outside is None else [each for each in outside.found if each.cause is not Cause.IMPORTS]
     if not python:
@@ -72,6 +76,10 @@ def _computing(findings: Findings, operators: list[Diagnosis]) -> Iterator[Diagn
         if _has_few_operators(findings) and imports is not None and imports.share >= _MOST:
             yield replace(imports, stands_out=True)
         yield from operators
+        return
+    short = short_in_run(findings)
+    if short is not None and python[0].cause is Cause.PYTHON:
+        yield from (short, *python)
         return
     operators = operators if _is_noteworthy(findings) else []
     is_once = any(each.cause in _ONCE for each in python)

@@ -22,9 +22,9 @@ from perfprobe.tables.trace import Phase, Trace
 _SHORT_NS = 20_000  # between two operators. If they begin more seldom, something else takes the time.
 # Of the step. At a quarter, a step with four times the data takes about as long, at 0.4 1.4 times as long, so
 # most of it is still the number of operators: python -m benchmarks.short_operators.
-_OF_DATA = 0.35
-_OF_UNKNOWN = 0.25  # of the step: operators of which it is not known how much data they work on
-_SLOW_CORE_NS = 2_000  # between two operators on a core as slow as the rates of `longest_ns`, at least
+OF_DATA = 0.35
+OF_UNKNOWN = 0.25  # of the step: operators of which it is not known how much data they work on
+SLOW_CORE_NS = 2_000  # between two operators on a core as slow as the rates of `longest_ns`, at least
 _READ = "aten::_local_scalar_dense"
 _USUAL = 0.75  # of the steps
 _EACH_STEP = 50  # fewer are those of losses and metrics
@@ -37,16 +37,16 @@ def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]
     found = findings.get(StepHotspots)
     if found is None:
         return
-    rows = _operators(findings.trace, found.hotspots.rows)
+    rows = real_operators(findings.trace, found.hotspots.rows)
     calls = round(int(rows.calls.sum()) * _usual_part(found.calls))
     usual_ns = _usual(_durations_ns(findings[StepTimes])) * account.steps
     every_ns = min(account.own_ns, usual_ns) / max(calls, 1)
     if every_ns >= _SHORT_NS:
         return
-    speed = max(_SLOW_CORE_NS / max(every_ns, 1), 1)
-    data_ns, unknown_ns = _data_ns(findings.trace, rows, speed)
-    of_data = account.share(round(data_ns))
-    if of_data < _OF_DATA and account.share(unknown_ns) < _OF_UNKNOWN:
+    speed = max(SLOW_CORE_NS / max(every_ns, 1), 1)
+    work_ns, unknown_ns = data_ns(findings.trace, rows, speed)
+    of_data = account.share(round(work_ns))
+    if of_data < OF_DATA and account.share(unknown_ns) < OF_UNKNOWN:
         short = Short(calls, of_data, _reads(findings.trace, rows, account.steps), _of_updates(account, rows))
         yield _diagnosis(account, short, usual_ns)
 
@@ -92,14 +92,14 @@ def _of_updates(account: Account, rows: HotspotRows) -> float | None:
     return share if share >= _OF_UPDATES and time_ns < _SHORT_NS * calls else None
 
 
-def _operators(trace: Trace, rows: HotspotRows) -> HotspotRows:
+def real_operators(trace: Trace, rows: HotspotRows) -> HotspotRows:
     """The rows of operators, without ranges around them."""
     strings = trace.recording[Strings]
     chosen = strings.marks(lambda name: "::" in name and not name.startswith(ENGINE))
     return rows.take(chosen[rows.name])
 
 
-def _data_ns(trace: Trace, rows: HotspotRows, speed: float) -> tuple[float, int]:
+def data_ns(trace: Trace, rows: HotspotRows, speed: float) -> tuple[float, int]:
     """How long the work of these calls takes at most, not longer than they took themselves.
 
     And the part of that of operators without a model of their work. speed: how much faster this core is at

@@ -19,7 +19,7 @@ from perfprobe.report.section.screen.device import device_lines, device_parts, j
 from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.machine import starved_line
 from perfprobe.report.section.screen.named import by_name
-from perfprobe.report.section.screen.outside import outside_row
+from perfprobe.report.section.screen.outside import outside_row, short_rows
 from perfprobe.report.section.screen.places import has_lines, inputs, operator, place_in, whole_percent
 from perfprobe.report.section.screen.shares import operators_line
 from perfprobe.report.section.screen.source import source_line
@@ -142,6 +142,8 @@ def _lines_of(findings: Findings, each: Diagnosis) -> tuple[list[ScreenRow], lis
     if each.cause is Cause.IMPORTS:
         text = f"imports, {whole_percent(each.share)} {of_run(findings)}; a longer run would not have more"
         return [said("", text, time_ns=each.time_ns)], []
+    if each.short is not None:
+        return list(short_rows(findings, each, each.short)), []
     if each.base is not Base.OPERATORS:
         return [outside_row(findings, each)], []
     head, *tail = _operator_lines(findings, each)

@@ -38,7 +38,8 @@ def loop_line(findings: Findings, line: Line) -> Iterator[ScreenRow]:
     """The Python loop around a line within its function, unless it is the one whose steps are counted."""
     lines = SourceText(findings, below_this_folder=True).lines(line.file) or []
     number = _loop_around(lines, line.line)
-    leading = findings[StepTimes].loops.frame[:1].tolist()
+    times = findings.get(StepTimes)
+    leading = [] if times is None else times.loops.frame[:1].tolist()
     is_leading = [findings.trace.line(frame) for frame in leading] == [line._replace(line=number)]
     if number and not is_leading:
         yield said("", f"in the loop of line {number}: {printable(lines[number - 1].strip())}")
