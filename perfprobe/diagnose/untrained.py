@@ -21,7 +21,6 @@ from perfprobe.tables.trace import Trace
 
 _BACKWARD = (StepPhase.BACKWARD, StepPhase.RECOMPUTE)
 _LINKED = 0.3  # of the forward of all others: with less, it is not known of which forward backward is
-_NONE = 0.01  # of its forward: backward that may be of something else
 
 
 def untrained(findings: Findings, account: Account) -> tuple[Diagnosis, Mask] | None:
@@ -31,14 +30,16 @@ def untrained(findings: Findings, account: Account) -> tuple[Diagnosis, Mask] | 
     if times is None or times.loops.kind[0] != StepKind.TRAINING or len(parent) == 0:
         return None
     known = (leaves.kind == LeafKind.LINE) & (leaves.module >= 0)
-    forward_ns, backward_ns = (
-        _with_parts(parent, leaves.module[chosen], leaves.time_ns[chosen])
-        for chosen in (
-            known & (leaves.phase == StepPhase.FORWARD),
-            known & np.isin(leaves.phase, _BACKWARD),
+    forward, backward = known & (leaves.phase == StepPhase.FORWARD), known & np.isin(leaves.phase, _BACKWARD)
+    forward_ns, backward_ns, backward_rows = (
+        _with_parts(parent, leaves.module[chosen], values[chosen])
+        for chosen, values in (
+            (forward, leaves.time_ns),
+            (backward, leaves.time_ns),
+            (backward, np.ones(len(leaves), np.int64)),
         )
     )
-    alone_ns = np.where(backward_ns <= _NONE * forward_ns, forward_ns, 0)
+    alone_ns = np.where(backward_rows == 0, forward_ns, 0)
     module = int(alone_ns.argmax())  # the outermost one: it precedes its parts
     roots = parent < 0
     others_ns = int(forward_ns[roots].sum()) - int(alone_ns[module]), int(backward_ns[roots].sum())

@@ -85,6 +85,15 @@ def test_a_small_or_trained_one_is_not(tmp_path: Path, teacher_ms: float, is_tra
     assert all(each.cause is not Cause.FORWARD_ONLY for each in judged(program, tmp_path))
 
 
+def test_one_of_which_backward_is_short_is_not(tmp_path: Path) -> None:
+    program = training()
+    model, loss = program.module("", "Net"), program.module("", "Loss")
+    at = "/p/train.py:20 main"
+    stacks = [program.stack(at, CALL, (SHARED, model)), program.stack(at, CALL, (OTHER, loss))]
+    Steps(program, [(stacks[0], 9, False), (stacks[0], 0.001, True), (stacks[1], 1, True)])
+    assert all(each.cause is not Cause.FORWARD_ONLY for each in judged(program, tmp_path))
+
+
 def of_layers(layers: Sequence[tuple[str, str, float]], folder: Path) -> list[Diagnosis]:
     """A program of which one line calls these modules: name, class, ms."""
     program = training()
