@@ -76,7 +76,8 @@ RULES: Mapping[str, Rule] = {
         change="load data in other processes",
         checks="The loop takes 5 % of a step or more from a DataLoader without workers, while a processor is "
         "idle. Silent if none is, or for an IterableDataset that does not share its items among workers.",
-        caution="Random transforms draw other numbers in workers; the script needs `if __name__ == "
+        caution="A trace does not say whether a processor is idle. Random transforms draw other numbers in "
+        "workers; the script needs `if __name__ == "
         '"__main__":` where processes are spawned.',
         source=f"{_TORCH_TUNING}; the TensorBoard plugin, which does not look for idle processors",
     ),
@@ -236,6 +237,42 @@ RULES: Mapping[str, Rule] = {
         checks="torch.compile compiled in later steps, which take 20 % of the loop.",
         caution="Code for any shape may be slower than code for one.",
         source="dynamo's own counts and guards",
+    ),
+    "pinned": Rule(
+        change="pinned memory, copied without waiting",
+        checks="Copies from pageable memory to a GPU take 3 % of its time, or let it wait for that long. "
+        "Silent on a CPU, where pinning only copies once more.",
+        caution="Pinning takes memory that cannot be paged out, and time of a thread.",
+        source=f"CUPTI's kind of memory of each copy; {_TORCH_TUNING}",
+    ),
+    "images-as-bytes": Rule(
+        change="images as bytes",
+        checks="Images are copied to a GPU as floats, for 3 % of its time.",
+        caution="The dataset must give bytes, and what it computed with floats moves to the GPU.",
+        source="sizes and dtypes of what operators on images get; uint8 has a quarter of the bytes",
+        part=0.75,
+    ),
+    "reads": Rule(
+        change="read values later",
+        checks="A GPU is idle for 3 % of its time after waits for it that most steps have, such as "
+        "`.item()`. Silent if they are in few steps.",
+        caution="Code that decides by the value needs it at once.",
+        source="idle time of the GPU by what the host did before",
+    ),
+    "tf32": Rule(
+        change="TF32 for products",
+        checks="Products of float32 without tensor cores take 10 % of a GPU's time, which has TF32 (from "
+        "compute capability 8 on). Silent if they compute in 16 bits already.",
+        caution="Ten bits of precision in products: look at the loss of a whole training.",
+        source="names of kernels, and dtypes of operators",
+        part=0.67,
+    ),
+    "allocator": Rule(
+        change="segments that grow",
+        checks="torch's allocator emptied its cache because an allocation did not fit, and the GPU waited "
+        "for it for 3 % of its time.",
+        caution="Less memory (a smaller batch, checkpoints) is the other cure.",
+        source="counts of torch's allocator (`--memory`)",
     ),
 }
 

@@ -109,7 +109,8 @@ class UserCode:
 
 def _first(node: ast.stmt) -> int:
     """The first line of a statement, with the decorators of a function."""
-    return min([node.lineno, *(int(each.lineno) for each in getattr(node, "decorator_list", ()))])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(each.lineno for each in decorators)])
 
 
 def with_keyword(made: MadeCall, **keywords: str) -> str:

@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
+from perfprobe.diagnose.device import judging_device
 from perfprobe.models.rules import RULES
 from perfprobe.models.user_code import UserCode
 from perfprobe.tables.account import Account
 from perfprobe.tables.advice import Change, Check
-from perfprobe.tables.columns import Mask
+from perfprobe.tables.columns import Mask, among, distinct
 from perfprobe.tables.device_account import DeviceAccount
 from perfprobe.tables.diagnoses import Base, Cause, Diagnoses, Diagnosis
 from perfprobe.tables.findings import Findings, HotspotRows
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.step_rows import StepHotspots
-from perfprobe.tables.steps import StepTimes
+from perfprobe.tables.steps import StepPhase, StepTimes
 from perfprobe.tables.strings import Strings
-from perfprobe.tables.trace import Line
+from perfprobe.tables.trace import Line, Phase
 
 IDLE = "a processor that other processes leave idle"
 IN_USE = 0.9  # if this share of the processors is used, none is left for one more process
@@ -34,6 +35,7 @@ class Known:
         self.judged = judged
         self.account = account
         self.code = UserCode(findings)
+        self.gpu = judging_device(findings) if judged.by_gpu else None
         self.times = findings[StepTimes]
         self._rows = rows.hotspots
         self._strings = findings.trace.recording[Strings]
@@ -59,12 +61,31 @@ class Known:
         return 0.0 if found is None else found.share
 
     def operators_share(self, rows: HotspotRows | None = None) -> float:
-        """The share of a step in these operators, or in all."""
+        """The share of a step in these operators, or in all; of a GPU's time where that judges."""
         chosen = self.rows if rows is None else rows
+        if self.gpu is not None:
+            return self.gpu.share(int(np.maximum(chosen.gpu_self_ns, 0).sum()))
         return self.account.share(int(chosen.typical_ns.sum()))
+
+    def phase_share(self, phase: StepPhase, of_operators: Phase) -> float:
+        """The share of a step in a phase; of a GPU's time what was launched in it, and idle time then."""
+        if self.gpu is not None:
+            leaves = self.gpu.leaves
+            return self.gpu.share(int(leaves.time_ns[leaves.phase == of_operators].sum()))
+        return self.account.share(self.account.phases().get(phase, 0))
+
+    def from_host(self, share: float) -> float:
+        """What steps can gain of a share of the host: where a GPU judges, what that waits for."""
+        if self.gpu is None:
+            return share
+        return min(share, self.share(Cause.LAUNCHES) + self.share(Cause.BETWEEN_KERNELS))
 
     def line_share(self, line: Line | None) -> float:
         """The share of a step that is work of a line, 0 if it has none."""
+        if self.gpu is not None:
+            leaves = self.gpu.leaves
+            frames = [each for each in distinct(leaves.frame).tolist() if line and self.line(each) == line]
+            return self.gpu.share(int(leaves.time_ns[among(leaves.frame, frames)].sum()))
         groups = self.account.lines()
         own = (each.time_ns for each in groups if line is not None and self.line(each.frame) == line)
         return self.account.share(sum(own))

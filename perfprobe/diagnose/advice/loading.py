@@ -29,11 +29,11 @@ def workers(known: Known) -> Iterator[Change | Untold]:
     if share < _WAITS or not is_alone or _shares_no_items(known, int(ranges.frame[0])):
         return
     free = known.free_cores
-    if free is None:
+    if free is None and not (known.gpu is not None and known.findings.trace.recording.is_trace):
         yield Untold(rule="workers", needs="perfprobe run")
         return
-    numbers = _numbers(share, free)
-    if not free and known.free_if_alone:
+    numbers = _numbers(share, len(_NUMBERS) if free is None else free)
+    if free == 0 and known.free_if_alone:
         yield Untold(rule="workers", needs=IDLE)
     elif numbers:
         yield _loader("workers", known, int(ranges.frame[0]), share, "num_workers", numbers)

@@ -25,7 +25,7 @@ def compiled(known: Known) -> Iterator[Change | Untold]:
         return
     if compiled is not None and compiled.functions:
         return
-    overhead = max(found.share - found.short.of_data, 0)
+    overhead = known.from_host(max(found.share - found.short.of_data, 0))
     model = model_name(known)
     snippet = f"{model} = torch.compile({model})"
     given = {"frame": found.frame, "tries": ("compile",)}
@@ -45,7 +45,7 @@ def larger_batches(known: Known) -> Iterator[Change | Untold]:
     if made is not None:
         text = with_keyword(made, batch_size=str(2 * samples))
         snippet = f"{made.target} = {text}" if made.target else text
-    share = max(found.share - found.short.of_data, 0) / 2
+    share = known.from_host(max(found.share - found.short.of_data, 0)) / 2
     is_training = int(known.times.loops.kind[0]) == StepKind.TRAINING
     check = Check.TRAINING if is_training else Check.CLOSE
     given = {"frame": frame, "line": None if made is None else made.line}
@@ -63,6 +63,7 @@ def tolist(known: Known) -> Iterator[Change | Untold]:
     # Reads are at least a third of the calls: `.item()` calls two operators around each.
     part = 3 * int(reads.calls.sum()) / max(int(known.rows.calls.sum()), 1)
     share = found.share * min(part, 1.0)
+    share = share if known.gpu is None else known.share(Cause.SYNCHRONISED)
     yield change("tolist", share, Check.SAME_BITS, "tolist() once", snippet, frame=frame)
 
 

@@ -36,7 +36,7 @@ def _cost_ns(known: Known, *problems: ThreadProblem) -> int:
 def threads(known: Known) -> Iterator[Change | Untold]:
     """As many threads as processors, if torch has more."""
     teams, found = known.findings.get(Teams), known.findings.get(Processors)
-    if teams is None or found is None or not _cost_ns(known, *_TOO_MANY):
+    if teams is None or found is None or known.gpu is not None or not _cost_ns(known, *_TOO_MANY):
         return
     number = max(floor(teams.allowed_cores or 1), 1)
     by_program = teams.set_at is not None

@@ -45,7 +45,7 @@ def no_grad(known: Known) -> Iterator[Change | Untold]:
         body = known.code.text(at) or (
             "for batch in loader: ..." if each.kind is StepKind.EVALUATION else "model(x)"
         )
-        share = int(duration_ns[own].sum()) / max(int(duration_ns.sum()), 1)
+        share = known.from_host(int(duration_ns[own].sum()) / max(int(duration_ns.sum()), 1))
         snippet = f"with torch.no_grad():\n    {body}"
         given = {"frame": frame, "line": at, "tries": ("no-grad",)}
         yield change("no-grad", share, Check.SAME_BITS, "torch.no_grad()", snippet, **given)
@@ -55,10 +55,12 @@ def unused_forward(known: Known) -> Iterator[Change | Untold]:
     """No graph, or no forward, where no backward uses it."""
     found = known.findings.get(NeedlessForward)
     if found is not None:
-        snippet = f"with torch.no_grad():\n    {known.code.text(known.line(found.frame)) or '...'}"
+        line = known.line(found.frame)
+        share = found.share if known.gpu is None else known.line_share(line)
+        snippet = f"with torch.no_grad():\n    {known.code.text(line) or '...'}"
         yield change(
             "unused-forward",
-            found.share,
+            share,
             Check.SAME_BITS,
             "no_grad, or leave it out",
             snippet,
@@ -68,7 +70,7 @@ def unused_forward(known: Known) -> Iterator[Change | Untold]:
 
 def optimizer(known: Known) -> Iterator[Change | Untold]:
     """One call for all parameters."""
-    share = _share_of(known, StepPhase.OPTIMIZER)
+    share = known.phase_share(StepPhase.OPTIMIZER, Phase.OPTIMIZER)
     rows = known.rows.take(known.rows.phase == Phase.OPTIMIZER)
     names = [known.name(each) for each in distinct(rows.name).tolist()]
     calls = int(rows.calls.sum()) / known.account.steps
@@ -97,14 +99,9 @@ def optimizer(known: Known) -> Iterator[Change | Untold]:
     )
 
 
-def _share_of(known: Known, *phases: StepPhase) -> float:
-    found = known.account.phases()
-    return known.account.share(sum(found.get(phase, 0) for phase in phases))
-
-
 def set_to_none(known: Known) -> Iterator[Change | Untold]:
     """Gradients that are None instead of zeros."""
-    share = _share_of(known, StepPhase.ZERO_GRAD)
+    share = known.from_host(known.account.share(known.account.phases().get(StepPhase.ZERO_GRAD, 0)))
     zeros = known.rows.take(known.named(known.rows, _ZERO, "aten::_foreach_zero_"))
     if share < _ZEROS or int(zeros.calls.sum()) < known.account.steps:
         return
@@ -131,7 +128,8 @@ def recomputed(known: Known) -> Iterator[Change | Untold]:
     if call is not None:
         inside = ", ".join(map(ast.unparse, call.args[1:]))
         snippet = f"{ast.unparse(call.args[0])}({inside})"
-    yield change("recomputed", found.share, Check.CLOSE, "no checkpoint()", snippet, frame=found.frame)
+    share = known.phase_share(StepPhase.RECOMPUTE, Phase.RECOMPUTE)
+    yield change("recomputed", share, Check.CLOSE, "no checkpoint()", snippet, frame=found.frame)
 
 
 def _parsed(text: str | None) -> ast.AST | None:
@@ -178,7 +176,7 @@ def logging(known: Known) -> Iterator[Change | Untold]:
         return  # it is seldom already
     text = known.code.text(known.line(found.frame)) or "..."
     snippet = f"if step % {_TEN} == 0:\n    {text}"
-    share = known.account.share(found.time_ns)
+    share = known.from_host(known.account.share(found.time_ns))
     yield change("logging", share, Check.SAME_BITS, f"every {_TEN}th step", snippet, frame=found.frame)
 
 
