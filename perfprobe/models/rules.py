@@ -76,9 +76,8 @@ RULES: Mapping[str, Rule] = {
         change="load data in other processes",
         checks="The loop takes 5 % of a step or more from a DataLoader without workers, while a processor is "
         "idle. Silent if none is, or for an IterableDataset that does not share its items among workers.",
-        caution="A trace does not say whether a processor is idle. Random transforms draw other numbers in "
-        "workers; the script needs `if __name__ == "
-        '"__main__":` where processes are spawned.',
+        caution="Random transforms draw other numbers in workers. Spawned workers need `if __name__ == "
+        '"__main__":` in the script. A trace does not say whether a processor is idle.',
         source=f"{_TORCH_TUNING}; the TensorBoard plugin, which does not look for idle processors",
     ),
     "more-workers": Rule(

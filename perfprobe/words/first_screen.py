@@ -47,9 +47,9 @@ FIRST_SCREEN: dict[str, str] = {
     "GAIN": "Upper bound of the speed-up if SLOW took no time. Computed from its time, not measured.",
     "THEN": "The next largest share of a step after SLOW.",
     "TRY": "The change that saves most of a step, at which line, and how much faster steps are at most with "
-    "it; and the command that tries it on the program. Where it cannot be tried from outside, the command "
-    "that shows the changed code. `--view advice` has all changes; none is named if the largest saves less "
-    "than 5 % of a step. Lines that say what is slow leave out what TRY says.",
+    "it; and the command that tries it on the program, or where it cannot be tried from outside the changed "
+    "code. `--view advice` has all changes; none is named if the largest saves less than 5 % of a step. "
+    "Lines that say what is slow leave out what TRY says.",
     "TAIL": "How many steps were far longer than the median, and the phase that made them long.",
     "ALSO": "Another kind of finding: a slow import, long evaluations, a missing `no_grad`, or from 20 % of "
     "the steps on work on a CPU in float64 or float16, with the line that converts most to it, or on `cat` "

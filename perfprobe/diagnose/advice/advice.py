@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from perfprobe.diagnose.advice.gpu import allocator, as_bytes, pinned, synchronised, tf32
 from perfprobe.diagnose.advice.known import Known
+from perfprobe.diagnose.advice.lacking import lacking
 from perfprobe.diagnose.advice.loading import with_workers, workers
 from perfprobe.diagnose.advice.measured import huge_pages, measured
 from perfprobe.diagnose.advice.numbers import attention, growing, slow_dtype
@@ -32,7 +33,7 @@ _RULES = (
     *(workers, with_workers, threads, more_threads, worker_threads, wait_policy),
     *(no_grad, unused_forward, optimizer, set_to_none, recomputed, modes, collection, logging, recompiled),
     *(compiled, larger_batches, tolist, slow_dtype, growing, attention, measured, huge_pages),
-    *(pinned, as_bytes, synchronised, tf32, allocator),
+    *(pinned, as_bytes, synchronised, tf32, allocator, lacking),
 )
 
 

@@ -50,6 +50,12 @@ class Known:
         """Whether a GPU takes part."""
         return self.findings.trace.gpu is not None or self.findings.get(DeviceAccount) is not None
 
+    @property
+    def has_workers(self) -> bool:
+        """Whether other processes make the batches of a DataLoader that the loop is over."""
+        ranges = self.ranges("enumerate(DataLoader)#_Multi")
+        return len(ranges) > 0
+
     def first(self, cause: Cause) -> Diagnosis | None:
         """The largest judgement of this kind about the steps, of the time that they are judged by."""
         found = (each for each in self.judged.of(cause) if each.base in (self.judged.base, Base.STEPS))

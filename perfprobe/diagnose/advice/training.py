@@ -128,7 +128,9 @@ def recomputed(known: Known) -> Iterator[Change | Untold]:
     if call is not None:
         inside = ", ".join(map(ast.unparse, call.args[1:]))
         snippet = f"{ast.unparse(call.args[0])}({inside})"
-    share = known.phase_share(StepPhase.RECOMPUTE, Phase.RECOMPUTE)
+    share = found.share
+    if known.gpu is not None:
+        share = known.phase_share(StepPhase.RECOMPUTE, Phase.RECOMPUTE)
     yield change("recomputed", share, Check.CLOSE, "no checkpoint()", snippet, frame=found.frame)
 
 

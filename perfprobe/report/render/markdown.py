@@ -10,7 +10,7 @@ from perfprobe.report.rows.advice import change_rows, untold_rows
 from perfprobe.report.rows.operators import OperatorRow
 from perfprobe.report.section.lines import Lines
 from perfprobe.report.section.operator_columns import operator_text, signature_text
-from perfprobe.report.section.screen.advice import change_text
+from perfprobe.report.section.screen.advice import change_text, code_text
 from perfprobe.report.section.screen.screen import screen_rows
 from perfprobe.report.section.screen.shown_rows import shown_rows
 from perfprobe.support import units
@@ -49,7 +49,7 @@ def _changes(findings: Findings) -> Iterator[str]:
     """All changes that rules propose, by id, and the rules that cannot tell."""
     for row in change_rows(findings)[:_MOST_CHANGES]:
         how = row.try_command or ("edit" if not row.tries else ", ".join(row.tries))
-        code = _code(" ; ".join(row.snippet.split("\n")))
+        code = _code(code_text(row))
         yield f"- `{_plain(row.id)}` {_plain(change_text(row))}: {code}; result: {row.check}; {_plain(how)}"
     untold = [f"{row.rule} ({row.needs})" for row in untold_rows(findings)]
     if untold:

@@ -135,6 +135,7 @@ def test_page_faults_on_new_memory(tmp_path: Path, part: float, is_said: bool) -
 def test_without_bench_its_rules_cannot_tell(tmp_path: Path) -> None:
     convolves = Part("aten::mkldnn_convolution", 40, 22, inputs="f32[8,8,8,8] f32[8,8,3,3]")
     known = untold(judged(program(), tmp_path))
-    assert known == dict.fromkeys(("bf16", "denormals", "huge-pages"), "perfprobe bench")
+    of_bench = {rule for rule, needs in known.items() if needs == "perfprobe bench"}
+    assert of_bench == {"bf16", "denormals", "huge-pages"}
     assert "channels-last" in untold(judged(program(convolves), tmp_path))
-    assert untold(judged(program(), tmp_path, measured(bmm()))) == {}
+    assert not of_bench & untold(judged(program(), tmp_path, measured(bmm()))).keys()

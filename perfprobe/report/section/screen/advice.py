@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from perfprobe.models.rules import RULES
@@ -11,16 +10,33 @@ from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.screen.places import at_most
 from perfprobe.report.shorten import place
 from perfprobe.support.text import printable
-from perfprobe.support.views import command
 from perfprobe.tables.findings import Findings
 
 
 def try_lines(findings: Findings) -> Iterator[ScreenRow]:
-    """The change, where, and what it saves at most; below it the command."""
+    """The change, where, and what it saves at most; below it the command, or where there is none the code."""
     row = best_row(findings)
-    if row is not None:
-        yield said("TRY", change_text(row), share=row.share, line=row.line, style="bold")
-        yield said("", printable(row.try_command or _listed(findings)), whole=True)
+    if row is None:
+        return
+    yield said("TRY", change_text(row), share=row.share, line=row.line, style="bold")
+    if row.try_command is not None:
+        yield said("", printable(row.try_command), whole=True)
+    elif row.snippet not in change_text(row):
+        yield said("", code_text(row))
+
+
+def has_command(findings: Findings) -> bool:
+    """Whether TRY has the command to run next."""
+    row = best_row(findings)
+    return row is not None and row.try_command is not None
+
+
+def code_text(row: ChangeRow) -> str:
+    """The changed code in one line."""
+    first, *others = (line.strip() for line in row.snippet.split("\n"))
+    for line in others:
+        first += f"{'' if first.endswith(':') else ';'} {line}"
+    return printable(first)
 
 
 def change_text(row: ChangeRow) -> str:
@@ -33,10 +49,3 @@ def change_text(row: ChangeRow) -> str:
 def remedy(findings: Findings, rule: str, before: str = ": ") -> tuple[str, ...]:
     """What helps, by a rule, as a piece of a line; nothing where TRY says it."""
     return () if is_best(findings, rule) else (f"{before}{RULES[rule].change}",)
-
-
-def _listed(findings: Findings) -> str:
-    """The command that shows the changed code, where nothing can be tried."""
-    recording = findings.trace.recording
-    path = f" {shlex.quote(recording.path)}" if recording.is_trace else ""
-    return f"perfprobe {command('advice')}{path}"

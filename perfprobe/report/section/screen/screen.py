@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from perfprobe.models.left_out import is_untriggered
-from perfprobe.report.rows.advice import best_row
 from perfprobe.report.rows.choice import Choice
 from perfprobe.report.rows.device import device_rows
 from perfprobe.report.rows.diagnosed import account_rows, diagnosis_rows
 from perfprobe.report.rows.screen import ScreenRow, said
 from perfprobe.report.section.block import Blank, Block, Said
-from perfprobe.report.section.screen.advice import try_lines
+from perfprobe.report.section.screen.advice import has_command, try_lines
 from perfprobe.report.section.screen.compiled import recompiled_line
 from perfprobe.report.section.screen.evaluations import evaluation_lines
 from perfprobe.report.section.screen.machine import cpu_line, gpu_line, incomplete_lines, trust_line
@@ -78,9 +77,10 @@ KINDS = (*_OF_STEPS, *_BESIDE, MemoryUse, DeviceMemory, *_OF_MACHINE)
 # Computed only if there are steps, because all operators are read once more.
 STEP_KINDS = (StepHotspots, Account, Trends, UnusedForward, Diagnoses)
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
-# If there are too many lines, those with these labels are dropped in this order; of memory only the details.
-_NEXT, _MEMORY = "NEXT", "MEMORY"
-_LEAST_IMPORTANT = ("OPS", "LIMIT", "TAIL", "ALSO", "MORE", _MEMORY, "THEN", "CHECKED", _NEXT, "GAIN")
+# If there are too many lines, those with these labels are dropped in this order; of `_DETAILED`
+# only the details.
+_NEXT, _DETAILED = "NEXT", ("MEMORY", "TRY")
+_LEAST_IMPORTANT = ("OPS", "LIMIT", "TAIL", "ALSO", "MORE", *_DETAILED, "THEN", "CHECKED", _NEXT, "GAIN")
 
 
 def has_steps(findings: Findings) -> bool:
@@ -117,7 +117,7 @@ def _rows(findings: Findings) -> Iterator[ScreenRow]:
     yield from incomplete_lines(findings)
     yield trust_line(findings)
     elsewhere = to_straggler(findings)
-    if elsewhere or best_row(findings) is None:  # else TRY has the command
+    if elsewhere or not has_command(findings):
         yield said(_NEXT, whole or f"perfprobe {elsewhere or f'{command}{_path(findings)}'}", whole=True)
 
 
@@ -161,7 +161,7 @@ def fitting(rows: Sequence[ScreenRow], most: int = LINES) -> list[ScreenRow]:
     for label in _LEAST_IMPORTANT:
         if len(kept) <= most:
             break
-        if label == _MEMORY:
+        if label in _DETAILED:
             kept = _fewer_details(kept, label, most)
         else:
             kept = [row for row in kept if row.label != label]
@@ -182,7 +182,7 @@ def _fewer_details(rows: list[ScreenRow], label: str, most: int) -> list[ScreenR
     """Returns the lines without the last continuations of one label, as many as are too many."""
     first = next((at for at, row in enumerate(rows) if row.label == label), len(rows))
     end = first + 1
-    while end < len(rows) and not rows[end].label:
+    while end < len(rows) and not rows[end].label and not rows[end].whole:
         end += 1
     dropped = min(end - first - 1, len(rows) - most)
     return [*rows[: end - dropped], *rows[end:]]
