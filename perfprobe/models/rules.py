@@ -75,7 +75,8 @@ RULES: Mapping[str, Rule] = {
     "workers": Rule(
         change="load data in other processes",
         checks="The loop takes 5 % of a step or more from a DataLoader without workers, while a processor is "
-        "idle. Silent if none is, or for an IterableDataset that does not share its items among workers.",
+        "idle. Silent if none is, if a batch takes less than 0.5 ms (receiving one from a worker takes 0.3), "
+        "or for an IterableDataset that does not share its items among workers.",
         caution="Random transforms draw other numbers in workers. Spawned workers need `if __name__ == "
         '"__main__":` in the script. A trace does not say whether a processor is idle.',
         source=f"{_TORCH_TUNING}; the TensorBoard plugin, which does not look for idle processors",
@@ -204,6 +205,25 @@ RULES: Mapping[str, Rule] = {
         checks="Calls of `cat` at one line copy the result of the call before, for 20 % of a step.",
         caution="The result is the same.",
         source="sizes of the inputs, call by call",
+    ),
+    "conversions": Rule(
+        change="without contiguous()",
+        checks="Copies by `.contiguous()` at one line take 5 % of a step, in each step.",
+        caution="What uses the result may be slower on strided memory: `perfprobe bench` says by how much.",
+        source="copies from strided memory by line, and the text of that line",
+    ),
+    "nested-threads": Rule(
+        change="one torch thread for each Python thread",
+        checks="Several Python threads call operators, each with a team of its own, together more than the "
+        "processors, and they waited for each other for 10 % of the time.",
+        caution="An operator that one thread alone calls becomes slower.",
+        source="teams of OpenMP by the thread that calls",
+    ),
+    "lock": Rule(
+        change="processes instead of threads",
+        checks="The loop's thread waits for Python's global lock for 10 % of the steps or more.",
+        caution="Processes share no objects. torch's operators and most of numpy run without the lock.",
+        source="samples of threads that wait for the lock",
     ),
     "recomputed": Rule(
         change="only if memory is short",

@@ -7,9 +7,16 @@ from perfprobe.diagnose.advice.known import Known
 from perfprobe.diagnose.advice.lacking import lacking
 from perfprobe.diagnose.advice.loading import with_workers, workers
 from perfprobe.diagnose.advice.measured import huge_pages, measured
-from perfprobe.diagnose.advice.numbers import attention, growing, slow_dtype
+from perfprobe.diagnose.advice.numbers import attention, conversions, growing, slow_dtype
 from perfprobe.diagnose.advice.short import compiled, larger_batches, tolist
-from perfprobe.diagnose.advice.threading import more_threads, threads, wait_policy, worker_threads
+from perfprobe.diagnose.advice.threading import (
+    lock,
+    more_threads,
+    nested_threads,
+    threads,
+    wait_policy,
+    worker_threads,
+)
 from perfprobe.diagnose.advice.training import (
     collection,
     logging,
@@ -30,9 +37,9 @@ from perfprobe.tables.steps import StepTimes
 
 _WORTH = 0.05  # of the steps: a smaller change is listed, but is not the first thing to do
 _RULES = (
-    *(workers, with_workers, threads, more_threads, worker_threads, wait_policy),
+    *(workers, with_workers, threads, nested_threads, more_threads, worker_threads, wait_policy, lock),
     *(no_grad, unused_forward, optimizer, set_to_none, recomputed, modes, collection, logging, recompiled),
-    *(compiled, larger_batches, tolist, slow_dtype, growing, attention, measured, huge_pages),
+    *(compiled, larger_batches, tolist, slow_dtype, growing, conversions, attention, measured, huge_pages),
     *(pinned, as_bytes, synchronised, tf32, allocator, lacking),
 )
 

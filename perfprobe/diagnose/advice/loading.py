@@ -15,6 +15,7 @@ from perfprobe.tables.workers import WorkerFindings
 _WAITS = 0.05  # of the steps: data loading that is worth a change
 _STARTS = 0.03
 _QUEUED_PPM = 500_000  # finished batches in the queue: workers are then not what is waited for
+_LEAST_NS = 500_000  # of a batch: to receive one from a worker takes 300 us of the main thread, measured
 _NUMBERS = (1, 2, 4, 8)
 _RANGE = "enumerate(DataLoader)"
 _ALONE = "#_SingleProcess"
@@ -26,6 +27,7 @@ def workers(known: Known) -> Iterator[Change | Untold]:
     share = known.share(Cause.DATA)
     ranges = known.ranges(_RANGE)
     is_alone = len(ranges) > 0 and _ALONE in known.name(int(ranges.name[0]))
+    is_alone = is_alone and int(ranges.total_ns.sum()) >= _LEAST_NS * int(ranges.calls.sum())
     if share < _WAITS or not is_alone or _shares_no_items(known, int(ranges.frame[0])):
         return
     free = known.free_cores

@@ -10,11 +10,15 @@ import numpy as np
 
 from perfprobe.diagnose.advice.known import Known, change
 from perfprobe.tables.advice import Change, Check, Untold
+from perfprobe.tables.columns import distinct
 from perfprobe.tables.findings import HotspotRows
 from perfprobe.tables.judgements import Growing, SlowDtype
 from perfprobe.tables.trace import Line
 
 _ATTENDS = 0.1  # of a step
+_CONVERTS = 0.05
+_CONTIGUOUS = ".contiguous()"
+_COPIES = ("aten::copy_", "aten::clone", "aten::contiguous")
 _PRODUCTS = ("aten::bmm", "aten::baddbmm", "aten::baddbmm_")
 _SOFTMAX = ("aten::_softmax",)
 _BESIDE = ("aten::native_dropout", "aten::_softmax_backward_data", "aten::masked_fill_", "aten::masked_fill")
@@ -85,6 +89,24 @@ def _cat_once(known: Known, line: Line | None) -> str:
         named = (f"{each.arg}={ast.unparse(each.value)}" for each in call.keywords)
         others = "".join(f", {each}" for each in (*map(ast.unparse, call.args[1:]), *named))
     return f"parts.append({part})  # in the loop\n{target} = {function}(parts{others})  # after it"
+
+
+def conversions(known: Known) -> Iterator[Change | Untold]:
+    """Without the copies of `.contiguous()`, at the line that has most of them."""
+    copies = known.rows.take(known.named(known.rows, *_COPIES) & (known.rows.frame >= 0))
+    shares = {
+        frame: known.operators_share(copies.take(copies.frame == frame))
+        for frame in distinct(copies.frame).tolist()
+        if int(copies.calls[copies.frame == frame].sum()) >= known.account.steps
+    }
+    for frame in sorted(shares, key=lambda each: -shares[each]):
+        text = known.code.text(known.line(frame))
+        if shares[frame] < _CONVERTS:
+            return
+        if text is not None and _CONTIGUOUS in text:
+            what, snippet = "no contiguous()", text.replace(_CONTIGUOUS, "")
+            yield change("conversions", shares[frame], Check.CLOSE, what, snippet, frame=frame)
+            return
 
 
 def attention(known: Known) -> Iterator[Change | Untold]:

@@ -23,6 +23,7 @@ _LONG = 0.3  # of a step
 _HELPS = 1 / 1.3  # one thread beside all: a team helps if that is slower
 _WASTED = 0.03  # of the time: waiting for processors that a team wastes
 _WAITS = 0.05
+_LOCKED = 0.1
 
 
 def _cost_ns(known: Known, *problems: ThreadProblem) -> int:
@@ -43,6 +44,24 @@ def threads(known: Known) -> Iterator[Change | Untold]:
     what, tries = thread_setting(number, by_program), () if by_program else (f"threads={number}",)
     saved = known.operators_share() * (1 - number / max(teams.threads or 1, number + 1))
     yield change("threads", saved, Check.CLOSE, what, what, tries=tries)
+
+
+def nested_threads(known: Known) -> Iterator[Change | Untold]:
+    """One torch thread for each Python thread, if each has a team."""
+    teams = known.findings.get(Teams)
+    if known.gpu is None and teams is not None and _cost_ns(known, ThreadProblem.NESTED):
+        saved = known.operators_share() * (1 - 1 / max(teams.threads or 1, 2))
+        what = "torch.set_num_threads(1)"
+        yield change("nested-threads", saved, Check.CLOSE, what, what, tries=("threads=1",))
+
+
+def lock(known: Known) -> Iterator[Change | Untold]:
+    """Processes, where the loop waits for Python's lock."""
+    found = known.first(Cause.LOCK)
+    if found is not None and found.share >= _LOCKED:
+        what = "processes instead of threads"
+        snippet = "multiprocessing.Process(target=...)  # in place of threading.Thread"
+        yield change("lock", found.share, Check.CLOSE, what, snippet, frame=found.frame)
 
 
 def more_threads(known: Known) -> Iterator[Change | Untold]:

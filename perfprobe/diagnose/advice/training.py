@@ -23,7 +23,7 @@ _UPDATES = 0.08  # of a step
 _FEWEST = 32  # operators of an update: fewer are those of two or three tensors
 _ZEROS = 0.01
 _ZERO = "aten::zero_"
-_INSIDE = 0.2  # of zero_grad: time in operators. It calls none if gradients become None
+_INSIDE = 0.01  # of zero_grad: time in operators. It calls none if gradients become None
 _FUSED = ("SGD", "Adam", "AdamW", "Adagrad")  # optimizers with fused=True, also on a CPU
 _STEP = "Optimizer.step#"
 _COLLECTED = 0.01

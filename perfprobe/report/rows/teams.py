@@ -124,7 +124,7 @@ def _texts(
         return serial, "`perfprobe bench` says whether another layout, dtype or operator is parallel"
     if problem is ThreadProblem.LOCK:
         lock = f"{threads} Python threads waited {cost} for Python's global lock: one runs at a time"
-        return lock, "processes instead of threads; torch's operators and most of numpy run without the lock"
+        return lock, f"{RULES['lock'].change}; torch's operators and most of numpy run without the lock"
     waited = f"they waited {cost} for each other"
     if problem is ThreadProblem.NESTED:
         return (

@@ -45,7 +45,7 @@ def _change(number: int, row: ChangeRow) -> Iterator[Block]:
     share = f"{whole_percent(row.share)}, {row.got}"
     yield Paragraph(f"{number}. {row.rule}: {change_text(row)} ({share})", style="bold", indent=2)
     for text in map(printable, row.snippet.split("\n")):
-        yield Paragraph(text, style="cyan", indent=5 + len(text) - len(text.lstrip()))
+        yield Paragraph(text.lstrip(), style="cyan", indent=5 + len(text) - len(text.lstrip()))
     yield Paragraph(f"result: {row.check}. {row.caution}", indent=5)
     how = "edit the program: it cannot be tried from outside" if not row.tries else row.try_command
     yield Paragraph(f"try: {how or ', '.join(row.tries)}", indent=5)

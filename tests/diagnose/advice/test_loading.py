@@ -75,6 +75,12 @@ def test_little_or_no_loading_needs_no_workers(tmp_path: Path, ms: float, is_sai
     assert ("workers" in advised(program(*parts), tmp_path, processors(4, 1))) is is_said
 
 
+@pytest.mark.parametrize(("batches", "is_said"), [(50, True), (200, False)])
+def test_receiving_costs_more_than_small_batches(tmp_path: Path, batches: int, is_said: bool) -> None:
+    part = loads(46)._replace(calls=batches)
+    assert ("workers" in advised(program(part), tmp_path, processors(4, 1))) is is_said
+
+
 def test_batches_that_no_loader_makes_need_no_workers(tmp_path: Path) -> None:
     made = program(Part("aten::randn", 46, 20))
     assert "workers" not in advised(made, tmp_path, processors(4, 1))

@@ -105,6 +105,20 @@ def test_what_other_rules_found_is_a_change_of_its_line(here: Path) -> None:
     assert found.best is found.changes[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "ms", "is_said"),
+    [(15, 20, True), (15, 2, False), (14, 20, False)],
+    ids=["much", "little", "no text"],
+)
+def test_copies_to_contiguous_memory(here: Path, line: int, ms: float, is_said: bool) -> None:
+    text = [*source(), "    y = y.permute(0, 2, 1).contiguous()"]
+    made = program(Part("aten::copy_", ms, line), folder=str(here), source=text)
+    found = advised(made, here)
+    assert ("conversions" in found) is is_said
+    if is_said:
+        assert found["conversions"].snippet == "y = y.permute(0, 2, 1)"
+
+
 KINDS = {"bf16": "dtype", "denormals": "flushed", "channels-last": "channels_last"}
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from perfprobe.tables.measurements import Counterfactual
-from perfprobe.tables.teams import WorkerTeams
+from perfprobe.tables.teams import BusiestLine, WorkerTeams
 from tests.diagnose.advice.made import (
     MS,
     NEXT_OF_WORKERS,
@@ -68,6 +69,18 @@ def test_bench_may_have_measured_that_threads_do_not_help(tmp_path: Path, one: f
     row = bmm(counterfactuals=(Counterfactual("threads", "2→1 threads", around(one)),))
     found = advised(program(), tmp_path, teams(1, 4), processors(4, 1), measured(row))
     assert ("more-threads" in found) is is_said
+
+
+@pytest.mark.parametrize(
+    ("callers", "own_ns", "is_said"), [(4, WALL_NS // 2, True), (1, WALL_NS // 2, False), (4, 0, False)]
+)
+def test_one_torch_thread_for_each_python_thread(
+    tmp_path: Path, callers: int, own_ns: int, is_said: bool
+) -> None:
+    calling = tuple(BusiestLine(thread, 100, -1) for thread in range(callers))
+    known = replace(teams(4, 4), busiest_lines=calling)
+    found = advised(program(), tmp_path, known, processors(4, 3.9, 0, own_ns, WALL_NS))
+    assert ("nested-threads" in found) is is_said
 
 
 def test_a_team_as_large_as_the_machine_needs_no_more(tmp_path: Path) -> None:

@@ -141,6 +141,12 @@ def test_collections_and_logs(
         assert found[rule].share == pytest.approx(share * RULES[rule].part, abs=0.001)
 
 
+@pytest.mark.parametrize(("share", "is_said"), [(0.2, True), (0.05, False)])
+def test_waiting_for_the_lock(tmp_path: Path, share: float, is_said: bool) -> None:
+    found = changes(with_leaf(judged(program(), tmp_path), LeafKind.LOCK, StepPhase.OTHER, share, STEPS))
+    assert ("lock" in found) is is_said
+
+
 def test_compilations_of_a_run_without_steps(here: Path) -> None:
     """Half of the run compiled again what was compiled before."""
     made = Program(**{**META, **OF_HERE})
