@@ -102,7 +102,7 @@ def tried(asked_for: Plan, progress: Progress) -> Trial:
         found: list[Tried] = []
         together: tuple[Tried | None, tuple[str, ...]] = (None, ())
         try:
-            trials.begin(len(asked_for.tries))
+            trials.begin()
             found = trials.measure(asked_for.tries)
             if asked_for.is_auto and trials.interrupt is None:
                 together = stacked(trials, found)
@@ -111,7 +111,7 @@ def tried(asked_for: Plan, progress: Progress) -> Trial:
         paces = trials.unchanged
         return Trial(
             program=asked_for.program.shown,
-            step_ns=sum(pace.time_ns for pace in paces) / max(len(paces), 1),
+            step_ns=sum(pace.own_ns for pace in paces) / max(len(paces), 1),
             by_steps=trials.by_steps,
             steps=max((pace.all_steps for pace in paces), default=0),
             runs=trials.runs,

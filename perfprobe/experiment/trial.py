@@ -8,50 +8,25 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from perfprobe.analyse.benchmark import steps_that_count
 from perfprobe.collect.tries.declared import Asked
 from perfprobe.collect.tries.declared import asked as parsed
 from perfprobe.experiment.copied import Folder, copy, files_in, moved
 from perfprobe.experiment.outcome import Checked, Computed, Itself, check, computed, itself, values_of
+from perfprobe.experiment.pace import MOST_STEPS, PILOT_S, Pace, pace, steps_of_a_run
 from perfprobe.experiment.process import run
 from perfprobe.experiment.rounds import TIMED, Progress, Ran, Rounds
 from perfprobe.experiment.variant import Variant
 from perfprobe.models.paired import FEWEST, LIMIT, MOST, Difference, Verdict, difference
 from perfprobe.runs import Run
 from perfprobe.support.errors import InputError
-from perfprobe.support.frozen import frozen
 from perfprobe.tables.advice import Check
-from perfprobe.tables.live_steps import LiveSteps
 from perfprobe.tables.tried import Applied, Outcome, Tried
 from perfprobe.tables.tries import Tries
 
 _OPTIONS = (*TIMED, "--results", "--exit-after")
-_LONGEST_S = 20.0  # of the steps of a run
-_SHORTEST_S = 2.0
-_START_S = 4.0  # until a program has its first step, before that is known
-_LEAST_STEPS, _MOST_STEPS = 40, 400  # of which ten are warm-up
-_BEHIND = 5  # steps behind an evaluation
-_FEWEST_STEPS = 3  # fewer: the whole run is measured
 # The largest relative difference that a change may make.
 _BUDGETS = {Check.SAME_BITS: 0.0, Check.CLOSE: 1e-5, Check.DTYPE: 1e-3}
 _BUDGET_OF = {"bf16": 2e-2}
-
-
-@frozen
-class _Pace:
-    """How fast a run was.
-
-    Attributes:
-        time_ns: of a step with what lies between steps, or of the run.
-        steps: how many count.
-        all_steps: how many there were.
-        to_evaluation: how many there must be for the first evaluation to lie between steps; 0 without any.
-    """
-
-    time_ns: float
-    steps: int
-    all_steps: int
-    to_evaluation: int
 
 
 class Trials:
@@ -82,7 +57,7 @@ class Trials:
         self._progress, self._most, self._seed = progress, most, seed
         self._begun_s, self._time_s = time.monotonic(), time_s
         self._computed: dict[str, Computed] = {}
-        self._paces: dict[str, _Pace] = {}
+        self._paces: dict[str, Pace] = {}
         self._unchanged: list[Ran] = []
         self._series = 0
         self._options: tuple[str, ...] = _OPTIONS
@@ -100,42 +75,23 @@ class Trials:
         return time.monotonic() - self._begun_s
 
     @property
-    def unchanged(self) -> list[_Pace]:
+    def unchanged(self) -> list[Pace]:
         """How fast the unchanged program was, in all runs of the same length."""
         return [self._paces[ran.path] for ran in self._unchanged]
 
     @property
     def by_steps(self) -> bool:
         """Whether the times of all runs are of steps."""
-        return all(pace.steps >= _FEWEST_STEPS for pace in self._paces.values())
+        return all(each.steps > 0 for each in self._paces.values())
 
-    def begin(self, tries: int) -> None:
-        """Runs the unchanged program, to see how many steps a run shall have; then twice more.
-
-        Args:
-            tries: how many there will be.
-        """
-        pilot_s = self._run_s(tries, _START_S)
+    def begin(self) -> None:
+        """Runs the unchanged program, to see how many steps a run shall have; then twice more."""
         rounds = self._rounds([()], 3, None)
-        first = (f":{_MOST_STEPS}", "--duration", f"{round(max(pilot_s, _LONGEST_S / 2))}s")
-        begun_s = self.spent_s
-        pilot = self._paces[rounds.one(0, (*_OPTIONS, "--steps", *first)).path]
-        steps_s = pilot.time_ns / 1e9 * pilot.all_steps
-        run_s = self._run_s(tries, max(self.spent_s - begun_s - steps_s, 0.0))
-        steps = round(run_s / max(pilot.time_ns / 1e9, 1e-6))
-        if pilot.steps < _FEWEST_STEPS:
-            steps = _MOST_STEPS  # the program ends first
-        steps = min(max(steps, _LEAST_STEPS, pilot.to_evaluation), _MOST_STEPS)
+        first = ("--steps", f":{MOST_STEPS}", "--duration", f"{PILOT_S}s")
+        steps = steps_of_a_run(self._paces[rounds.one(0, (*_OPTIONS, *first)).path])
         self._options = (*_OPTIONS, "--steps", f":{steps}")
         self._unchanged = [rounds.one(0, self._options) for _ in range(2)]
-        self.is_cut = all(pace.all_steps >= steps for pace in self.unchanged)
-
-    def _run_s(self, tries: int, start_s: float) -> float:
-        """How long the steps of a run may take, so that there is time for enough pairs."""
-        if self._time_s is None:
-            return _LONGEST_S
-        runs = 2 + tries + (FEWEST + 1) * (tries + 1)
-        return min(max((self._time_s - self.spent_s) / runs - start_s, _SHORTEST_S), _LONGEST_S)
+        self.is_cut = all(each.all_steps >= steps for each in self.unchanged)
 
     @property
     def floor(self) -> Itself:
@@ -170,7 +126,7 @@ class Trials:
         """Runs the program and those tries of which it is not known yet what they gain."""
         active = [at for at, one in found.items() if one.outcome is Outcome.UNKNOWN]
         for _ in range(self._most):
-            active = [at for at in active if not self._is_enough(runs[at], among)]
+            active = [at for at in active if not self._is_enough(found[at].words, runs[at], among)]
             ran = next(iter(rounds.rounds(1, self._options, [0, *active])), None) if active else None
             if ran is None:
                 return
@@ -216,7 +172,7 @@ class Trials:
             written |= {name: ("removed",) for name in before if name not in after}
             recording = Run(path).recording
             self._computed[path] = computed(recording, printed, written)
-            self._paces[path] = _pace(Run(path))
+            self._paces[path] = pace(Run(path))
         finally:
             shutil.rmtree(os.path.dirname(target), ignore_errors=True)
 
@@ -236,7 +192,7 @@ class Trials:
             outcome=Outcome.DIFFERS if checked.is_known and not checked.is_same else Outcome.UNKNOWN,
             result=checked.text,
             is_checked=checked.is_same,
-            step_ns=self._paces[ran.path].time_ns,
+            step_ns=self._time_ns(ran, one.words),
         )
 
     def _checked(self, words: tuple[str, ...], runs: Sequence[Ran]) -> Checked:
@@ -246,18 +202,23 @@ class Trials:
         found = [check(floor, self._computed[ran.path], budget, name) for ran in runs]
         return next((each for each in found if not each.is_same), found[-1])
 
-    def _difference(self, pairs: Sequence[tuple[Ran, Ran]], among: int) -> Difference:
-        before, after = ([self._paces[pair[at].path].time_ns for pair in pairs] for at in (0, 1))
+    def _time_ns(self, ran: Ran, words: Sequence[str]) -> float:
+        """Waiting for the program's own threads and processes counts where a change is about these."""
+        found = self._paces[ran.path]
+        return found.time_ns if any(one.declared.is_of_threads for one in parsed(words)) else found.own_ns
+
+    def _difference(self, words: Sequence[str], pairs: Sequence[tuple[Ran, Ran]], among: int) -> Difference:
+        before, after = ([self._time_ns(pair[at], words) for pair in pairs] for at in (0, 1))
         return difference(before, after, among=max(among, 1))
 
-    def _is_enough(self, pairs: Sequence[tuple[Ran, Ran]], among: int) -> bool:
-        return len(pairs) >= FEWEST and self._difference(pairs, among).is_enough(LIMIT)
+    def _is_enough(self, words: Sequence[str], pairs: Sequence[tuple[Ran, Ran]], among: int) -> bool:
+        return len(pairs) >= FEWEST and self._difference(words, pairs, among).is_enough(LIMIT)
 
     def _judged(self, one: Tried, pairs: Sequence[tuple[Ran, Ran]], among: int) -> Tried:
         """What all pairs say."""
         if not pairs:
             return one
-        found = self._difference(pairs, among)
+        found = self._difference(one.words, pairs, among)
         checked = self._checked(one.words, [changed for _, changed in pairs])
         outcome = _OUTCOMES[found.verdict(LIMIT)]
         if checked.is_known and not checked.is_same:
@@ -269,7 +230,7 @@ class Trials:
             low=None if found.high is None else 1 / found.high,
             high=None if found.low is None else 1 / found.low,
             pairs=len(pairs),
-            step_ns=sum(self._paces[changed.path].time_ns for _, changed in pairs) / len(pairs),
+            step_ns=sum(self._time_ns(changed, one.words) for _, changed in pairs) / len(pairs),
             result=checked.text,
             is_checked=checked.is_same,
         )
@@ -289,20 +250,6 @@ def _budget(one: Asked) -> float:
 
 def _options_of(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for each in words for word in ("--try", each))
-
-
-def _pace(found: Run) -> _Pace:
-    recording = found.recording
-    steps, live = steps_that_count(recording), recording[LiveSteps].counted()
-    everything = int(recording.number("live_steps", "steps") or 0)
-    evaluated_ns = live.end_ns[live.is_evaluation == 1]
-    before = 0 if len(evaluated_ns) == 0 else int((live.end_ns < evaluated_ns.min()).sum()) + _BEHIND
-    if len(steps) >= _FEWEST_STEPS:
-        span_ns = int(steps.end_ns.max()) - int(steps.start_ns.min())
-        return _Pace(span_ns / len(steps), len(steps), everything, before)
-    trace = found.trace
-    whole_ns = (trace.end_ns or 0) - (trace.start_ns or 0)
-    return _Pace(float(max(whole_ns, 1)), 0, everything, before)
 
 
 def _applied(path: str) -> tuple[Applied, ...]:

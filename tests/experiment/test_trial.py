@@ -13,6 +13,7 @@ from perfprobe.collect.tries.declared import asked
 from perfprobe.experiment import trial
 from perfprobe.experiment.copied import Folder
 from perfprobe.experiment.outcome import Computed
+from perfprobe.experiment.pace import Pace, steps_of_a_run
 from perfprobe.experiment.rounds import Ran, Rounds
 from perfprobe.experiment.stacked import automatic, stacked, together
 from perfprobe.experiment.trial import Trials
@@ -47,7 +48,7 @@ class Made(Rounds):
             time_ns *= self._of.times.get(word, 1.0)
         found = replace(STEPS, roots=("1.0", "0.7")) if "bf16" in words else STEPS
         self._of._computed[path] = found
-        self._of._paces[path] = trial._Pace(time_ns, 30, 400, 0)
+        self._of._paces[path] = Pace(time_ns=time_ns, own_ns=time_ns, steps=30, all_steps=400)
         return Ran(variant=at, path=path, value=RunValue(steps=30))
 
     def rounds(
@@ -92,7 +93,7 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Callable[..., MadeTrials]:
 
 
 def measured(trials: MadeTrials, *words: str) -> dict[str, Tried]:
-    trials.begin(len(words))
+    trials.begin()
     return {each.name: each for each in trials.measure([tuple(word.split("+")) for word in words])}
 
 
@@ -150,6 +151,25 @@ def test_what_was_measured_before_an_interrupt_or_the_end_of_the_time_counts(mak
         assert found["fused"].outcome is Outcome.UNKNOWN
         assert 1 <= found["fused"].pairs < 5
         assert (trials.interrupt is not None, trials.is_late) == (name == "interrupted_at", name == "late_at")
+
+
+@pytest.mark.parametrize(
+    ("step_s", "to_evaluation", "steps"),
+    [
+        (0.01, 0, 300),
+        (0.001, 0, 400),
+        (0.2, 0, 40),
+        (1.0, 0, 20),
+        (5.0, 0, 13),
+        (0.01, 350, 350),
+        (1.0, 99, 20),
+    ],
+)
+def test_a_run_has_enough_steps_and_is_not_long(step_s: float, to_evaluation: int, steps: int) -> None:
+    time_ns = step_s * 1e9
+    pilot = Pace(time_ns=time_ns, own_ns=time_ns, steps=9, all_steps=9, to_evaluation=to_evaluation)
+    assert steps_of_a_run(pilot) == steps
+    assert steps_of_a_run(replace(pilot, steps=0)) == 400
 
 
 def test_what_is_tried_by_default_are_words() -> None:

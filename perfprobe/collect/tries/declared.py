@@ -24,9 +24,10 @@ class Try:
         values: what may follow =; () if nothing does. `NUMBER` stands for whole numbers.
         variables: of the environment.
         excludes: words that cannot be tried together with it.
+        is_of_threads: whether threads or processes of the program compete in another way.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (each is a separate fact)
         self,
         means: str,
         put: str,
@@ -36,6 +37,7 @@ class Try:
         values: tuple[str, ...] = (),
         variables: tuple[str, ...] = (),
         excludes: tuple[str, ...] = (),
+        is_of_threads: bool = False,
     ) -> None:
         self.means = means
         self.put = put
@@ -44,6 +46,7 @@ class Try:
         self.values = values
         self.variables = variables
         self.excludes = excludes
+        self.is_of_threads = is_of_threads
 
     def code_with(self, value: str) -> str:
         """The same change in the program's source, with this value."""
@@ -57,12 +60,14 @@ TRIES: Mapping[str, Try] = {
         *(ENVIRONMENT, "CLOSE", "export OMP_NUM_THREADS={}"),
         values=(NUMBER,),
         variables=("OMP_NUM_THREADS", "MKL_NUM_THREADS"),
+        is_of_threads=True,
     ),
     "wait-policy": Try(
         "Threads of OpenMP sleep (passive) or spin (active) while they wait for work.",
         *(ENVIRONMENT, "SAME_BITS", "export OMP_WAIT_POLICY={}"),
         values=("passive", "active"),
         variables=("OMP_WAIT_POLICY",),
+        is_of_threads=True,
     ),
     "thp": Try(
         "Torch asks the kernel for large pages when it allocates memory.",
@@ -73,20 +78,24 @@ TRIES: Mapping[str, Try] = {
         "Loaders have N workers. Left alone: those of an IterableDataset, which would repeat its data.",
         *(CLASSES, "SAME_BITS", "DataLoader(..., num_workers={})"),
         values=(NUMBER,),
+        is_of_threads=True,
     ),
     "persistent-workers": Try(
         "Workers of loaders live on from epoch to epoch.",
         *(CLASSES, "SAME_BITS", "DataLoader(..., persistent_workers=True)"),
+        is_of_threads=True,
     ),
     "prefetch": Try(
         "Each worker of a loader prepares N batches ahead.",
         *(CLASSES, "SAME_BITS", "DataLoader(..., prefetch_factor={})"),
         values=(NUMBER,),
+        is_of_threads=True,
     ),
     "worker-threads": Try(
         "Workers of loaders compute with N threads.",
         *(CLASSES, "SAME_BITS", "torch.set_num_threads({}) in worker_init_fn"),
         values=(NUMBER,),
+        is_of_threads=True,
     ),
     "fused": Try(
         "Optimizers update all parameters in one operator.",
