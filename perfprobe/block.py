@@ -96,6 +96,18 @@ class Profile:
         text = host.apart(lambda: Results(self.path).text(chosen))
         sys.stdout.write(encodable(harmless(text), getattr(sys.stdout, "encoding", None)))
 
+    def _repr_html_(self) -> str | None:
+        """The page, which a notebook shows if this is the last value of a cell; None before the block ended.
+
+        It is a document of its own, whose script reaches nothing of the notebook.
+        """
+        if not self._ended:
+            return None
+        page = host.apart(lambda: b"".join(Results(self.path).page(View())).decode())
+        text = page.replace("&", "&amp;").replace('"', "&quot;")
+        about = 'title="perfprobe report" width="100%" height="760" style="border:0"'
+        return f'<iframe sandbox="allow-scripts" {about} srcdoc="{text}"></iframe>'
+
 
 def profile(  # noqa: PLR0913 (each is an option of its own)
     path: str | os.PathLike[str] | None = None,

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -269,6 +270,36 @@ def test_the_joined_script_is_valid(tmp_path: Path) -> None:
     script = tmp_path / "page.mjs"
     script.write_text(document.script())
     subprocess.run(["node", "--check", str(script)], check=True, timeout=60)
+
+
+NOTEBOOK = """
+import perfprobe, sys
+with perfprobe.profile(sys.argv[1], operators="off") as p:
+    assert p._repr_html_() is None
+    sum(range(1000))
+print(p._repr_html_())
+"""
+
+
+def test_a_notebook_shows_the_page_in_a_frame_that_reaches_nothing(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", NOTEBOOK, str(tmp_path / "block.perfprobe")]
+    made = subprocess.run(words, capture_output=True, text=True, check=True)
+    frame = Frame()
+    frame.feed(made.stdout)
+    assert frame.given["sandbox"] == "allow-scripts"
+    inner = Page(frame.given["srcdoc"])
+    assert inner.hashes("script-src") == [hash_of(inner.scripts[1])]
+    assert inner.head["sections"]
+
+
+class Frame(HTMLParser):
+    """The attributes of the only element."""
+
+    given: dict[str, str]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert tag == "iframe"
+        self.given = {name: value or "" for name, value in attrs}
 
 
 def test_command_writes_the_page_and_refuses_several_recordings(recorded: str, tmp_path: Path) -> None:

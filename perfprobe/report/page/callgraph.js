@@ -1,13 +1,13 @@
 // The call graph, as Graphviz drew it. As a picture its texts cannot act on the page.
 
-import { choices, element, view } from "./nodes.js";
+import { absent, choices, element, view } from "./nodes.js";
 
 /**
  * @param {{svg?: string, missing?: string}} graph
  * @returns {HTMLElement}
  */
 export function callgraphOf(graph) {
-  if (!graph.svg) return view("callgraph", "Call graph", graph.missing ?? "");
+  if (!graph.svg) return absent("callgraph", "Call graph", graph.missing ?? "");
   const address = URL.createObjectURL(new Blob([graph.svg], { type: "image/svg+xml" }));
   const picture = element("img", { src: address, alt: "Call graph: functions and operators with their shares" });
   const box = element("div", { class: "graph", tabindex: "0", role: "region", "aria-label": "picture of the call graph" }, picture);

@@ -1,6 +1,6 @@
 // Steps and memory over time: stacked columns on a canvas. (A plot of this size needs no library.)
 
-import { color, element, legend, tip, view } from "./nodes.js";
+import { absent, color, element, legend, tip, view } from "./nodes.js";
 import { duration, size } from "./words.js";
 
 /**
@@ -29,9 +29,9 @@ export function courseOf(known, showStep) {
   const parts = [];
   if (steps) parts.push(...stepsOf(known, steps, showStep));
   if (memory) parts.push(...memoryOf(known, memory));
-  const about = parts.length ? "Each column is a step, in the order of time; choose one to see it in the timeline, if it is there."
-    : "No steps were found, and no memory was recorded.";
-  return view("course", "Over time", steps || !parts.length ? about : "", ...parts);
+  if (!parts.length) return absent("course", "Over time", "No steps were found, and no memory was recorded.");
+  const about = "Each column is a step, in the order of time; choose one to see it in the timeline, if it is there.";
+  return view("course", "Over time", steps ? about : "", ...parts);
 }
 
 /**
@@ -147,7 +147,8 @@ function drawPlot(canvas, width, plot) {
   const colors = plot.series.map((each) => color(each.color));
   for (const [first, last] of columns(plot.length, width - LEFT)) {
     const at = highest(plot, first, last);
-    const left = LEFT + first * step, wide = Math.max((last - first) * step - (step > 4 ? 1 : 0), 0.8);
+    const left = Math.round(LEFT + first * step); // whole pixels, so that no seams are seen
+    const wide = Math.max(Math.round(LEFT + last * step) - left - (step > 4 ? 1 : 0), 1);
     let sum = 0;
     plot.series.forEach(({ values }, number) => {
       pen.fillStyle = colors[number];

@@ -45,6 +45,7 @@ SCRIPTS = (
     "rects.js",
     "lanes.js",
     "laned.js",
+    "sandwich.js",
     "timeline.js",
     "flame.js",
     "source.js",

@@ -1,8 +1,9 @@
 // The flame graph: functions with what they called below them, operators as leaves.
 
 import { Laned } from "./laned.js";
-import { choices, element, legend, view } from "./nodes.js";
+import { absent, choices, element, legend, view } from "./nodes.js";
 import { Rects } from "./rects.js";
+import { sandwichOf } from "./sandwich.js";
 
 /**
  * @typedef {import("./data.js").Known} Known
@@ -18,18 +19,20 @@ const FLAME_KINDS = { own: "the program's functions", library: "of libraries", i
  */
 export function flameOf(known, selection) {
   const { trees, names, kinds, missing } = known.head.flames;
-  if (!trees.length) return view("flame", "Flame graph", missing || "No Python functions with times were recorded.");
+  if (!trees.length) return absent("flame", "Flame graph", missing || "No Python functions with times were recorded.");
   const laned = new Laned({
     label: "flame graph", names, inputs: [], kinds, selection, axis: false, calls: false, own: "own",
     counts: () => true,
   });
   const about = element("p", { class: "note" });
-  const key = element("div");
+  const key = element("div"), sandwich = element("div", { "aria-live": "polite" });
+  const fill = () => sandwich.replaceChildren(...(laned.rects ? sandwichOf(laned.rects, names, kinds, selection) : []));
   const weights = trees.map((tree) => ({ text: tree.what, small: tree.took }));
   const buttons = choices("weight", weights, (at) => {
     const tree = trees[at];
     const rects = new Rects(known, tree.rects, [{ title: "", lanes: tree.lanes }], false);
     laned.show(rects, tree.length);
+    fill();
     const used = new Set(rects.kind);
     key.replaceChildren(legend(kinds.filter((_, kind) => used.has(kind)), FLAME_KINDS));
     const rest = tree.rest ? [`The paths with least, together ${tree.rest}, are left out.`] : [];
@@ -37,7 +40,8 @@ export function flameOf(known, selection) {
   });
   const node = view("flame", "Flame graph", "The widest is what took most. Functions with what they called below "
     + "them; operators are the leaves, in backward below the Python that called it.",
-  element("div", { class: "bar" }, buttons.node, laned.buttons()), key, laned.lanes.node, laned.detail, about, laned.table);
+  element("div", { class: "bar" }, buttons.node, laned.buttons()), key, laned.lanes.node, laned.detail, about, sandwich, laned.table);
+  selection.watch(fill);
   buttons.press(0);
   return node;
 }

@@ -21,13 +21,14 @@ from perfprobe.tables.columns import Int64
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import CallStructure
 from perfprobe.tables.spent import ApartTimes, LoopSpent, RunSpent, SpentTime
-from perfprobe.tables.trace import Line
+from perfprobe.tables.trace import Line, shown_name
 
 FRAMES = ("own", "library", "inside")  # what is no operator: functions of the program, others, "(...)"
 DEEPEST = 200  # frames of a path
 MOST_PATHS, MOST_STEPS = 20_000, 2_000_000
 _NARROWEST = 4000  # a rectangle has at least this part of the whole
 _LONGEST_NAME = 200
+_IMPORT = "<frozen importlib."  # five functions of it for each import
 
 
 class _Weight(NamedTuple):
@@ -51,6 +52,9 @@ class _Tree:
 
     def __init__(self, flames: Flames, paths: Paths, weights: Int64) -> None:
         self.top = _Node(-1, 0)
+        self._hidden = {
+            at for at, frame in enumerate(flames.frames) if (frame.file or "").startswith(_IMPORT)
+        }
         self._operator = flames.rows.name.tolist()
         self._phase = flames.rows.phase.tolist()
         order = np.argsort(-weights, kind="stable")
@@ -68,6 +72,8 @@ class _Tree:
         node.whole += weight
         last = len(path) - 1
         for depth, frame in enumerate(path[:DEEPEST] if last >= DEEPEST else path):
+            if frame in self._hidden:
+                continue
             is_operator = depth == last and self._operator[row] >= 0
             kind = max(self._phase[row], 0) if is_operator else -1
             node = node.below.setdefault(frame, _Node(frame, kind))
@@ -155,9 +161,17 @@ def _packed(
     }
 
 
+def _name(frame: Frame) -> str:
+    """The name of a function or operator; the code of a module is `train.py`, `torch/__init__.py`."""
+    if frame.name != "<module>" or not frame.file:
+        return frame.name
+    *_, folder, file = ["", *frame.file.split("/")]
+    return f"{folder}/{file}" if file == "__init__.py" else file
+
+
 def _named(frame: Frame, kind: int, own: set[str], texts: Texts, places: Places) -> tuple[int, int, int]:
     """The numbers of a frame's name and line, and what it is. The line is the first of a function."""
-    name = texts.number(shown(frame.name.removeprefix("aten::"), _LONGEST_NAME))
+    name = texts.number(shown(shown_name(_name(frame), narrow=True), _LONGEST_NAME))
     has_line = frame.file is not None and (frame.line or 0) > 0
     line = places.number(Line(frame.file or "", frame.line or 0, frame.name)) + 1 if has_line else 0
     if kind >= 0:

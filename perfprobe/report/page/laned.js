@@ -28,7 +28,7 @@ export class Laned {
     });
     this.detail = element("p", { class: "detail", "aria-live": "polite" });
     this.body = element("tbody");
-    this.caption = element("caption", { class: "unseen" }, `${options.label}: sums`);
+    this.caption = element("caption");
     this.head = element("tr");
     const table = element("table", {}, this.caption, element("thead", {}, this.head), this.body);
     const about = `${options.label}: what is in the span`;
@@ -128,7 +128,7 @@ export class Laned {
     });
     this.body.replaceChildren(...this.rows.map(([row]) => row));
     const whole = from <= 0 && to >= (this.whole ?? 0);
-    this.caption.textContent = `${this.options.label}: ${whole ? "all of it" : `a span of ${duration(to - from)}`}`;
+    this.caption.textContent = whole ? "In all of it:" : `In the span of ${duration(to - from)}:`;
     this.mark();
   }
 

@@ -4,7 +4,7 @@ import { callgraphOf } from "./callgraph.js";
 import { courseOf } from "./course.js";
 import { read } from "./data.js";
 import { flameOf } from "./flame.js";
-import { byId, element } from "./nodes.js";
+import { byId, element, view } from "./nodes.js";
 import { screenOf, sectionsOf } from "./screen.js";
 import { Selection } from "./selection.js";
 import { sourceOf } from "./source.js";
@@ -55,6 +55,16 @@ function views(known, selection) {
     courseOf(known, showStep),
     callgraphOf(head.callgraph),
   ];
+}
+
+/**
+ * What a recording does not have, and why, in one place.
+ * @param {HTMLElement[]} missing
+ */
+function notThere(missing) {
+  const why = missing.flatMap((each) => [element("dt", {}, each.querySelector("h2")?.textContent ?? ""),
+    element("dd", {}, each.dataset.absent ?? "")]);
+  return view("absent", "Not in this recording", "", element("dl", { class: "absent" }, ...why));
 }
 
 /** @param {HTMLElement[]} all */
@@ -132,9 +142,11 @@ async function main() {
     document.title = `${head.title} · perfprobe`;
     const selection = new Selection(head.places);
     themed();
-    const all = views(known, selection);
-    const made = element("footer", {}, "Written by perfprobe. This file needs no network and sends nothing.");
-    report.replaceChildren(...all, made);
+    const made = views(known, selection);
+    const missing = made.filter((each) => each.dataset.absent !== undefined);
+    const all = [...made.filter((each) => !missing.includes(each)), ...(missing.length ? [notThere(missing)] : [])];
+    const end = element("footer", {}, "Written by perfprobe. This file needs no network and sends nothing.");
+    report.replaceChildren(...all, end);
     linked(all);
     chosen(selection);
     printed();

@@ -54,6 +54,19 @@ export function view(id, title, about, ...inside) {
 }
 
 /**
+ * A view without anything to show.
+ * @param {string} id
+ * @param {string} title
+ * @param {string} why
+ * @returns {HTMLElement}
+ */
+export function absent(id, title, why) {
+  const made = view(id, title, why);
+  made.dataset.absent = why;
+  return made;
+}
+
+/**
  * Buttons of which one is pressed.
  * @param {string} label
  * @param {{text: string, small?: string}[]} choices

@@ -9,7 +9,7 @@ import { blocksOf, tableOf } from "./tables.js";
  * @typedef {import("./selection.js").Selection} Selection
  */
 
-const OPEN_SECTIONS = new Set(["operators", "summary"]);
+const OPEN_SECTIONS = new Set(["operators", "summary", "slow-steps", "benchmark"]);
 
 /**
  * The first screen, line by line.
@@ -38,8 +38,8 @@ export function screenOf(blocks, title, selection) {
       card.append(...tableOf(block, selection, "hottest operators"));
     }
   }
-  if (!blocks.length) lines.remove();
-  return element("section", { id: "summary", "aria-label": "Summary" }, element("h1", {}, title), card);
+  const cards = blocks.length ? [card] : [];
+  return element("section", { id: "summary", "aria-label": "Summary" }, element("h1", {}, title), ...cards);
 }
 
 /**

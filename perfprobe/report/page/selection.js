@@ -42,9 +42,19 @@ export class Selection {
   /** @param {Chosen | null} chosen */
   choose(chosen) {
     this.chosen = chosen;
-    const hash = chosen ? `#${chosen.kind}=${encodeURIComponent(chosen.value)}` : "";
-    history.replaceState(null, "", hash || location.pathname + location.search);
+    this.keep(chosen);
     for (const tell of this.told) tell(chosen);
+  }
+
+  /**
+   * Keeps what is selected in the address.
+   * @param {Chosen | null} chosen
+   */
+  keep(chosen) {
+    const hash = chosen ? `#${chosen.kind}=${encodeURIComponent(chosen.value)}` : "";
+    try {
+      history.replaceState(null, "", hash || location.pathname + location.search);
+    } catch { /* A page within a notebook has no address. */ }
   }
 
   /** Selects what the address says. Returns whether it says anything. */

@@ -1,6 +1,6 @@
 // The program's own files, with what each line took beside it.
 
-import { element, legend, view } from "./nodes.js";
+import { absent, element, legend, view } from "./nodes.js";
 import { pick } from "./tables.js";
 import { duration } from "./words.js";
 
@@ -21,7 +21,7 @@ const OPEN_FILES = 3; // files that are open at first
  * @returns {HTMLElement}
  */
 export function sourceOf(files, bars, selection) {
-  if (!files.length) return view("source", "Source", "No line of the program was recorded.");
+  if (!files.length) return absent("source", "Source", "No line of the program was recorded.");
   const most = Math.max(1, ...files.flatMap((file) => file.lines.map(({ figures }) => (
     figures ? figures.self + figures.python : 0))));
   /** @type {Marked} */

@@ -1,7 +1,7 @@
 // The timeline of some steps: threads and streams of GPUs as lanes.
 
 import { Laned } from "./laned.js";
-import { choices, element, legend, view } from "./nodes.js";
+import { absent, choices, element, legend, view } from "./nodes.js";
 import { Rects } from "./rects.js";
 import { count } from "./words.js";
 
@@ -22,7 +22,7 @@ export function timelineOf(known, selection) {
   const { stretches, kinds, names, inputs } = known.head.timeline;
   const shown = stretches.filter((stretch) => stretch.lanes.length);
   if (!shown.length) {
-    return { node: view("timeline", "Timeline", "No operators with times were recorded."), showStep: () => {} };
+    return { node: absent("timeline", "Timeline", "No operators with times were recorded."), showStep: () => {} };
   }
   const laned = new Laned({
     label: "timeline", names, inputs, kinds, selection, axis: true, calls: true, own: "self",

@@ -71,10 +71,10 @@ export function sortKey(text) {
 }
 
 /**
- * The name by which all views know an operator: without `aten::`.
+ * The name by which all views know an operator: without the prefixes that narrow tables leave out.
  * @param {string} text
  * @returns {string}
  */
 export function bareName(text) {
-  return text.split("\n", 1)[0].replace(/^aten::/, "");
+  return text.split("\n", 1)[0].replace(/^(aten::|autograd::engine::)/, "");
 }
