@@ -15,7 +15,7 @@ from perfprobe.tables.run_value import Measure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from perfprobe.models.compared import Comparison, GateResult
@@ -32,6 +32,7 @@ __all__ = [
     "gates",
     "judged",
     "marked_lines",
+    "page",
 ]
 
 
@@ -138,3 +139,26 @@ def marked_lines(found: Comparison, results: Sequence[GateResult] = (), *, limit
 def benchmark_page(found: Comparison) -> list[dict[str, Any]]:
     """Figures of the later version for pages of benchmarks: `customSmallerIsBetter`."""
     return rendered.benchmark_page(found)
+
+
+def page(
+    found: Comparison,
+    sides: Sequence[Side],
+    results: Sequence[GateResult] = (),
+    *,
+    limit: float = LIMIT,
+) -> Iterator[bytes]:
+    """One HTML page, in pieces: the first screen, all rows, and the first run of each version.
+
+    sides: the versions that were compared.
+    """
+    from perfprobe.report.page.compared import Version, pieces
+    from perfprobe.report.section.compared_tables import full_pages
+    from perfprobe.tables.python import CallStructure
+    from perfprobe.tables.steps import StepTimes
+
+    versions = []
+    for side in sides:
+        run = (side.recorded or side.runs)[0]
+        versions.append(Version(side.name, run.find((CallStructure, StepTimes, run.spent(None)))))
+    return pieces(rendered.blocks(found, changes(found, limit), results), full_pages(found), versions)

@@ -112,7 +112,7 @@ def _report(
     require_address_space(REPORT_BYTES, "the report cannot be made")
     from perfprobe.cli.links import links_of
     from perfprobe.cli.progress import reading
-    from perfprobe.cli.report import collect_garbage_seldom, write, write_page
+    from perfprobe.cli.report import collect_garbage_seldom, write, write_file
     from perfprobe.cli.terminal import colored, width
     from perfprobe.results import Results
     from perfprobe.support import units
@@ -132,7 +132,7 @@ def _report(
         results.draw(callgraph, GraphView())
         write(f"perfprobe: the call graph is {printable(callgraph)}\n")
     if html is not None:
-        write_page(results, wanted, html)
+        write_file(html, results.page(wanted))
         write(f"perfprobe: the page is {printable(html)}\n")
     return 0
 

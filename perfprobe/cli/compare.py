@@ -6,8 +6,8 @@ import json
 import os
 
 from perfprobe.cli.compare_pairs import add_pair_options, check, limit_of, programs, run_pairs
-from perfprobe.cli.options import Output, Parser, add_options, existing
-from perfprobe.cli.report import collect_garbage_seldom, files_of, write
+from perfprobe.cli.options import Output, Parser, add_options, existing, writable
+from perfprobe.cli.report import collect_garbage_seldom, files_of, write, write_file
 from perfprobe.cli.terminal import colored, width
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import printable
@@ -42,6 +42,7 @@ examples:
   perfprobe compare before.perfprobe after.perfprobe
   perfprobe compare runs/main runs/mine      folders of runs that took turns
   perfprobe compare a.json.gz b.json.gz --full
+  perfprobe compare A.perfprobe B.perfprobe --html change.html
   perfprobe compare --refs HEAD,WORK --fail-on 'step>3%' -- train.py
   perfprobe compare runs/main runs/mine --format markdown > comment.md
 
@@ -99,6 +100,11 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "brief": "for a comment, GitHub, or a page of benchmarks",
     },
     "--json": {"action": "store_true", "help": "print JSON instead", "brief": "print JSON instead"},
+    "--html": {
+        "metavar": "FILE",
+        "help": "also write one HTML page: all rows, and a flame graph of what became faster and slower",
+        "brief": "also write a page for the browser",
+    },
 }
 
 
@@ -126,7 +132,7 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     with reading([path for side in paths for path in side]):
         before, after = map(_side, _names(given.versions), paths)
         found = comparing.compared(before, after, measure=given.measure)
-    return lambda: shown(found, comparing.judged(found, limits), given)
+    return lambda: shown(found, comparing.judged(found, limits), given, (before, after))
 
 
 def _names(versions: Sequence[str]) -> list[str]:
@@ -155,7 +161,7 @@ def _pairs(pairs: Pairs, limits: Sequence[Gate], given: Namespace) -> int:
     found = comparing.compared(
         before, after, paired=True, measure=pairs.asked.measure.value, difference=pairs.difference
     )
-    status = shown(found, comparing.judged(found, limits), given)
+    status = shown(found, comparing.judged(found, limits), given, (before, after))
     if pairs.stopped and given.format == "text" and not given.json:
         write(f"Ended early: {pairs.stopped}.\n")
     elif pairs.stopped:
@@ -170,10 +176,18 @@ def _side(name: str, paths: Sequence[str]) -> Side:
     return Side(name, [Run(path) for path in paths])
 
 
-def shown(found: Comparison, results: Sequence[GateResult], given: Namespace) -> int:
-    """Print the comparison as it was asked for, and return the exit code."""
+def shown(
+    found: Comparison, results: Sequence[GateResult], given: Namespace, sides: Sequence[Side] = ()
+) -> int:
+    """Print the comparison as it was asked for, and return the exit code. sides: what was compared."""
     from perfprobe import comparing
 
+    if given.html is not None and sides:
+        from perfprobe.collect.base import Stderr
+
+        path = writable(given.html)
+        write_file(path, comparing.page(found, sides, results, limit=limit_of(given)))
+        Stderr().tell(f"the page is {printable(path)}")
     status = write(_text(found, results, given))
     if given.format == "github" and not given.json:
         _add_to_summary(comparing.markdown(found, results, limit=limit_of(given)))

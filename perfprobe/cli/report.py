@@ -195,14 +195,14 @@ def _html(paths: Sequence[str], output: str, wanted: View) -> Callable[[], int]:
     if len(paths) > 1 and not (wanted.is_together or _is_one_run(paths)):
         raise UsageError("a page shows one recording", "--html", "name one")
     path = writable(output)
-    write_page(Results(paths[0], paths[1:], wanted.largest), wanted, path)
+    write_file(path, Results(paths[0], paths[1:], wanted.largest).page(wanted))
     return lambda: write(f"the page is {printable(path)}\n")
 
 
-def write_page(results: Results, wanted: View, path: str) -> None:
-    """Write the report as a page. Raises EnvironmentLack if the file cannot be written."""
+def write_file(path: str, page: Iterable[bytes]) -> None:
+    """Write a page. Raises EnvironmentLack if the file cannot be written."""
     try:
-        files.write(path, results.page(wanted))
+        files.write(path, page)
     except OSError as error:
         raise EnvironmentLack(f"the page cannot be written ({error.strerror})", path) from error
 

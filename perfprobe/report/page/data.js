@@ -25,7 +25,7 @@
  * @typedef {{row: Place, length: Place, mark: Place, marks: string[], median: number, took: string,
  *   left_out: number, phases: {name: string, time: Place, whole: number}[]}} Steps
  * @typedef {{time: Place, held: {name: string, bytes: Place}[], peak: number, took: string}} Memory
- * @typedef {{format: number, title: string, screen: Block[], sections: Section[],
+ * @typedef {{format: number, title: string, versions: string[], screen: Block[], sections: Section[],
  *   timeline: {stretches: Stretch[], kinds: string[], names: string[], inputs: string[]},
  *   flames: {trees: Tree[], names: string[], kinds: string[], missing: string},
  *   sources: CodeFile[], bars: string[], steps: Steps | null, memory: Memory | null,

@@ -55,7 +55,7 @@ SCRIPTS = (
 )
 KINDS = (*SECTION_KINDS, StepTimes, CallStructure, Hotspots, HotLines, MemoryUse, RunSpent)
 TOP = 100  # rows of a table, unless the reader asks for another number
-_FORMAT = 1
+FORMAT = 1
 _IMPORT = re.compile(r"^import (\{[^}]*\}) from \"\./(\w+)\.js\";$", re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function|class|const) (\w+)", re.MULTILINE)
 
@@ -71,7 +71,11 @@ def pieces(
         spent: what has the time by stack.
         picture: draws the call graph.
     """
-    packed, head = known(find, recording, view, spent, picture)
+    yield from joined(*known(find, recording, view, spent, picture))
+
+
+def joined(packed: Packed, head: dict[str, Any]) -> Iterator[bytes]:
+    """The page that shows this, in pieces."""
     before, after = frame()
     yield before.encode()
     for text in packed.texts(head):
@@ -85,13 +89,14 @@ def known(
     """What the page shows: columns of numbers, and the head that refers to them."""
     kinds = (*kinds_of(peers(view.view)), *KINDS, *spent)
     found = find(view, kinds, work=view.columns != "short")
-    packed, places = Packed(), Places(found.trace)
+    packed, places = Packed(), Places()
     times = found.get(StepTimes)
     timeline = Timeline(found.trace, times, places, stretches(found.trace, times))
     has_screen = not (recording.is_profile or recording.is_kept or recording.is_benchmark)
     head: dict[str, Any] = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "title": shown(program(found.trace), 120),
+        "versions": [],
         "screen": blocks.shown(screen(screened(find, view))) if has_screen else [],
         "sections": _sections(found, view),
         "timeline": {"stretches": timeline.packed(packed), "kinds": RECT_KINDS},

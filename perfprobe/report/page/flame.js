@@ -10,7 +10,12 @@ import { sandwichOf } from "./sandwich.js";
  * @typedef {import("./selection.js").Selection} Selection
  */
 
-const FLAME_KINDS = { own: "the program's functions", library: "of libraries", inside: "outside of Python" };
+/** @type {Record<string, string>} */
+const FLAME_KINDS = { faster2: "much faster", faster1: "faster", same: "hardly changed", slower1: "slower",
+  slower2: "much slower", own: "the program's functions", library: "of libraries", inside: "outside of Python" };
+
+const ABOUT = "The widest is what took most. Functions with what they called below them; operators are the leaves, "
+  + "in backward below the Python that called it.";
 
 /**
  * @param {Known} known
@@ -22,6 +27,7 @@ export function flameOf(known, selection) {
   if (!trees.length) return absent("flame", "Flame graph", missing || "No Python functions with times were recorded.");
   const laned = new Laned({
     label: "flame graph", names, inputs: [], kinds, selection, axis: false, calls: false, own: "own",
+    versions: known.head.versions,
     counts: () => true,
   });
   const about = element("p", { class: "note" });
@@ -38,8 +44,7 @@ export function flameOf(known, selection) {
     const rest = tree.rest ? [`The paths with least, together ${tree.rest}, are left out.`] : [];
     about.textContent = [...tree.notes.map((note) => `${note[0].toUpperCase()}${note.slice(1)}.`), ...rest].join(" ");
   });
-  const node = view("flame", "Flame graph", "The widest is what took most. Functions with what they called below "
-    + "them; operators are the leaves, in backward below the Python that called it.",
+  const node = view("flame", "Flame graph", ABOUT,
   element("div", { class: "bar" }, buttons.node, laned.buttons()), key, laned.lanes.node, laned.detail, about, sandwich, laned.table);
   selection.watch(fill);
   buttons.press(0);

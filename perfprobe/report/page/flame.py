@@ -31,7 +31,7 @@ _LONGEST_NAME = 200
 _IMPORT = "<frozen importlib."  # five functions of it for each import
 
 
-class _Weight(NamedTuple):
+class Weight(NamedTuple):
     """What a tree is of. is_spent: wall time, about which there is more to say."""
 
     what: str
@@ -39,19 +39,21 @@ class _Weight(NamedTuple):
     is_spent: bool = False
 
 
-class _Node:
+class Node:
+    """A function or operator in a tree. whole: its weight with all below."""
+
     __slots__ = ("below", "frame", "kind", "whole")
 
     def __init__(self, frame: int, kind: int) -> None:
         self.frame, self.kind, self.whole = frame, kind, 0
-        self.below: dict[int, _Node] = {}
+        self.below: dict[int, Node] = {}
 
 
-class _Tree:
+class Tree:
     """All paths with a weight, merged."""
 
     def __init__(self, flames: Flames, paths: Paths, weights: Int64) -> None:
-        self.top = _Node(-1, 0)
+        self.top = Node(-1, 0)
         self._hidden = {
             at for at, frame in enumerate(flames.frames) if (frame.file or "").startswith(_IMPORT)
         }
@@ -76,11 +78,11 @@ class _Tree:
                 continue
             is_operator = depth == last and self._operator[row] >= 0
             kind = max(self._phase[row], 0) if is_operator else -1
-            node = node.below.setdefault(frame, _Node(frame, kind))
+            node = node.below.setdefault(frame, Node(frame, kind))
             node.whole += weight
             self.left -= 1
 
-    def walk(self) -> Iterator[tuple[int, int, _Node]]:
+    def walk(self) -> Iterator[tuple[int, int, Node]]:
         """Depth, begin and node of each rectangle, outermost first and in order: the most first."""
         least = (self.top.whole + self.rest) // _NARROWEST
         todo = [(0, 0, self.top)]
@@ -94,33 +96,36 @@ class _Tree:
                 begin += below.whole
 
 
+ALL_KINDS = (*KINDS, *FRAMES)
+
+
 def flames(findings: Findings, packed: Packed, places: Places) -> dict[str, Any]:
     """The trees, their names, and notes; or why there are none."""
     texts, found, notes = Texts(), [], ""
-    for weight in _weights(findings):
+    for weight in weights(findings):
         try:
-            tree = _packed(findings, weight, texts, packed, places)
+            tree = packed_tree(tree_of(findings, weight), texts, packed, places)
         except InputError as error:
             notes = notes or f"{error.what}: {error.remedy}"
             continue
         found += [tree] if tree else []
-    kinds = [*KINDS, *FRAMES]
-    return {"trees": found, "names": texts.all(), "kinds": kinds, "missing": "" if found else notes}
+    return {"trees": found, "names": texts.all(), "kinds": ALL_KINDS, "missing": "" if found else notes}
 
 
-def _weights(findings: Findings) -> Iterator[_Weight]:
+def weights(findings: Findings) -> Iterator[Weight]:
+    """What there are trees of, the time of the steps or the run first."""
     spent = findings.get(LoopSpent) or findings.get(RunSpent)
     structure = findings.get(CallStructure)
     if spent is None or structure is None:
         return
     steps = f"{spent.steps:,} steps" if spent.steps > 1 else "the step"
-    yield _Weight(f"time of {steps}" if spent.steps else "time of the run", spent, True)
+    yield Weight(f"time of {steps}" if spent.steps else "time of the run", spent, True)
     sampled, sites = structure.sampled, structure.sites
     if bool((sampled.cpu_ns > 0).any()):
-        yield _Weight("CPU time of the run", _as_spent(sampled, sampled.stack, sampled.cpu_ns, sampled.look))
+        yield Weight("CPU time of the run", _as_spent(sampled, sampled.stack, sampled.cpu_ns, sampled.look))
     if bool((sites.gpu_self_ns > 0).any()):
         look = np.zeros(len(sites), np.int8)
-        yield _Weight("time on GPUs", _as_spent(sites, sites.own_stack, sites.gpu_self_ns, look))
+        yield Weight("time on GPUs", _as_spent(sites, sites.own_stack, sites.gpu_self_ns, look))
 
 
 def _as_spent(rows: Any, stack: Any, weight: Int64, look: Any) -> RunSpent:
@@ -133,16 +138,29 @@ def _as_spent(rows: Any, stack: Any, weight: Int64, look: Any) -> RunSpent:
     return RunSpent(table, int(table.time_ns.sum()), 0, 0, ApartTimes.empty())
 
 
-def _packed(
-    findings: Findings, weight: _Weight, texts: Texts, packed: Packed, places: Places
-) -> dict[str, Any] | None:
+class Made(NamedTuple):
+    """A tree with the frames that its nodes name. own: the program's own files."""
+
+    weight: Weight
+    flames: Flames
+    tree: Tree
+    frames: Sequence[Frame]
+    own: set[str]
+
+
+def tree_of(findings: Findings, weight: Weight) -> Made:
+    """The tree of a weight. Raises InputError if there are no paths."""
     made = Flames(Findings(findings.trace, findings[CallStructure], weight.spent))
     paths = made.paths()
-    frames = made.frames
-    tree = _Tree(made, paths, weight.spent.rows.time_ns)
-    own = own_files(findings)
+    tree = Tree(made, paths, weight.spent.rows.time_ns)
+    return Made(weight, made, tree, made.frames, own_files(findings))
+
+
+def packed_tree(made: Made, texts: Texts, packed: Packed, places: Places) -> dict[str, Any] | None:
+    """The rectangles of a tree; None if it has no time."""
+    weight, tree = made.weight, made.tree
     rows = sorted(
-        (depth, begin, node.whole, *_named(frames[node.frame], node.kind, own, texts, places))
+        (depth, begin, node.whole, *_named(made.frames[node.frame], node.kind, made.own, texts, places))
         for depth, begin, node in tree.walk()
     )
     if not rows:
@@ -155,25 +173,31 @@ def _packed(
         "length": whole,
         "took": units.duration(whole),
         "lanes": 1 + max(row[0] for row in rows),
-        "notes": [note for note in made.notes() if "--by" not in note] if weight.is_spent else [],
+        "notes": [note for note in made.flames.notes() if "--by" not in note] if weight.is_spent else [],
         "rest": units.duration(tree.rest) if tree.rest else "",
         "rects": {name: packed.column(np.array(column, np.int64)) for name, column in columns},
     }
 
 
-def _name(frame: Frame) -> str:
+def name_of(frame: Frame) -> str:
     """The name of a function or operator; the code of a module is `train.py`, `torch/__init__.py`."""
     if frame.name != "<module>" or not frame.file:
-        return frame.name
+        return shown(shown_name(frame.name, narrow=True), _LONGEST_NAME)
     *_, folder, file = ["", *frame.file.split("/")]
-    return f"{folder}/{file}" if file == "__init__.py" else file
+    return shown(f"{folder}/{file}" if file == "__init__.py" else file, _LONGEST_NAME)
+
+
+def line_of(frame: Frame) -> Line | None:
+    """The line of an operator, or the first of a function."""
+    if frame.file is None or (frame.line or 0) <= 0:
+        return None
+    return Line(frame.file, frame.line or 0, frame.name)
 
 
 def _named(frame: Frame, kind: int, own: set[str], texts: Texts, places: Places) -> tuple[int, int, int]:
     """The numbers of a frame's name and line, and what it is. The line is the first of a function."""
-    name = texts.number(shown(shown_name(_name(frame), narrow=True), _LONGEST_NAME))
-    has_line = frame.file is not None and (frame.line or 0) > 0
-    line = places.number(Line(frame.file or "", frame.line or 0, frame.name)) + 1 if has_line else 0
+    name = texts.number(name_of(frame))
+    line = places.number(line_of(frame)) + 1
     if kind >= 0:
         return name, line, kind
     if frame.file is None:

@@ -3,14 +3,14 @@
 import { Lanes, shortName } from "./lanes.js";
 import { element } from "./nodes.js";
 import { pick } from "./tables.js";
-import { count, duration } from "./words.js";
+import { count, duration, signed } from "./words.js";
 
 /**
  * @typedef {import("./rects.js").Rects} Rects
  * @typedef {import("./rects.js").Group} Group
  * @typedef {import("./selection.js").Selection} Selection
  * @typedef {{label: string, names: string[], inputs: string[], kinds: string[], selection: Selection,
- *   axis: boolean, counts: (group: Group) => boolean, own: string, calls: boolean}} Options
+ *   axis: boolean, counts: (group: Group) => boolean, own: string, calls: boolean, versions: string[]}} Options
  */
 
 const ROWS = 50, LONG = 60;
@@ -71,10 +71,23 @@ export class Laned {
     const { names, inputs, kinds, selection } = this.options;
     const found = [names[rects.name[at]]];
     if (rects.inputs[at] > 0) found.push(inputs[rects.inputs[at] - 1]);
+    if (rects.before.length) return [...found, ...this.saidOfBoth(rects, at)];
     const own = rects.self[at] > 0 && rects.self[at] < rects.length[at] ? `, ${duration(rects.self[at])} itself` : "";
     found.push(`${duration(rects.length[at])}${own} · ${kinds[rects.kind[at]]}`);
     if (rects.line[at] > 0) found.push(lineText(selection, rects.line[at] - 1));
     return found;
+  }
+
+  /**
+   * How a rectangle of two versions differs.
+   * @param {Rects} rects
+   * @param {number} at
+   */
+  saidOfBoth(rects, at) {
+    const [before, after] = [rects.before[at], rects.after[at]];
+    const [one, two] = this.options.versions;
+    const said = [`${one} ${duration(before)}, ${two} ${duration(after)} a step: ${signed(after - before)}`];
+    return rects.line[at] > 0 ? [...said, lineText(this.options.selection, rects.line[at] - 1)] : said;
   }
 
   /** @param {number} at */
@@ -105,6 +118,10 @@ export class Laned {
   sum(from, to) {
     const { rects, options: { counts, own, calls, names, selection } } = this;
     if (!rects) return;
+    if (rects.before.length) {
+      this.changed(rects);
+      return;
+    }
     const sums = rects.sums(from, to, counts).filter((sum) => sum.time > 0);
     const several = new Set(sums.map((sum) => sum.group)).size > 1;
     const titles = [own, ...(calls ? ["calls"] : []), "name", "line", ...(several ? ["on"] : [])];
@@ -129,6 +146,29 @@ export class Laned {
     this.body.replaceChildren(...this.rows.map(([row]) => row));
     const whole = from <= 0 && to >= (this.whole ?? 0);
     this.caption.textContent = whole ? "In all of it:" : `In the span of ${duration(to - from)}:`;
+    this.mark();
+  }
+
+  /**
+   * The table of what differs between two versions.
+   * @param {Rects} rects
+   */
+  changed(rects) {
+    const { versions, names, selection } = this.options;
+    this.head.replaceChildren(...["change", ...versions, "name", "line"].map((title, at) => (
+      element("th", { scope: "col", ...(at < 3 ? { class: "right" } : {}) }, title))));
+    this.rows = rects.changes().filter((each) => each.after !== each.before).slice(0, ROWS).map((each) => {
+      const name = shortName(names[each.name], "");
+      const line = each.place >= 0 ? [pick(lineText(selection, each.place), () => selection.toggle("line", selection.texts[each.place]))] : [];
+      const own = [each.before, each.after].map((time) => (time > 0 ? duration(time) : ""));
+      const times = [signed(each.after - each.before), ...own];
+      const cells = times.map((time, at) => element("td", { class: at ? "right" : "right bold" }, time));
+      cells.push(element("td", { class: "long" }, pick(names[each.name], () => selection.toggle("name", name))),
+        element("td", { class: "cyan whole" }, ...line));
+      return [element("tr", {}, ...cells), name, each.place];
+    });
+    this.body.replaceChildren(...this.rows.map(([row]) => row));
+    this.caption.textContent = "Own time of a step, the largest change first:";
     this.mark();
   }
 

@@ -144,7 +144,8 @@ async function main() {
     themed();
     const made = views(known, selection);
     const missing = made.filter((each) => each.dataset.absent !== undefined);
-    const all = [...made.filter((each) => !missing.includes(each)), ...(missing.length ? [notThere(missing)] : [])];
+    const said = head.versions.length ? [] : missing; // a comparison has fewer views
+    const all = [...made.filter((each) => !missing.includes(each)), ...(said.length ? [notThere(said)] : [])];
     const end = element("footer", {}, "Written by perfprobe. This file needs no network and sends nothing.");
     report.replaceChildren(...all, end);
     linked(all);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 from perfprobe.report import shorten
@@ -15,17 +14,14 @@ from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Line, Trace
 
 _LONGEST_NAME = 200
-_KEPT = 1 << 16
 
 
 class Places:
-    """Lines by number, each file and line once."""
+    """Lines by number, each file and line once, of one recording or of two that are compared."""
 
-    def __init__(self, trace: Trace) -> None:
-        self._trace = trace
+    def __init__(self) -> None:
         self._lines: dict[tuple[str, int], Line] = {}
         self._numbers: dict[tuple[str, int], int] = {}
-        self._of_frame = lru_cache(_KEPT)(self._looked_up)
 
     def number(self, line: Line | None) -> int:
         """The number of a line, -1 for none."""
@@ -35,13 +31,10 @@ class Places:
         self._lines.setdefault(key, line)
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def of_frames(self, frames: Int32) -> list[int]:
+    def of_frames(self, trace: Trace, frames: Int32) -> list[int]:
         """The number of each frame's line, -1 for none."""
-        known = {frame: self._of_frame(frame) for frame in distinct(frames).tolist()}
+        known = {frame: self.number(trace.line(frame)) for frame in distinct(frames).tolist()}
         return [known[frame] for frame in frames.tolist()]
-
-    def _looked_up(self, frame: int) -> int:
-        return self.number(self._trace.line(frame))
 
     def all(self) -> Sequence[dict[str, Any]]:
         """Each with the short name of its file, line and function, in the order of their numbers."""

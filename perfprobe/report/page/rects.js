@@ -6,6 +6,7 @@
  * @typedef {import("./data.js").Numbers} Numbers
  * @typedef {{title: string, lanes: number}} Group
  * @typedef {{name: number, place: number, group: number, time: number, calls: number}} Sum
+ * @typedef {{name: number, place: number, before: number, after: number}} Change
  */
 
 /** Columns of rectangles, by lane and start. Those of a lane do not overlap. */
@@ -25,6 +26,8 @@ export class Rects {
     this.size = this.lane.length;
     this.length = column("length");
     this.self = column("self");
+    this.before = column("before");
+    this.after = column("after");
     this.name = column("name");
     this.inputs = column("inputs");
     this.line = column("line");
@@ -108,5 +111,28 @@ export class Rects {
       if (this.parent[at] >= 0) sumOf(this.parent[at]).time -= inside;
     }
     return [...found.values()].sort((one, two) => two.time - one.time);
+  }
+
+  /**
+   * Of two versions: what each name and line has itself in both, the largest change first.
+   * @returns {Change[]}
+   */
+  changes() {
+    /** @type {Map<string, Change>} */
+    const found = new Map();
+    /** @param {number} at @param {number} sign @param {number} from whose times count */
+    const add = (at, sign, from) => {
+      const [name, place] = [this.name[at], this.line[at] - 1];
+      const change = found.get(`${name} ${place}`) ?? { name, place, before: 0, after: 0 };
+      change.before += sign * this.before[from];
+      change.after += sign * this.after[from];
+      found.set(`${name} ${place}`, change);
+    };
+    for (let at = 0; at < this.size; at++) {
+      add(at, 1, at);
+      if (this.parent[at] >= 0) add(this.parent[at], -1, at);
+    }
+    const by = (/** @type {Change} */ each) => Math.abs(each.after - each.before);
+    return [...found.values()].sort((one, two) => by(two) - by(one));
   }
 }

@@ -23,7 +23,7 @@ const ROWS = 12;
  */
 export function sandwichOf(rects, names, kinds, selection) {
   const { chosen } = selection;
-  if (!chosen) return [];
+  if (!chosen || rects.before.length) return [];
   const inside = new Uint8Array(rects.size), own = Float64Array.from(rects.length);
   /** @type {Map<string, Row>} */
   const callers = new Map(), ran = new Map();

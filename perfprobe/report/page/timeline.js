@@ -25,7 +25,7 @@ export function timelineOf(known, selection) {
     return { node: absent("timeline", "Timeline", "No operators with times were recorded."), showStep: () => {} };
   }
   const laned = new Laned({
-    label: "timeline", names, inputs, kinds, selection, axis: true, calls: true, own: "self",
+    label: "timeline", names, inputs, kinds, selection, axis: true, calls: true, own: "self", versions: [],
     counts: (group) => group.title !== "parts of the step",
   });
   const about = element("p", { class: "note" });
@@ -56,6 +56,6 @@ export function timelineOf(known, selection) {
 
 /** @param {Stretch} stretch */
 function titleOf(stretch) {
-  const number = stretch.number >= 0 && stretch.what !== "step" ? `step ${stretch.number}, ` : "";
+  const number = stretch.number >= 0 && !stretch.what.endsWith("step") ? `step ${stretch.number}, ` : "";
   return { text: stretch.what === "step" ? "the step" : stretch.what, small: `${number}${stretch.took}` };
 }

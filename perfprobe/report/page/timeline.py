@@ -76,11 +76,19 @@ def joined_lengths(parts: Iterable[Rects]) -> Int64:
 class Timeline:
     """The rectangles of all stretches."""
 
-    def __init__(self, trace: Trace, times: StepTimes | None, places: Places, stretches: Sequence[Stretch]):
+    def __init__(
+        self,
+        trace: Trace,
+        times: StepTimes | None,
+        places: Places,
+        stretches: Sequence[Stretch],
+        texts: tuple[Texts, Texts] | None = None,
+    ) -> None:
+        """texts: names and inputs, shared with the timeline of another recording."""
         self._trace, self._times, self._places = trace, times, places
         self._stretches = [_known(each, trace) for each in stretches]
         self._strings = trace.recording[Strings]
-        self.names, self.inputs = Texts(), Texts()
+        self.names, self.inputs = texts or (Texts(), Texts())
         self._groups: list[dict[Group, list[Rects]]] = [{} for _ in stretches]
         self._left_out = [0] * len(stretches)
         self._name: Callable[[int, int], int] = lru_cache(1 << 16)(self._made_name)
@@ -108,7 +116,7 @@ class Timeline:
                 np.maximum(some.self_ns, some.python_ns),
                 _numbers([self._name(*each) for each in names]),
                 _numbers([self._input(signature) for signature in some.signature.tolist()]),
-                _numbers(self._places.of_frames(some.frame)),
+                _numbers(self._places.of_frames(self._trace, some.frame)),
                 np.where(some.scope == USER_SCOPE, _RANGE, some.phase).astype(np.int64),
             )
             self._add(at, self._thread_group(thread, 0), found)
@@ -169,7 +177,7 @@ class Timeline:
         if calls is not None and self._trace.gpu is not None and len(self._trace.gpu.sites):
             sites, known = self._trace.gpu.sites, np.maximum(calls, 0)
             frames = np.where(calls >= 0, sites.frame[known], -1).astype(np.int32)
-            lines = _numbers(self._places.of_frames(frames))
+            lines = _numbers(self._places.of_frames(self._trace, frames))
             kinds = np.where(calls >= 0, sites.phase[known], int(Phase.OTHER)).astype(np.int64)
         kinds = np.maximum(kinds, 0) if kind < 0 else np.full(len(own), kind, np.int64)
         none = np.full(len(own), -1, np.int64)

@@ -37,6 +37,15 @@ export function duration(time) {
 }
 
 /**
+ * A difference of times, with its sign: "+1.24 ms".
+ * @param {number} time
+ * @returns {string}
+ */
+export function signed(time) {
+  return `${time < 0 ? "-" : "+"}${duration(Math.abs(time))}`;
+}
+
+/**
  * Bytes with three digits: "1.50 MiB".
  * @param {number} bytes
  * @returns {string}

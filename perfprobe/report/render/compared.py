@@ -32,11 +32,12 @@ def text(
     full: bool,
 ) -> str:
     """The first screen, with `full` also all rows."""
-    pages = [_blocks(found, short, results), *(full_pages(found) if full else ())]
+    pages = [blocks(found, short, results), *(full_pages(found) if full else ())]
     return "\n".join(page(blocks, width=width, color=color) for blocks in pages)
 
 
-def _blocks(found: Comparison, short: Changed, results: Sequence[GateResult]) -> Iterator[Block]:
+def blocks(found: Comparison, short: Changed, results: Sequence[GateResult]) -> Iterator[Block]:
+    """The first screen."""
     for row in screen_rows(found, short, results):
         yield Said(row.label, row.pieces, row.style)
 
