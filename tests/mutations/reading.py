@@ -29,6 +29,7 @@ KINDS = (
     "ceilings",
 )
 _PROCESS = 4711
+PAGES = 0.25  # part of the files of which a page is made: it draws the call graph too
 FORMATS = ("pstats", "speedscope", "collapsed")
 
 
@@ -114,12 +115,14 @@ def _commands(path: str, rng: random.Random, folder: Path) -> dict[str, Callable
     view = View(group=rng.choice(GROUPS), columns=rng.choice(("short", "autograd", "all")))
     by, form = rng.choice(WEIGHTS), rng.choice(FORMATS)
     dot = str(folder / "graph.dot")
+    page = {"report --html": lambda: sum(map(len, Results(path).page(View())))}
     return {
         "report": lambda: Results(path).text(view, width=rng.choice((80, 200))),
         "report --json": lambda: json.dumps(Results(path).document(View()), allow_nan=False),
         f"graph --by {by}": lambda: Results(path).draw(dot, GraphView(by=by)),
         f"export --format {form}": lambda: Results(path).export(form, None),
         "bench": lambda: measuring.of_recording(path, top=5, focus=None, threads=None),
+        **(page if rng.random() < PAGES else {}),
     }
 
 
