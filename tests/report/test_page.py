@@ -158,6 +158,25 @@ def test_timeline_has_the_rectangles_of_the_operators(tmp_path: Path) -> None:
     ]
 
 
+def test_arrows_lead_from_forward_to_backward_and_from_launches_to_kernels(tmp_path: Path) -> None:
+    program = Program(**{**META, "stop": {"monotonic_ns": 9000}})
+    program.thread(1)
+    stack = program.stack("/p/train.py:6 step")
+    program.run(
+        op("aten::mm", 100, 900, op("aten::dot", 200, 300, stack=stack, sequence=4), stack=stack, sequence=4)
+    )
+    node = {"node_sequence": 4, "node_thread": 1}
+    program.run(op("MmBackward0", 2000, 2500, scope=1, sequence=4, forward_thread=1, **node))
+    program.api_call("cudaLaunchKernel", 3000, 3010, 7)
+    program.kernel("gemm", 3500, 4000, 7)
+    found = page(program.recording(tmp_path).path)
+    (stretch,) = found.head["timeline"]["stretches"]
+    sources = found.column(stretch["rects"]["source"])
+    names = [found.head["timeline"]["names"][name] for name in found.column(stretch["rects"]["name"])]
+    arrows = {(names[source - 1], names[at]) for at, source in enumerate(sources) if source}
+    assert arrows == {("mm", "MmBackward0"), ("cudaLaunchKernel", "gemm")}
+
+
 def test_median_fastest_and_slowest_step_are_shown(recorded: str) -> None:
     found = page(recorded)
     lengths = found.column(found.head["steps"]["length"])

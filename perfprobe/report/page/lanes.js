@@ -13,6 +13,7 @@ import { duration } from "./words.js";
 
 const ROW = 17, TITLE = 19, AXIS = 20, BELOW = 6;
 const LEAST_TEXT = 26; // pixels of a rectangle that has a text
+const ARROWS = 200; // from one rectangle
 const CLICK = 4; // pixels that a click may move
 const FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
@@ -96,6 +97,7 @@ export class Lanes {
     if (this.options.axis) this.drawAxis(pen);
     this.drawTitles(pen);
     this.drawRects(pen, this.rects);
+    if (this.picked >= 0) this.drawArrows(pen, this.rects);
     if (this.marked) this.drawSpan(pen, this.marked);
   }
 
@@ -179,6 +181,47 @@ export class Lanes {
     const name = this.options.names[rects.name[at]] ?? "";
     pen.fillStyle = ink;
     pen.fillText(name.length > letters ? `${name.slice(0, letters - 1)}…` : name, begin + 3, this.tops[rects.lane[at]] + ROW / 2);
+  }
+
+  /**
+   * Arrows from what caused the picked rectangle, and to what it caused: launches, and backward of forward.
+   * @param {CanvasRenderingContext2D} pen
+   * @param {Rects} rects
+   */
+  drawArrows(pen, rects) {
+    const { picked } = this;
+    if (!rects.source.length) return;
+    if (rects.source[picked]) this.drawArrow(pen, rects, rects.source[picked] - 1, picked);
+    let drawn = 0;
+    for (let at = 0; at < rects.size && drawn < ARROWS; at++) {
+      if (rects.source[at] === picked + 1) {
+        this.drawArrow(pen, rects, picked, at);
+        drawn++;
+      }
+    }
+  }
+
+  /**
+   * @param {CanvasRenderingContext2D} pen
+   * @param {Rects} rects
+   * @param {number} from
+   * @param {number} to
+   */
+  drawArrow(pen, rects, from, to) {
+    const [left, top] = [this.x(rects.start[from] + rects.length[from]), this.tops[rects.lane[from]] + ROW / 2];
+    const [right, below] = [this.x(rects.start[to]), this.tops[rects.lane[to]] + ROW / 2];
+    pen.strokeStyle = pen.fillStyle = color("accent");
+    pen.lineWidth = 1.5;
+    pen.beginPath();
+    pen.moveTo(left, top);
+    const bend = Math.max(Math.abs(right - left) / 3, 24);
+    pen.bezierCurveTo(left + bend, top, right - bend, below, right - 5, below);
+    pen.stroke();
+    pen.beginPath();
+    pen.moveTo(right, below);
+    pen.lineTo(right - 7, below - 4);
+    pen.lineTo(right - 7, below + 4);
+    pen.fill();
   }
 
   /**

@@ -32,6 +32,7 @@ export class Rects {
     this.inputs = column("inputs");
     this.line = column("line");
     this.kind = column("kind");
+    this.source = column("source"); // the number of what caused it, plus one
     const lanes = groups.reduce((sum, group) => sum + group.lanes, 0);
     this.first = new Uint32Array(lanes + 1);
     for (let at = 0; at < this.size; at++) this.first[this.lane[at] + 1] = at + 1;

@@ -21,7 +21,7 @@ from perfprobe.support import units
 from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators, Threads
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, Kernels
-from perfprobe.tables.scopes import USER_SCOPE
+from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
 from perfprobe.tables.steps import EventKind, StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace, shown_name
@@ -31,6 +31,7 @@ DEEPEST = 64  # lanes of a thread
 KINDS = (*(phase.name.lower() for phase in Phase), "range", "call", "copy", "next")
 _RANGE, _CALL, _COPY, _NEXT = (KINDS.index(kind) for kind in ("range", "call", "copy", "next"))
 _LONGEST_NAME, _LONGEST_INPUTS = 200, 160
+_CALLS, _LINE_BITS = 1 << 60, 20  # keys of calls of CUDA begin here; bits of a line's number in others
 _EVENTS = {
     EventKind.NEXT: ("data", int(Phase.DATA)),
     EventKind.CALL: ("forward", int(Phase.FORWARD)),
@@ -47,7 +48,10 @@ class Group(NamedTuple):
 
 
 class Rects(NamedTuple):
-    """Rectangles of one group. depth: their lane in it."""
+    """Rectangles of one group. depth: their lane in it.
+
+    key, source: a rectangle was caused by the one whose key is its source; -1 for none.
+    """
 
     depth: Int64
     start_ns: Int64
@@ -57,6 +61,8 @@ class Rects(NamedTuple):
     inputs: Int64
     line: Int64
     kind: Int64
+    key: Int64
+    source: Int64
 
     def take(self, rows: Rows | Mask) -> Rects:
         """Some of the rectangles."""
@@ -109,6 +115,7 @@ class Timeline:
         for thread in dict.fromkeys(rows.thread.tolist()):
             some = rows.take(np.flatnonzero(rows.thread == thread))
             names = zip(some.name.tolist(), some.overload.tolist(), strict=True)
+            lines = _numbers(self._places.of_frames(self._trace, some.frame))
             found = Rects(
                 np.minimum(some.depth, DEEPEST - 1).astype(np.int64),
                 some.start_ns,
@@ -116,8 +123,9 @@ class Timeline:
                 np.maximum(some.self_ns, some.python_ns),
                 _numbers([self._name(*each) for each in names]),
                 _numbers([self._input(signature) for signature in some.signature.tolist()]),
-                _numbers(self._places.of_frames(self._trace, some.frame)),
+                lines,
                 np.where(some.scope == USER_SCOPE, _RANGE, some.phase).astype(np.int64),
+                *_autograd(some, lines),
             )
             self._add(at, self._thread_group(thread, 0), found)
 
@@ -142,7 +150,7 @@ class Timeline:
         names = _numbers([self.names.number(name) for name, _ in known])
         kinds = _numbers([kind for _, kind in known])
         depth = np.zeros(len(rows), np.int64)
-        found = Rects(depth, rows.start_ns, rows.end_ns, none, names, none, none, kinds)
+        found = Rects(depth, rows.start_ns, rows.end_ns, none, names, none, none, kinds, none, none)
         self._add(at, Group((-1, 0, 0), "parts of the step"), found)
 
     def _add_device(self, at: int, stretch: Stretch) -> None:
@@ -182,7 +190,10 @@ class Timeline:
         kinds = np.maximum(kinds, 0) if kind < 0 else np.full(len(own), kind, np.int64)
         none = np.full(len(own), -1, np.int64)
         depth = np.zeros(len(own), np.int64)
-        return Rects(depth, start_ns, end_ns, end_ns - start_ns, _numbers(names), none, lines, kinds)
+        key = own + _CALLS if calls is None else none
+        source = none if calls is None else np.where(calls >= 0, calls.astype(np.int64) + _CALLS, -1)
+        self_ns = end_ns - start_ns
+        return Rects(depth, start_ns, end_ns, self_ns, _numbers(names), none, lines, kinds, key, source)
 
     def _add(self, at: int, group: Group, rects: Rects) -> None:
         """Keep the rectangles; if there are too many, only the longest."""
@@ -256,7 +267,28 @@ def _columns(packed: Packed, rects: Rects, stretch: Stretch) -> dict[str, Any]:
         "inputs": packed.column(rects.inputs + 1),
         "line": packed.column(rects.line + 1),
         "kind": packed.column(rects.kind),
+        "source": packed.column(_sources(rects) + 1),
     }
+
+
+def _autograd(rows: LinkedOperators, lines: Int64) -> tuple[Int64, Int64]:
+    """Keys and sources by which nodes of backward find their forward call.
+
+    Sequence numbers are those of a thread, so the line must be the same too.
+    """
+    known = (rows.sequence >= 0) & (rows.sequence < _CALLS >> _LINE_BITS) & (lines >= 0)
+    key = np.where(known, (rows.sequence << _LINE_BITS) + lines, -1)
+    is_node = rows.scope == BACKWARD_FUNCTION
+    is_forward = ~is_node & (rows.phase != int(Phase.BACKWARD))
+    return np.where(is_forward, key, -1), np.where(is_node, key, -1)
+
+
+def _sources(rects: Rects) -> Int64:
+    """The rectangle that caused each one, -1 if it is none of these."""
+    known: dict[int, int] = {}
+    for at in np.flatnonzero(rects.key >= 0).tolist():
+        known.setdefault(int(rects.key[at]), at)
+    return _numbers([known.get(source, -1) for source in rects.source.tolist()])
 
 
 def _known(stretch: Stretch, trace: Trace) -> Stretch:
