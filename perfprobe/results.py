@@ -228,7 +228,7 @@ class Results:
             UsageError: those times were not recorded, or there are no such steps.
         """
         module = importlib.import_module(f"perfprobe.report.export.{form}")
-        spent = (self._run.spent(by),) if form in ("collapsed", "speedscope") else ()
+        spent = (self._run.spent(by),) if form in ("collapsed", "speedscope", "pprof") else ()
         found = self.findings(View(), (*module.KINDS, *spent))
         made: Exported = module.exported(found, steps if form == "chrome" else times)
         if not found.whole:

@@ -37,10 +37,13 @@ FORMATS = {
     "pstats": Format(".pstats", False, "snakeviz {}"),
     "speedscope": Format(".speedscope.json", True, "https://www.speedscope.app, or `npx speedscope {}`"),
     "collapsed": Format(".collapsed", True, "flamegraph.pl --countname us {} > flames.svg"),
+    "pprof": Format(".pb.gz", False, "go tool pprof -http=: {}, or drop it on https://www.speedscope.app"),
     "chrome": Format(
         ".pt.trace.json.gz", True, "https://ui.perfetto.dev, or `tensorboard --logdir` of its folder"
     ),
 }
+# Those that have the time of the steps, or of the run.
+BY_TIME = ("speedscope", "collapsed", "pprof")
 
 _DESCRIPTION = """\
 Convert a recording, or a .pstats file of cProfile, to a file for other tools.
@@ -48,6 +51,7 @@ Convert a recording, or a .pstats file of cProfile, to a file for other tools.
   pstats      Python functions, as cProfile writes them
   speedscope  Python functions with operators as leaves, for flame graphs
   collapsed   the same as text: `main;step;aten::mm 1234`, in microseconds
+  pprof       the same for pprof, Pyroscope and Parca, with labels of operators
   chrome      a trace like torch.profiler's: operators, kernels, ranges, samples
 """
 _EXAMPLES = """\
@@ -87,7 +91,7 @@ def parser() -> Parser:
     parser.add_argument(
         "--by",
         choices=("time", "run"),
-        help="speedscope, collapsed: the time of the steps (default), or of the whole run",
+        help="speedscope, collapsed, pprof: the time of the steps (default), or of the whole run",
     )
     parser.add_argument(
         "--steps",
@@ -108,10 +112,8 @@ def prepare(words: Sequence[str]) -> Callable[[], int]:
     chosen = FORMATS[given.format]
     if given.times is not None and given.format != "pstats":
         raise UsageError("--times is for pstats only", f"--format {given.format}", "leave it out")
-    if given.by is not None and given.format not in ("speedscope", "collapsed"):
-        raise UsageError(
-            "--by is for speedscope and collapsed only", f"--format {given.format}", "leave it out"
-        )
+    if given.by is not None and given.format not in BY_TIME:
+        raise UsageError(f"--by is for {', '.join(BY_TIME)} only", f"--format {given.format}", "leave it out")
     if given.steps is not None and given.format != "chrome":
         raise UsageError("--steps is for chrome only", f"--format {given.format}", "leave it out")
     if given.output == "-" and not chosen.is_text:

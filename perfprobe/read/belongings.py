@@ -20,7 +20,7 @@ _CHILDREN = re.compile(r"-children(-\d{1,3})?")
 _BESIDE = re.compile(
     rf"{re.escape(ENDING)}"
     r"|\.callgraph\.(png|svg|pdf|dot)"
-    r"|(-\d{1,3})?\.(pstats|speedscope\.json|collapsed|pt\.trace\.json\.gz)"
+    r"|(-\d{1,3})?\.(pstats|speedscope\.json|collapsed|pb\.gz|pt\.trace\.json\.gz)"
 )
 
 # A rank's recording: with its default name, which has the time of its start, or beside one that `-o` named.
