@@ -41,7 +41,8 @@ def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]
     calls = round(int(rows.calls.sum()) * _usual_part(found.calls))
     usual_ns = _usual(_durations_ns(findings[StepTimes])) * account.steps
     every_ns = min(account.own_ns, usual_ns) / max(calls, 1)
-    if every_ns >= _SHORT_NS:
+    is_line = account.leaves.kind == LeafKind.LINE
+    if every_ns >= _SHORT_NS or not (account.leaves.operators_ns[is_line] > 0).any():
         return
     speed = max(SLOW_CORE_NS / max(every_ns, 1), 1)
     work_ns, unknown_ns = data_ns(findings.trace, rows, speed)
