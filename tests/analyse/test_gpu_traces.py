@@ -36,6 +36,8 @@ LINKED = {
     "v100_resnet50_num_workers_4": (9258, 0),
 }
 WITHOUT_NAMES = {"a100_event_sync": 5, "a100_simple_add": 98}
+# Without the one that has the same kinds of events as that of 0 workers.
+DIFFERENT = [name for name in (*LINKED, *WITHOUT_NAMES) if name != "v100_resnet50_num_workers_4"]
 # Traces in which everything that runs in a step was launched in it, and nothing overlaps.
 STEPS = ("a100_event_sync", "h100_bert_small", "v100_resnet50_num_workers_0", "v100_resnet50_num_workers_4")
 

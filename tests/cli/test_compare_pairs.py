@@ -189,7 +189,7 @@ def test_what_is_linked_is_seen_and_must_not_change(repository: Compared) -> Non
     (repository.here / "train.py").write_text(source(4, reads))
     commit(top, {})
     words = ["--refs", "HEAD,HEAD", "--link", "../data", "--", "train.py"]
-    assert repository.run(*words).returncode == 0
+    assert repository.run("--time", "0.1s", *words).returncode == 0
     (repository.here / "train.py").write_text(source(4, f"{reads}; open('../data/new', 'w').close()"))
     commit(top, {})
     ended = repository.run(*words)

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import perfprobe
 from perfprobe.tables import storage
 
 PROGRAM = """
@@ -28,7 +27,7 @@ def test_the_rank_of_the_process_group_is_known(tmp_path: Path, given: dict[str,
     subprocess.run(
         [sys.executable, "-m", "perfprobe", "-q", "-o", "r.perfprobe", "program.py", str(tmp_path / "store")],
         cwd=tmp_path,
-        env={**clean, **given, "PYTHONPATH": str(Path(perfprobe.__file__).parents[1])},
+        env={**clean, **given},
         check=True,
     )
     (path,) = tmp_path.glob("r*.perfprobe")  # a launcher's rank is part of the name

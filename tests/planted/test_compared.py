@@ -52,15 +52,19 @@ def recorded(folder: Path, text: str) -> Run:
     return Run(str(path))
 
 
-def compare(tmp_path: Path, before: str, after: str) -> Comparison:
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Run:
     pytest.importorskip("torch")
-    sides = [Side(name, [recorded(tmp_path / name, text)]) for name, text in (("a", before), ("b", after))]
-    return comparing.compared(*sides)
+    return recorded(tmp_path_factory.mktemp("before") / "a", PROGRAM.format(pause=0))
+
+
+def compare(before: Run, folder: Path, after: str) -> Comparison:
+    return comparing.compared(Side("a", [before]), Side("b", [recorded(folder / "b", after)]))
 
 
 @pytest.mark.slow
-def test_a_slower_line_that_moved(tmp_path: Path) -> None:
-    found = compare(tmp_path, PROGRAM.format(pause=0), MOVED.format(pause=0.02))
+def test_a_slower_line_that_moved(before: Run, tmp_path: Path) -> None:
+    found = compare(before, tmp_path, MOVED.format(pause=0.02))
     where = changes(found).where
     assert where is not None
     assert where.part.path == "train.py"
@@ -75,9 +79,9 @@ def test_a_slower_line_that_moved(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_operator_that_is_called_twice(tmp_path: Path) -> None:
+def test_an_operator_that_is_called_twice(before: Run, tmp_path: Path) -> None:
     after = PROGRAM.replace("x = self.a(x).relu()", "x = self.a(self.a(x)).relu()")
-    found = compare(tmp_path, PROGRAM.format(pause=0), after.format(pause=0))
+    found = compare(before, tmp_path, after.format(pause=0))
     more = [row for row in found.rows if row.part.operator == "aten::addmm" and row.part.line == 10]
     assert [(row.calls.before, row.calls.after, row.match.value) for row in more] == [(1, 2, "edited")]
     counts = {each.name: each for each in found.counts}

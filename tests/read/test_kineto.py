@@ -23,7 +23,7 @@ from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, GpuWaits, Kernels, 
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.stacks import Frames, Modules, Stacks
 from perfprobe.tables.strings import Strings
-from tests.analyse.test_gpu_traces import LINKED, WITHOUT_NAMES, folder
+from tests.analyse.test_gpu_traces import DIFFERENT, folder
 from tests.kineto import converted
 from tests.snapshots import Snapshot
 
@@ -329,7 +329,7 @@ def test_mutated_traces_are_reported_or_refused_in_one_line(tmp_path: Path) -> N
     numbers, path, seen = random.Random(1), tmp_path / "trace.json", Counter[str]()
     values: list[Any] = [None, -1, 1e300, 2**70, "", "NaN", [], {}, [[1]], True, "\ud800", 2**31]
     whole = [operator("aten::mm", n * 10.0, 5, **TENSOR) for n in range(8)] + gpu_events() * 2
-    for _ in range(150):
+    for _ in range(90):
         events = json.loads(json.dumps(whole))
         for _ in range(numbers.choice((1, 4, 20))):
             event = numbers.choice(events)
@@ -347,11 +347,11 @@ def test_mutated_traces_are_reported_or_refused_in_one_line(tmp_path: Path) -> N
             seen["report"] += 1
         except PerfprobeError as error:
             seen["two lines" if "\n" in str(error) else "line"] += 1
-    assert seen["report"] > 100
+    assert seen["report"] > 60
     assert seen.keys() <= {"report", "line"}
 
 
-@pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_real_traces_agree_with_a_separate_reader(name: str) -> None:
     """Every operator, kernel, copy, call and wait, to the nanosecond."""
     path = folder() / f"{name}.json.gz"

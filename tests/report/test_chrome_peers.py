@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from perfprobe.results import Results
-from tests.analyse.test_gpu_traces import LINKED, WITHOUT_NAMES, folder
+from tests.analyse.test_gpu_traces import DIFFERENT, folder
 from tests.report.traced import STEPS, traced, write
 
 SCRIPT = Path(__file__).parent.parent.parent / "benchmarks" / "truth" / "export_figures.py"
@@ -73,7 +73,7 @@ def test_the_tools_still_say_what_is_frozen(tmp_path: Path) -> None:
             assert reported == frozen()[tool]
 
 
-@pytest.mark.parametrize("name", [*LINKED, *WITHOUT_NAMES])
+@pytest.mark.parametrize("name", DIFFERENT)
 def test_a_real_trace_has_the_same_figures_after_reading_and_exporting(name: str, tmp_path: Path) -> None:
     original = folder() / f"{name}.json.gz"
     if not original.is_file():

@@ -59,9 +59,9 @@ def test_roofs_belong_to_the_operators() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "begin"), [("png", b"\x89PNG\r\n\x1a\n"), ("pdf", b"%PDF"), ("svg", b"<?xml")]
+    ("end", "begin", "measured"),
+    [("png", b"\x89PNG\r\n\x1a\n", MEASURED), ("pdf", b"%PDF", MEASURED), ("svg", b"<?xml", None)],
 )
-@pytest.mark.parametrize("measured", [None, MEASURED])
 def test_the_roofline_is_drawn(end: str, begin: bytes, measured: Measurements | None, tmp_path: Path) -> None:
     path = tmp_path / f"roof.{end}"
     draw(machine(), measured, str(path))

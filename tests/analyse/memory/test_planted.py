@@ -19,6 +19,7 @@ from perfprobe.support.view import View
 from perfprobe.tables.memory import MemoryCategory, MemoryUse
 from tests.analyse.memory import planted
 from tests.collect.recorded import one_thread
+from tests.eager import VARIABLES, WHOLE_TORCH
 
 Recorded = Callable[[str], tuple[Results, MemoryUse]]
 
@@ -60,7 +61,13 @@ def of_malloc(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, 
     subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source], check=True)
     words = [sys.executable, "-m", "tests.analyse.memory.planted", *planted.KINDS]
     root = Path(__file__).parents[3]
-    found = subprocess.run(words, env={"LD_PRELOAD": str(library)}, cwd=root, capture_output=True, check=True)
+    found = subprocess.run(
+        words,
+        env={**VARIABLES, **WHOLE_TORCH, "LD_PRELOAD": str(library)},
+        cwd=root,
+        capture_output=True,
+        check=True,
+    )
     figures = (tuple(map(int, line.split())) for line in found.stdout.splitlines())
     return {kind: (peak, held) for kind, (peak, held) in zip(planted.KINDS, figures, strict=True)}
 

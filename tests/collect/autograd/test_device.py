@@ -33,14 +33,13 @@ from perfprobe.tables.gpu import (
 from perfprobe.tables.recording import Recording
 from perfprobe.tables.strings import Strings
 from tests.analyse.test_gpu import analysed
-from tests.analyse.test_gpu_traces import LINKED, STEPS, WITHOUT_NAMES, folder, published
+from tests.analyse.test_gpu_traces import DIFFERENT, LINKED, STEPS, folder, published
 from tests.build import TABLES, Program
 from tests.collect.autograd.kineto_events import KinetoEvent, NewKinetoEvent, OldKinetoEvent, events
 from tests.kineto import converted
 
 SHIFT_NS = -5_000_000_000  # from Unix time to CLOCK_MONOTONIC
-TRACES = [name for name in (*LINKED, *WITHOUT_NAMES) if name != "v100_resnet50_num_workers_4"]
-SMALL = [name for name in TRACES if name not in ("v100_resnet50_num_workers_0", "a100_nccl")]
+SMALL = [name for name in DIFFERENT if name not in ("v100_resnet50_num_workers_0", "a100_nccl")]
 GPU_TABLES = ("kernels", "copies", "api_calls", "gpu_waits", "launches", "kineto_launches")
 
 
@@ -123,7 +122,7 @@ def reported(
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [*((name, NewKinetoEvent) for name in TRACES), *((name, KinetoEvent) for name in SMALL)],
+    [*((name, NewKinetoEvent) for name in DIFFERENT), *((name, KinetoEvent) for name in SMALL)],
 )
 def test_every_event_gives_the_row_of_the_trace(name: str, kind: type[KinetoEvent], made: Made) -> None:
     """Compared with a reading of the trace by other code, in one and in several sessions."""
@@ -138,7 +137,7 @@ def test_every_event_gives_the_row_of_the_trace(name: str, kind: type[KinetoEven
         assert reported(ours, table, names, SHIFT_NS) == reported(theirs, table, names)
 
 
-@pytest.mark.parametrize("name", [name for name in STEPS if name in TRACES])
+@pytest.mark.parametrize("name", [name for name in STEPS if name in DIFFERENT])
 def test_time_in_steps_is_as_published(name: str, made: Made) -> None:
     """As computed by another tool from the same trace."""
     _, found = analysed(made(name)[0])
