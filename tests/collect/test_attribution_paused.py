@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -94,9 +96,16 @@ def nodes(folder: Path, source: str) -> Counter[tuple[str, str]]:
     return found
 
 
+@pytest.fixture(scope="module")
+def nodes_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Counter[tuple[str, str]]]:
+    return cache(lambda source: nodes(tmp_path_factory.mktemp("paused"), source))
+
+
 @pytest.mark.parametrize("source", [DELAYED, KEPT, GAN, THREADS], ids=["delayed", "kept", "gan", "threads"])
-def test_each_node_has_its_own_line_or_none(tmp_path: Path, source: str) -> None:
-    found = nodes(tmp_path, source)
+def test_each_node_has_its_own_line_or_none(
+    nodes_of: Callable[[str], Counter[tuple[str, str]]], source: str
+) -> None:
+    found = nodes_of(source)
     known = {(name, line): count for (name, line), count in found.items() if name in LINES}
     assert known
     for name, line in known:
@@ -105,7 +114,9 @@ def test_each_node_has_its_own_line_or_none(tmp_path: Path, source: str) -> None
     assert with_line > 0
 
 
-def test_a_graph_of_a_step_without_operators_has_no_line(tmp_path: Path) -> None:
+def test_a_graph_of_a_step_without_operators_has_no_line(
+    nodes_of: Callable[[str], Counter[tuple[str, str]]],
+) -> None:
     """Of steps 3 to 21 every second one is left out: each recorded one runs backward of such a step."""
-    found = nodes(tmp_path, DELAYED)
+    found = nodes_of(DELAYED)
     assert found["ProdBackward0", ""] + found["SumBackward0", ""] == 10

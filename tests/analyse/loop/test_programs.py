@@ -100,7 +100,7 @@ def test_a_generator_that_sleeps_is_waiting_for_data(ran: Callable[[str], dict[s
     assert (data["function"], data["share"] > 0.3) == ("feed", True)
 
 
-@pytest.mark.parametrize(("workers", "context"), [(0, ""), (2, "fork"), (2, "spawn")])
+@pytest.mark.parametrize(("workers", "context"), [(0, ""), (2, "fork"), (1, "spawn")])
 def test_phases_are_as_the_program_timed_them(tmp_path: Path, workers: int, context: str) -> None:
     found, said = tables(tmp_path, TIMED, str(workers), context)
     reported = json.loads(said)
