@@ -227,7 +227,8 @@ RULES: Mapping[str, Rule] = {
     ),
     "recomputed": Rule(
         change="only if memory is short",
-        checks="Backward computes forward again for 10 % of a step (torch.utils.checkpoint).",
+        checks="Backward computes forward again for 10 % of a step (torch.utils.checkpoint), and the memory, "
+        "with `--memory`, shows room: of a GPU less than half is used. Silent where more is.",
         caution="Without it all activations are kept: look at the memory.",
         source="forward operators within backward",
     ),

@@ -56,9 +56,8 @@ def advice(findings: Findings) -> Advice | None:
         found = [each for rule in _RULES for each in rule(known)]
     if rows is None and not found:
         return None
-    changes = sorted(
-        (each for each in found if isinstance(each, Change)), key=lambda each: (-each.share, not each.tries)
-    )
+    saving = (each for each in found if isinstance(each, Change) and each.share > 0)
+    changes = sorted(saving, key=lambda each: (-each.share, not each.tries))
     best = next((each for each in changes if each.share >= _WORTH), None)
     untold = tuple(each for each in found if isinstance(each, Untold))
     return Advice(tuple(changes), untold, best)

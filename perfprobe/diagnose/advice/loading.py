@@ -27,7 +27,7 @@ def workers(known: Known) -> Iterator[Change | Untold]:
     share = known.share(Cause.DATA)
     ranges = known.ranges(_RANGE)
     is_alone = len(ranges) > 0 and _ALONE in known.name(int(ranges.name[0]))
-    is_alone = is_alone and int(ranges.total_ns.sum()) >= _LEAST_NS * int(ranges.calls.sum())
+    is_alone = is_alone and int(ranges.usual_ns[0]) >= _LEAST_NS
     if share < _WAITS or not is_alone or _shares_no_items(known, int(ranges.frame[0])):
         return
     free = known.free_cores

@@ -153,11 +153,16 @@ def _softmax_name(known: Known, line: Line) -> str | None:
 
 
 def _returns_weights(known: Known, frame: int) -> bool:
+    """Whether the weights are returned, or are made elsewhere, as in a library that may return them."""
     line = known.line(frame)
-    name = None if line is None else _softmax_name(known, line)
-    if line is None or name is None:
+    function = None if line is None else known.code.function(line)
+    if line is None or function is None:
+        return False  # not known
+    name = _softmax_name(known, line)
+    if "softmax" not in ast.unparse(function):
+        return True
+    if name is None:
         return False
-    function = known.code.function(line)
     returned = (node.value for node in ast.walk(function) if isinstance(node, ast.Return)) if function else ()
     return any(_is_itself(value, name) for value in returned)
 

@@ -15,21 +15,29 @@ from perfprobe.tables.diagnoses import Cause
 from perfprobe.tables.steps import StepKind
 from perfprobe.tables.trace import Line
 
+_GENERATED = ("inductor", "CompiledFunction", "triton_")  # in names of what torch.compile makes
 _READ = "aten::_local_scalar_dense"
 
 
 def compiled(known: Known) -> Iterator[Change | Untold]:
     """torch.compile, unless something is compiled already, or values are read in between."""
-    found, compiled = known.first(Cause.SHORT_OPERATORS), known.findings.get(Compilations)
-    if found is None or found.short is None or found.short.reads is not None:
-        return
-    if compiled is not None and compiled.functions:
+    found = known.first(Cause.SHORT_OPERATORS)
+    if found is None or found.short is None or found.short.reads is not None or _is_compiled(known):
         return
     overhead = known.from_host(max(found.share - found.short.of_data, 0))
     model = model_name(known)
     snippet = f"{model} = torch.compile({model})"
     given = {"frame": found.frame, "tries": ("compile",)}
     yield change("compile", overhead, Check.DTYPE, "torch.compile", snippet, **given)
+
+
+def _is_compiled(known: Known) -> bool:
+    """Whether torch.compile was at work, by its own counts or by what it generated."""
+    found = known.findings.get(Compilations)
+    if found is not None and found.functions:
+        return True
+    is_generated = known.marks(known.rows, lambda name: any(part in name for part in _GENERATED))
+    return bool(is_generated.any()) or len(known.ranges("Torch-Compiled Region")) > 0
 
 
 def larger_batches(known: Known) -> Iterator[Change | Untold]:

@@ -9,13 +9,15 @@ import numpy as np
 
 from perfprobe.diagnose.advice.known import Known, change
 from perfprobe.models.rules import RULES
-from perfprobe.models.user_code import UserCode, called, has_keyword, name_of, with_keyword
+from perfprobe.models.user_code import UserCode, has_keyword, with_keyword
 from perfprobe.tables.account import group
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.columns import among, distinct
+from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.diagnoses import Base, Cause
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.judgements import NeedlessForward, NeedlessGraphs, Recompiled, Recomputed, SlowModes
+from perfprobe.tables.memory import MemoryUse
 from perfprobe.tables.steps import StepKind, StepPhase
 from perfprobe.tables.trace import Line, Phase
 
@@ -29,6 +31,7 @@ _STEP = "Optimizer.step#"
 _COLLECTED = 0.01
 _LOGGED = 0.03
 _TEN = 10
+_FULL = 0.5  # of a GPU's memory: without checkpoints several times as much is kept
 
 
 def no_grad(known: Known) -> Iterator[Change | Untold]:
@@ -121,11 +124,15 @@ def recomputed(known: Known) -> Iterator[Change | Untold]:
     found = known.findings.get(Recomputed)
     if found is None:
         return
-    line = known.line(found.frame)
-    text = known.code.text(line)
-    call = next((each for each in called(_parsed(text)) if name_of(each) == "checkpoint" and each.args), None)
+    fullest = _fullest(known)
+    if fullest is None:
+        yield Untold(rule="recomputed", needs="--memory")
+    if fullest is None or fullest >= _FULL:
+        return
+    at = known.code.call(known.line(found.frame), "checkpoint")
+    call = None if at is None else at[1]
     snippet = "call it without checkpoint()"
-    if call is not None:
+    if call is not None and call.args:
         inside = ", ".join(map(ast.unparse, call.args[1:]))
         snippet = f"{ast.unparse(call.args[0])}({inside})"
     share = found.share
@@ -134,11 +141,14 @@ def recomputed(known: Known) -> Iterator[Change | Untold]:
     yield change("recomputed", share, Check.CLOSE, "no checkpoint()", snippet, frame=found.frame)
 
 
-def _parsed(text: str | None) -> ast.AST | None:
-    try:
-        return None if text is None else ast.parse(text)
-    except SyntaxError:
-        return None
+def _fullest(known: Known) -> float | None:
+    """The largest part of a GPU's memory that was used, of a CPU 0; None if memory was not recorded."""
+    found = known.findings.get(DeviceMemory)
+    if known.has_gpu:
+        if found is None or not bool((found.capacity_bytes > 0).any()):
+            return None
+        return float((found.peak_bytes / np.maximum(found.capacity_bytes, 1)).max())
+    return None if known.findings.get(MemoryUse) is None else 0.0
 
 
 def modes(known: Known) -> Iterator[Change | Untold]:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from perfprobe.diagnose.diagnose import diagnosed
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from perfprobe.tables.advice import Check
+from perfprobe.tables.device_account import DeviceAccount, DeviceKind, DeviceLeaves
+from perfprobe.tables.device_memory import DeviceMemory
 from perfprobe.tables.gpu import CopyKind, MemoryKind, WaitKind
+from perfprobe.tables.gpu_findings import CopyRows, GpuFindings
+from perfprobe.tables.idle import IdleCause
 from tests.analyse.account.test_device import ENGINE, STEPS, US, Training
 from tests.build import op
-from tests.diagnose.advice.made import advised, judged, program, untold
+from tests.diagnose.advice.made import MS, advised, changes, judged, program, untold
 
 SIMT, TENSOR = "ampere_sgemm_128x64_nn", "sm80_xmma_gemm_bf16bf16_bf16f32_f32"
 TRACES = os.environ.get("PERFPROBE_TRACES")
@@ -102,6 +109,54 @@ def test_products_of_single_precision(
 @pytest.mark.parametrize(("reads", "is_said"), [(STEPS, True), (1, False), (0, False)])
 def test_values_read_in_each_step(tmp_path: Path, reads: int, is_said: bool) -> None:
     assert ("reads" in advised(Step(reads=reads).program, tmp_path)) is is_said
+
+
+def memory(retries: int, full: float) -> DeviceMemory:
+    known = {"retries": retries, "peak_bytes": round(full * 1000), "capacity_bytes": 1000}
+    columns = {name: np.array([known.get(name, 0)], dtype) for name, dtype in DeviceMemory.dtypes.items()}
+    return DeviceMemory(**columns)
+
+
+@pytest.mark.parametrize(
+    ("idle_ms", "given", "says"),
+    [
+        (0.1, memory(3, 0.9), "yes"),
+        (0.1, memory(0, 0.9), "no"),
+        (0.01, memory(3, 0.9), "no"),
+        (0.1, None, "cannot tell"),
+    ],
+    ids=["retries", "none", "no time", "not recorded"],
+)
+def test_an_allocator_that_begins_anew(
+    tmp_path: Path, idle_ms: float, given: DeviceMemory | None, says: str
+) -> None:
+    findings = judged(Step().program, tmp_path, *([] if given is None else [given]))
+    account = findings[DeviceAccount]
+    idle = np.flatnonzero(account.leaves.kind == DeviceKind.IDLE)[:1]
+    row = account.leaves.take(idle)
+    more = {
+        "cause": np.array([IdleCause.ALLOCATOR], np.int8),
+        "time_ns": np.array([STEPS * round(idle_ms * MS)]),
+    }
+    leaves = DeviceLeaves.concat([account.leaves, DeviceLeaves(**row.columns() | more)])
+    findings = diagnosed(findings.plus(replace(account, leaves=leaves)))
+    said = ("allocator" in changes(findings), "allocator" in untold(findings))
+    assert said == (says == "yes", says == "cannot tell")
+
+
+@pytest.mark.parametrize(
+    ("images", "share", "is_said"), [(1.0, 0.1, True), (0.1, 0.1, False), (0.0, 0.1, False)]
+)
+def test_images_as_floats(tmp_path: Path, images: float, share: float, is_said: bool) -> None:
+    """A tenth of the GPU's time is copies. images: the part of their bytes that are images of floats."""
+    findings = judged(Step().program, tmp_path)
+    gpu = findings[GpuFindings]
+    bytes_of = np.round(gpu.copies.size_bytes * images).astype(np.int64)
+    copies = CopyRows(**gpu.copies.columns() | {"image_bytes": bytes_of})
+    found = changes(diagnosed(findings.plus(replace(gpu, copies=copies))))
+    assert ("images-as-bytes" in found) is is_said
+    if is_said:
+        assert found["images-as-bytes"].share == pytest.approx(0.75 * 0.1, abs=0.01)
 
 
 @pytest.mark.skipif(not TRACES, reason="PERFPROBE_TRACES is not set")

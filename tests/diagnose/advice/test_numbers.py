@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from perfprobe.diagnose.advice.advice import advice
 from perfprobe.tables.advice import Check, Got
 from perfprobe.tables.judgements import Growing, NeedlessForward, Recomputed
 from perfprobe.tables.measurements import Counterfactual, Seen
+from perfprobe.tables.memory import MemoryUse
 from tests.diagnose.advice.made import Part, advised, judged, program, untold
 from tests.report.measured import around, bmm, measured
 
@@ -88,20 +90,24 @@ def test_attention_as_one_operator(here: Path, parts: list[Part], returned: str,
         assert code == "y = F.scaled_dot_product_attention(q, k, v)"
 
 
-def test_what_other_rules_found_is_a_change_of_its_line(here: Path) -> None:
-    """The judgements have their own tests: here is what is made of them."""
+@pytest.mark.parametrize("is_recorded", [True, False])
+def test_what_other_rules_found_is_a_change_of_its_line(here: Path, is_recorded: bool) -> None:
+    """The judgements have their own tests: here is what is made of them. is_recorded: whether memory was."""
+    use: Any = MemoryUse(**dict.fromkeys((each.name for each in fields(MemoryUse)), 0))  # type: ignore[arg-type]
     lines = {line: Part("aten::bmm", 60 if line == 11 else 1, line) for line in (11, 13, 14)}
     made = program(*lines.values(), folder=str(here), source=source())
     frames = {line: made.frame(f"{here}/train.py:{line} main") for line in lines}
     given = Growing(frames[11], 9, 0.5), Recomputed(frames[13], 0.3), NeedlessForward(frames[14], 0.2)
-    findings = judged(made, here)
-    found = advice(findings.plus(*given))
+    found = advice(judged(made, here).plus(*given, *([use] if is_recorded else [])))
     assert found is not None
-    assert [(each.rule, each.share, each.snippet) for each in found.changes] == [
+    assert ("recomputed" in {each.rule for each in found.untold}) is not is_recorded
+    expected = [
         ("cat-in-loop", 0.5, "parts.append(x)  # in the loop\nout = torch.cat(parts, dim=1)  # after it"),
         ("recomputed", 0.3, "block(x, y)"),
         ("unused-forward", 0.2, "with torch.no_grad():\n    z = teacher(x)"),
     ]
+    said = [(each.rule, each.share, each.snippet) for each in found.changes]
+    assert said == [each for each in expected if is_recorded or each[0] != "recomputed"]
     assert found.best is found.changes[0]
 
 
