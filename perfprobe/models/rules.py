@@ -128,6 +128,7 @@ RULES: Mapping[str, Rule] = {
         checks="Gradients are filled with zeros for 1 % of a step: `zero_grad(set_to_none=False)`.",
         caution="Code that reads `.grad` before backward finds None. Measured gains are mostly none.",
         source=_TORCH_TUNING,
+        part=0.2,
     ),
     "compile": Rule(
         change="torch.compile",

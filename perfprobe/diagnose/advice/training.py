@@ -115,6 +115,7 @@ def set_to_none(known: Known) -> Iterator[Change | Untold]:
     frame = int(ranges.frame[0])
     text = known.code.text(known.line(frame)) or "optimizer.zero_grad()"
     snippet = text.replace("set_to_none=False", "set_to_none=True")
+    snippet = snippet.replace(".zero_grad()", ".zero_grad(set_to_none=True)")
     given = {"frame": frame, "tries": ("set-to-none",)}
     yield change("set-to-none", share, Check.SAME_BITS, "zero_grad(set_to_none=True)", snippet, **given)
 
