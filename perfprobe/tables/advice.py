@@ -39,6 +39,8 @@ class Change:
         what: the change in a few words: "num_workers=2".
         line: the line that is changed, where it is not that of the frame, but where what it uses was made.
         got: how the share was got.
+        least, most: of the steps, the interval of the share where operators were measured; else from nothing
+            to the share.
     """
 
     rule: str
@@ -50,6 +52,8 @@ class Change:
     what: str = ""
     line: Line | None = None
     got: Got = Got.BOUNDED
+    least: float = 0.0
+    most: float = -1.0
 
 
 @frozen(kw_only=True)

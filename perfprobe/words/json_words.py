@@ -32,6 +32,8 @@ JSON_FIELDS: dict[str, str] = {
     "`perfprobe bench`.",
     "check": "How the result of a change is checked: same bits, within 1e-5, within the dtype's budget, or "
     "not at all.",
+    "gain_low": "Lower end of a change's gain: 1 where only a bound is known.",
+    "gain_high": "Upper end of a change's gain.",
     "tries": "Words with which `perfprobe advise` tries a change; none if the program has to be edited.",
     "try_command": "The command that tries a change.",
     "snippet": "The changed code, with the names of that line where it could be read.",

@@ -16,10 +16,12 @@ from perfprobe.report.section.advice import advice_tables
 from perfprobe.report.section.screen.screen import fitting, screen_rows
 from perfprobe.tables.advice import Advice
 from perfprobe.tables.findings import Findings
+from perfprobe.tables.measurements import Counterfactual, Seen
 from perfprobe.tables.processors import Processors
 from tests.diagnose.advice.made import NEXT, Part, judged, processors, program
 from tests.diagnose.advice.test_loading import SOURCE
 from tests.diagnose.advice.test_training import update
+from tests.report.measured import around, bmm, measured
 from tests.snapshots import Snapshot
 
 IDLE = processors(4, 1)
@@ -56,6 +58,13 @@ def test_the_best_change_is_a_line_with_its_command(here: Path) -> None:
     ]
     assert "NEXT" not in [row.label for row in screen_rows(findings)]
     assert max(map(cell_len, first_screen(findings, width=80).splitlines())) <= 80
+
+
+def test_what_bench_measured_has_an_interval(here: Path) -> None:
+    seen = Seen(calls=8, share=0.8, self_ns=1, total_ns=1, cpu_ns=None)
+    change = Counterfactual("dtype", "as it says", around(2.0, 0.2))
+    findings = judged(program(), here, measured(bmm(seen=seen, counterfactuals=(change,))))
+    assert tried(findings)[0] == "autocast to bfloat16 at train.py:21, 1.6x (1.4 to 1.8x)"
 
 
 def test_without_a_change_worth_it_there_is_none(here: Path) -> None:

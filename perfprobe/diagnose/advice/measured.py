@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from perfprobe.diagnose.advice.known import Known, change
 from perfprobe.diagnose.advice.short import hottest_frame, model_name
+from perfprobe.models.rules import RULES
 from perfprobe.tables.advice import Change, Check, Got, Untold
-from perfprobe.tables.measurements import Measurement, Measurements
+from perfprobe.tables.measurements import Estimate, Measurement, Measurements
 
 _LEAST = 0.3  # of a step, in operators that such a change may help
 _WORTH = 0.03  # of a step: what it saves
@@ -64,15 +65,19 @@ def measured(known: Known) -> Iterator[Change | Untold]:
         if found is None:
             yield Untold(rule=rule.rule, needs=_NEEDS)
             continue
-        saved = share_saved(known, found.rows, rule)
-        if saved >= _WORTH:
+        saved = _saved(known, found.rows, rule)
+        if saved.value >= _WORTH:
             yield _change(known, rule, saved)
 
 
-def _change(known: Known, rule: _Measured, saved: float) -> Change:
+def _change(known: Known, rule: _Measured, saved: Estimate) -> Change:
     snippet = rule.code.format(model=model_name(known))
-    given = {"frame": hottest_frame(known), "tries": (rule.tries,), "got": Got.REPLAYED}
-    return change(rule.rule, saved, rule.check, rule.what, snippet, **given)
+    given = {"frame": hottest_frame(known), "tries": (rule.tries,), **_interval(saved)}
+    return change(rule.rule, saved.value, rule.check, rule.what, snippet, **given)
+
+
+def _interval(saved: Estimate) -> dict[str, Any]:
+    return {"got": Got.REPLAYED, "least": saved.low, "most": saved.high}
 
 
 def _operators_share(known: Known, parts: Sequence[str]) -> float:
@@ -82,20 +87,25 @@ def _operators_share(known: Known, parts: Sequence[str]) -> float:
     return known.operators_share(rows.take(is_own))
 
 
-def share_saved(known: Known, rows: Sequence[Measurement], rule: _Measured) -> float:
+def _saved(known: Known, rows: Sequence[Measurement], rule: _Measured) -> Estimate:
     """What the change saves of a step: of each operator by how much it was faster alone."""
     of_step = _operators_share(known, ())
-    saved = helped = 0.0
-    for row in rows:
-        speedups = [each.speedup for each in row.counterfactuals if each.kind == rule.kind]
-        best = max(
-            (each for each in speedups if each.low >= rule.faster), key=lambda each: each.value, default=None
-        )
-        if row.seen is not None and best is not None:
-            helped += row.seen.share
-            saved += row.seen.share * (1 - 1 / best.value)
-    is_enough = not rule.operators or helped * of_step >= _LEAST
-    return saved * of_step if is_enough else 0.0
+    found = [(row.seen.share, best) for row in rows if row.seen is not None and (best := _best(row, rule))]
+    if rule.operators and sum(share for share, _ in found) * of_step < _LEAST:
+        return Estimate(0, 0, 0)
+    value, low, high = (
+        sum(share * (1 - 1 / getattr(best, name)) for share, best in found) * of_step
+        for name in ("value", "low", "high")
+    )
+    return Estimate(value, low, high)
+
+
+def _best(row: Measurement, rule: _Measured) -> Estimate | None:
+    """The fastest change of the kind that is clearly fast enough."""
+    speedups = (each.speedup for each in row.counterfactuals if each.kind == rule.kind)
+    return max(
+        (each for each in speedups if each.low >= rule.faster), key=lambda each: each.value, default=None
+    )
 
 
 def huge_pages(known: Known) -> Iterator[Change | Untold]:
@@ -108,12 +118,18 @@ def huge_pages(known: Known) -> Iterator[Change | Untold]:
         if of_step >= _LEAST:
             yield Untold(rule="huge-pages", needs=_NEEDS)
         return
-    saved = sum(
-        row.seen.share * row.fault_part.value
+    parts = [
+        (row.seen.share, row.fault_part)
         for row in found.rows
         if row.seen is not None and row.fault_part is not None and row.fault_part.low >= _OF_FAULTS
+    ]
+    part = RULES["huge-pages"].part
+    value, low, high = (
+        sum(share * getattr(each, name) for share, each in parts) * of_step
+        for name in ("value", "low", "high")
     )
-    if saved * of_step >= _WORTH:
+    if value >= _WORTH:
         what = "THP_MEM_ALLOC_ENABLE=1"
-        given = {"frame": hottest_frame(known), "tries": ("thp",), "got": Got.REPLAYED}
-        yield change("huge-pages", saved * of_step, Check.SAME_BITS, what, what, **given)
+        given = {"frame": hottest_frame(known), "tries": ("thp",)}
+        given |= _interval(Estimate(value, low * part, high * part))
+        yield change("huge-pages", value, Check.SAME_BITS, what, what, **given)

@@ -18,7 +18,8 @@ class ChangeRow:
     """A change that a rule proposes, most share first.
 
     id: the rule and the line: the same in each recording of a program. what: in a few words. share: of the
-    steps, what it can save at most. gain: how much faster the steps would be then. got: how that is known.
+    steps, what it can save at most. gain: how much faster the steps would be then, with its interval: from
+    1 on where the share is only a bound. got: how that is known.
     check: how its result is checked. tries: words with which `perfprobe advise` tries it, none where the
     program has to be edited. try_command: the last of them as a command. snippet: the changed code. caution:
     what to look at. is_best: whether the first screen proposes it.
@@ -30,6 +31,8 @@ class ChangeRow:
     line: Line | None = place()
     share: float
     gain: float | None
+    gain_low: float
+    gain_high: float | None
     got: str
     check: str
     tries: Sequence[str]
@@ -79,7 +82,9 @@ def _row(findings: Findings, each: Change, best: bool) -> ChangeRow:
         what=each.what,
         line=line,
         share=each.share,
-        gain=1 / (1 - each.share) if each.share < 1 else None,
+        gain=_gain(each.share),
+        gain_low=_gain(each.least) or 1.0,
+        gain_high=_gain(each.share if each.most < 0 else each.most),
         got=each.got.value,
         check=each.check.value,
         tries=each.tries,
@@ -88,6 +93,11 @@ def _row(findings: Findings, each: Change, best: bool) -> ChangeRow:
         caution=RULES[each.rule].caution,
         is_best=best,
     )
+
+
+def _gain(share: float) -> float | None:
+    """How many times as fast steps are without this share; None for all."""
+    return 1 / (1 - share) if share < 1 else None
 
 
 def _command(findings: Findings, each: Change) -> str | None:

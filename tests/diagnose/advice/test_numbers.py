@@ -143,6 +143,8 @@ def test_what_bench_measured_is_carried_to_the_step(
     if is_said:
         assert found[rule].got is Got.REPLAYED
         assert found[rule].share == pytest.approx(0.8 * (1 - 1 / speedup) * 50 / 54, abs=0.01)
+        ends = (0.8 * (1 - 1 / (speedup * (1 + sign * 0.02))) * 50 / 54 for sign in (-1, 1))
+        assert [found[rule].least, found[rule].most] == pytest.approx(list(ends), abs=0.01)
 
 
 @pytest.mark.parametrize(("part", "is_said"), [(0.5, True), (0.2, False)])

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from perfprobe.models.rules import RULES
 from perfprobe.report.rows.advice import ChangeRow, best_row, is_best
 from perfprobe.report.rows.screen import ScreenRow, said
-from perfprobe.report.section.screen.places import at_most
+from perfprobe.report.section.screen.places import at_most, times
 from perfprobe.report.shorten import place
 from perfprobe.support.text import printable
+from perfprobe.tables.advice import Got
 from perfprobe.tables.findings import Findings
 
 
@@ -42,8 +43,16 @@ def code_text(row: ChangeRow) -> str:
 def change_text(row: ChangeRow) -> str:
     """`num_workers=2 at train.py:31, at most 1.9x`."""
     at = "" if row.line is None else f" at {place(row.line)}"
-    gain = "" if row.gain is None else f", {at_most(row.gain)}"
-    return printable(f"{row.what}{at}{gain}")
+    return printable(f"{row.what}{at}{_gain_text(row)}")
+
+
+def _gain_text(row: ChangeRow) -> str:
+    """`, at most 1.9x`; `, 1.4x (1.3 to 1.5)` where operators were measured with the change."""
+    if row.gain is None:
+        return ""
+    if row.got == Got.BOUNDED.value or row.gain_high is None:
+        return f", {at_most(row.gain)}"
+    return f", {times(row.gain)} ({times(row.gain_low).rstrip('x')} to {times(row.gain_high)})"
 
 
 def remedy(findings: Findings, rule: str, before: str = ": ") -> tuple[str, ...]:
