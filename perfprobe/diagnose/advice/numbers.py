@@ -92,21 +92,18 @@ def _cat_once(known: Known, line: Line | None) -> str:
 
 
 def conversions(known: Known) -> Iterator[Change | Untold]:
-    """Without the copies of `.contiguous()`, at the line that has most of them."""
+    """Without the copies of `.contiguous()`, at each line that has many."""
     copies = known.rows.take(known.named(known.rows, *_COPIES) & (known.rows.frame >= 0))
     shares = {
         frame: known.operators_share(copies.take(copies.frame == frame))
         for frame in distinct(copies.frame).tolist()
         if int(copies.calls[copies.frame == frame].sum()) >= known.account.steps
     }
-    for frame in sorted(shares, key=lambda each: -shares[each]):
+    for frame, share in shares.items():
         text = known.code.text(known.line(frame))
-        if shares[frame] < _CONVERTS:
-            return
-        if text is not None and _CONTIGUOUS in text:
+        if share >= _CONVERTS and text is not None and _CONTIGUOUS in text:
             what, snippet = "no contiguous()", text.replace(_CONTIGUOUS, "")
-            yield change("conversions", shares[frame], Check.CLOSE, what, snippet, frame=frame)
-            return
+            yield change("conversions", share, Check.CLOSE, what, snippet, frame=frame)
 
 
 def attention(known: Known) -> Iterator[Change | Untold]:

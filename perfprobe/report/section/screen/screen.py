@@ -79,8 +79,9 @@ STEP_KINDS = (StepHotspots, Account, Trends, UnusedForward, Diagnoses)
 _ABOVE_ROWS = 2  # a blank line, and the titles of the columns
 # If there are too many lines, those with these labels are dropped in this order; of `_DETAILED`
 # only the details.
-_NEXT, _DETAILED = "NEXT", ("MEMORY", "TRY")
-_LEAST_IMPORTANT = ("OPS", "LIMIT", "TAIL", "ALSO", "MORE", *_DETAILED, "THEN", "CHECKED", _NEXT, "GAIN")
+_NEXT, _MEMORY, _TRY = "NEXT", "MEMORY", "TRY"
+_DETAILED = (_MEMORY, _TRY)
+_LEAST_IMPORTANT = ("OPS", "LIMIT", "TAIL", "ALSO", "MORE", _MEMORY, "CHECKED", _NEXT, "THEN", _TRY, "GAIN")
 
 
 def has_steps(findings: Findings) -> bool:
