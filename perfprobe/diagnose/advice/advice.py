@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from perfprobe.diagnose.advice.attention import attention
 from perfprobe.diagnose.advice.gpu import allocator, as_bytes, pinned, synchronised, tf32
 from perfprobe.diagnose.advice.known import Known
 from perfprobe.diagnose.advice.lacking import lacking
 from perfprobe.diagnose.advice.loading import with_workers, workers
 from perfprobe.diagnose.advice.measured import huge_pages, measured
-from perfprobe.diagnose.advice.numbers import attention, conversions, growing, slow_dtype
+from perfprobe.diagnose.advice.numbers import conversions, growing, slow_dtype
 from perfprobe.diagnose.advice.short import compiled, larger_batches, tolist
 from perfprobe.diagnose.advice.threading import (
     lock,

@@ -78,9 +78,19 @@ def attends(ms: float = 4, products: int = 2) -> list[Part]:
         (attends(), "return y, att", False),
         (attends(1), "return y", False),
         (attends(8, 1), "return y", False),
+        ([each._replace(line=max(each.line, 5)) for each in attends()][::-1], "return y", True),
+        ([each._replace(line=6) if each.line == 4 else each for each in attends()], "return y", False),
         ([], "return y", False),
     ],
-    ids=["attention", "weights returned", "little", "softmax and one product", "none"],
+    ids=[
+        "attention",
+        "weights returned",
+        "little",
+        "softmax and one product",
+        "one line",
+        "both products behind it",
+        "none",
+    ],
 )
 def test_attention_as_one_operator(here: Path, parts: list[Part], returned: str, is_said: bool) -> None:
     found = advised(program(*parts, folder=str(here), source=source(returned)), here)
