@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict, replace
 
 from perfprobe.collect.tries.declared import asked
 from perfprobe.experiment.copied import folder as looked_at
+from perfprobe.experiment.edited import diff
 from perfprobe.experiment.private import exit_code_of, private_folder
 from perfprobe.experiment.rounds import INTERRUPTED, TIME_IS_UP
 from perfprobe.experiment.stacked import automatic, stacked
+from perfprobe.experiment.suggested import proposed, tries_of
 from perfprobe.experiment.trial import Trials
 from perfprobe.experiment.variant import typed
-from perfprobe.models.paired import FEWEST, MOST
+from perfprobe.models.paired import MOST
 from perfprobe.support.errors import UsageError
 from perfprobe.support.frozen import frozen
-from perfprobe.tables.tried import Outcome, Trial, Tried
+from perfprobe.support.text import harmless
+from perfprobe.tables.tried import Outcome, Proposed, Trial, Tried
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +37,10 @@ _TOGETHER = "+"
 
 @frozen(kw_only=True)
 class Plan:
-    """What is tried. tries: each one or more words, together. most: pairs of each."""
+    """What is tried.
+
+    tries: each one or more words, together; () for what a recording proposes. most: pairs of each.
+    """
 
     program: Variant
     source: Folder
@@ -41,11 +48,6 @@ class Plan:
     is_auto: bool
     time_s: float | None
     most: int = MOST
-
-    @property
-    def fewest_runs(self) -> int:
-        """How many there are if all tries are decided by the fewest pairs."""
-        return 3 + len(self.tries) + FEWEST * (1 + len(self.tries))
 
 
 def plan(
@@ -61,7 +63,8 @@ def plan(
 
     Args:
         words: the program and its arguments.
-        tries: words of `perfprobe run --try`; `a+b` tries them together. (): all that perfprobe knows.
+        tries: words of `perfprobe run --try`; `a+b` tries them together. (): what a recording of the
+            program proposes, or if that is nothing, all.
         links: paths of large data in the folder, that the program only reads.
         is_auto: whether what helps is put together.
 
@@ -71,7 +74,7 @@ def plan(
     program = typed("", words)
     if program.words[0] == "-":
         raise UsageError("the program is read from standard input", "-", "write it to a file")
-    chosen = [tuple(each.split(_TOGETHER)) for each in tries] or automatic()
+    chosen = [tuple(each.split(_TOGETHER)) for each in tries]
     for each in chosen:
         asked(each)
     return Plan(
@@ -100,16 +103,18 @@ def tried(asked_for: Plan, progress: Progress) -> Trial:
             most=asked_for.most,
         )
         found: list[Tried] = []
+        proposals: tuple[Proposed, ...] = ()
         together: tuple[Tried | None, tuple[str, ...]] = (None, ())
         try:
             trials.begin()
-            found = trials.measure(asked_for.tries)
+            proposals = () if asked_for.tries else proposed(trials.record())
+            found = trials.measure(asked_for.tries or tries_of(proposals) or automatic())
             if asked_for.is_auto and trials.interrupt is None:
                 together = stacked(trials, found)
         except KeyboardInterrupt as error:
             trials.interrupt = error
         paces = trials.unchanged
-        return Trial(
+        made = Trial(
             program=asked_for.program.shown,
             step_ns=sum(pace.own_ns for pace in paces) / max(len(paces), 1),
             by_steps=trials.by_steps,
@@ -118,11 +123,13 @@ def tried(asked_for: Plan, progress: Progress) -> Trial:
             time_s=trials.spent_s,
             itself=trials.floor.text if paces else "",
             tried=tuple(found),
+            proposed=proposals,
             stack=together[0],
             dropped=together[1],
             stopped=INTERRUPTED if trials.interrupt else TIME_IS_UP if trials.is_late else "",
             exit_code=0 if trials.interrupt is None else exit_code_of(trials.interrupt),
         )
+    return replace(made, diff="" if made.best is None else diff(asked_for.source.path, made.best.applied))
 
 
 def gate(limit: str | None) -> float | None:
@@ -148,11 +155,12 @@ def exit_code(trial: Trial, limit: float | None) -> int:
 
 
 def text(trial: Trial, *, width: int = 200, color: bool = False) -> str:
-    """The screen."""
+    """The screen; where all that helped was put together also the diff."""
     from perfprobe.report.render.text import page
     from perfprobe.report.section.tried import tried_blocks
 
-    return page(tried_blocks(trial), width=width, color=color)
+    screen = page(tried_blocks(trial), width=width, color=color)
+    return f"{screen}\n{harmless(trial.diff)}" if trial.stack is not None and trial.diff else screen
 
 
 def document(trial: Trial) -> dict[str, Any]:
@@ -172,14 +180,16 @@ def document(trial: Trial) -> dict[str, Any]:
             "itself": trial.itself,
             "stopped": trial.stopped or None,
         },
-        "tables": {"tries": [_row(each) for each in trial.tried]},
+        "tables": {
+            "tries": [_row(each) for each in trial.tried],
+            "proposed": [asdict(each) for each in trial.proposed],
+        },
         "stack": None if trial.stack is None else _row(trial.stack),
         "dropped": list(trial.dropped),
+        "diff": trial.diff or None,
         "recommended": None if best is None else command(trial, best),
     }
 
 
 def _row(one: Tried) -> dict[str, Any]:
-    from dataclasses import asdict
-
     return {**asdict(one), "outcome": one.outcome.value}

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from perfprobe.advising import Plan
 
 TIME_S = 600.0
+_MOST_TRIES = 8  # of what a recording proposes
 _DESCRIPTION = """\
 Try changes on a program without editing it, and say what each gains: the
 unchanged program and each change run in turns, back to back, until it is known.
@@ -31,7 +32,7 @@ something else is refused. Each run is in a new copy of the current folder."""
 _USAGE = "perfprobe advise [OPTIONS] script.py | -m MODULE | -c CODE [ARGS]"
 _EXAMPLES = """\
 examples:
-  perfprobe advise train.py --epochs 1          all changes that perfprobe knows
+  perfprobe advise train.py --epochs 1          what a recording proposes
   perfprobe advise --try fused --try workers=2 train.py
   perfprobe advise --try workers=2+prefetch=4 train.py      both together
   perfprobe advise --auto --time 30m train.py       what helped, put together
@@ -47,7 +48,8 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": [],
         "dest": "tries",
         "metavar": "WORD",
-        "help": "try this, such as workers=2 or fused (default: all); may be repeated; a+b: together",
+        "help": "try this, such as workers=2 or fused (default: what a recording proposes); may be "
+        "repeated; a+b: together",
     },
     "--auto": {
         "action": "store_true",
@@ -131,9 +133,10 @@ def _advise(plan: Plan, given: argparse.Namespace, limit: float | None) -> int:
 
 def _agreed(plan: Plan) -> bool:
     """Whether the user lets the program run."""
-    runs = f"{plan.program.shown} runs {plan.fewest_runs} times or more"
-    time = "" if plan.time_s is None else f", for {units.duration(plan.time_s * 1e9)} or a little longer"
-    where = f"in copies of this folder ({units.size(plan.source.size_bytes)})"
+    tries = len(plan.tries) or _MOST_TRIES
+    runs = f"{plan.program.shown} runs up to {3 + tries + (plan.most * (1 + tries)):,} times"
+    time = "" if plan.time_s is None else f", for about {units.duration(plan.time_s * 1e9)}"
+    where = f"each in a copy of this folder ({units.size(plan.source.size_bytes)})"
     if not os.isatty(0):
         raise UsageError(f"{runs}{time}, {where}", "", "say that it may: --yes")
     sys.stderr.write(f"{runs}{time}, {where}.\nWhat it writes elsewhere stays. Go on? [y/N] ")

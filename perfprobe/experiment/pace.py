@@ -14,7 +14,7 @@ from perfprobe.tables.recording import Recording
 LEAST_STEPS, MOST_STEPS = 40, 400  # of which ten are warm-up
 FEWEST_STEPS = 3  # fewer: the whole run is measured
 PILOT_S = 8  # of steps, in the run that shows how long they take
-_SHORTEST_S, _LONGEST_S = 3.0, 20.0  # of a run's steps, with at least 40 of them unless they take longer
+_SHORTEST_S, _LONGEST_S = 2.0, 20.0  # of a run's steps, with at least 40 of them unless they take longer
 _FEWEST_OF_LONG = 13
 _BEHIND = 5  # steps behind an evaluation
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from perfprobe.analyse.tries import tried_at
 from perfprobe.collect.tries.declared import Asked
 from perfprobe.collect.tries.declared import asked as parsed
 from perfprobe.experiment.copied import Folder, copy, files_in, moved
@@ -20,6 +21,7 @@ from perfprobe.models.paired import FEWEST, LIMIT, MOST, Difference, Verdict, di
 from perfprobe.runs import Run
 from perfprobe.support.errors import InputError
 from perfprobe.tables.advice import Check
+from perfprobe.tables.trace import Line
 from perfprobe.tables.tried import Applied, Outcome, Tried
 from perfprobe.tables.tries import Tries
 
@@ -54,6 +56,7 @@ class Trials:
         seed: int | None = None,
     ) -> None:
         self._program, self._source, self._folder = program, source, folder
+        self._copy = os.path.join(os.path.realpath(folder), "copy", os.path.basename(source.path))
         self._progress, self._most, self._seed = progress, most, seed
         self._begun_s, self._time_s = time.monotonic(), time_s
         self._computed: dict[str, Computed] = {}
@@ -81,8 +84,8 @@ class Trials:
 
     @property
     def by_steps(self) -> bool:
-        """Whether the times of all runs are of steps."""
-        return all(each.steps > 0 for each in self._paces.values())
+        """Whether times are of steps."""
+        return all(each.steps > 0 for each in self.unchanged)
 
     def begin(self) -> None:
         """Runs the unchanged program, to see how many steps a run shall have; then twice more."""
@@ -92,6 +95,11 @@ class Trials:
         self._options = (*_OPTIONS, "--steps", f":{steps}")
         self._unchanged = [rounds.one(0, self._options) for _ in range(2)]
         self.is_cut = all(each.all_steps >= steps for each in self.unchanged)
+
+    def record(self) -> str:
+        """Records a run of the unchanged program with its operators; returns the recording."""
+        options = ("-q", "--exit-after", *self._options[len(_OPTIONS) :])
+        return self._rounds([()], 1, None).one(0, options).path
 
     @property
     def floor(self) -> Itself:
@@ -156,7 +164,7 @@ class Trials:
 
     def _start(self, variant: Variant, options: Sequence[str], path: str) -> None:
         """Runs a variant in a copy of the folder, whose place is always the same."""
-        target = os.path.join(self._folder, "copy", os.path.basename(self._source.path))
+        target = self._copy
         printed = os.path.join(self._folder, "printed")
         try:
             copy(self._source, target)
@@ -183,7 +191,7 @@ class Trials:
         except InputError as error:
             why = error.what.partition(": ")[2] or error.what
             return replace(one, outcome=Outcome.FAILED, why=f"{why}; {error.remedy}" if error.remedy else why)
-        one = replace(one, applied=_applied(ran.path))
+        one = replace(one, applied=_applied(ran.path, self._copy))
         if not all(each.times for each in one.applied):
             return replace(one, outcome=Outcome.NOT_TRIED)
         checked = self._checked(one.words, [ran])
@@ -252,12 +260,23 @@ def _options_of(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for each in words for word in ("--try", each))
 
 
-def _applied(path: str) -> tuple[Applied, ...]:
-    table = Run(path).find((Tries,)).get(Tries)
+def _applied(path: str, folder: str) -> tuple[Applied, ...]:
+    """folder: the copy in which the program ran."""
+    run = Run(path)
+    table = run.find((Tries,)).get(Tries)
     if table is None:
         return ()
-    rows = zip(table.word, table.times, table.place, strict=True)
-    return tuple(
-        Applied(word=word, times=int(times), place=place, code=parsed([word])[0].code)
-        for word, times, place in rows
+    rows = zip(table.word, table.times, table.place, tried_at(run.recording), strict=True)
+    return tuple(_put_on(word, int(times), place, at, folder) for word, times, place, at in rows)
+
+
+def _put_on(word: str, times: int, place: str, at: Line | None, folder: str) -> Applied:
+    is_inside = at is not None and at.file.startswith(folder + os.sep)
+    return Applied(
+        word=word,
+        times=times,
+        place=place,
+        code=parsed([word])[0].code,
+        file=os.path.relpath(at.file, folder) if at is not None and is_inside else "",
+        line=at.line if at is not None and is_inside else -1,
     )

@@ -21,12 +21,21 @@ class Outcome(Enum):
 
 @frozen(kw_only=True)
 class Applied:
-    """A word that was put on. times: how often; place: the program's line where it was first, "" if none."""
+    """A word that was put on.
+
+    Attributes:
+        times: how often.
+        place: the program's line where it was first, as it is shown; "" if none.
+        code: the same change in the source, in general.
+        file, line: of that place, relative to the program's folder; "" if it is not in there.
+    """
 
     word: str
     times: int
     place: str
     code: str
+    file: str = ""
+    line: int = -1
 
 
 @frozen(kw_only=True)
@@ -64,6 +73,22 @@ class Tried:
 
 
 @frozen(kw_only=True)
+class Proposed:
+    """A change that a rule proposes.
+
+    Attributes:
+        what: in a few words. place: the program's line, "" if none.
+        gain: how much faster steps would be at most; None if that is not known.
+        tries: words of `perfprobe run --try`; () if the program has to be edited.
+    """
+
+    what: str
+    place: str
+    gain: float | None
+    tries: tuple[str, ...]
+
+
+@frozen(kw_only=True)
 class Trial:
     """All tries of a program.
 
@@ -75,7 +100,9 @@ class Trial:
         runs, time_s: how many runs there were, and how long all took.
         itself: how the unchanged program repeats itself.
         tried: each try, in the order asked for.
+        proposed: what rules propose, if no try was named.
         stack: what helped, together; None if it was not asked for, or nothing did.
+        diff: what is recommended as a unified diff, as far as it is an argument of a call; "" if nothing is.
         dropped: words that helped alone and did not in the stack.
         stopped: why it ended early, "" if it did not.
         exit_code: 0, or that of an interrupt.
@@ -89,7 +116,9 @@ class Trial:
     time_s: float
     itself: str
     tried: tuple[Tried, ...]
+    proposed: tuple[Proposed, ...] = ()
     stack: Tried | None = None
+    diff: str = ""
     dropped: tuple[str, ...] = ()
     stopped: str = ""
     exit_code: int = 0

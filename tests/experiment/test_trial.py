@@ -10,7 +10,7 @@ import pytest
 
 from perfprobe import advising
 from perfprobe.collect.tries.declared import asked
-from perfprobe.experiment import trial
+from perfprobe.experiment import suggested, trial
 from perfprobe.experiment.copied import Folder
 from perfprobe.experiment.outcome import Computed
 from perfprobe.experiment.pace import Pace, steps_of_a_run
@@ -20,7 +20,7 @@ from perfprobe.experiment.trial import Trials
 from perfprobe.experiment.variant import Variant
 from perfprobe.support.errors import InputError, UsageError
 from perfprobe.tables.run_value import RunValue
-from perfprobe.tables.tried import Applied, Outcome, Trial, Tried
+from perfprobe.tables.tried import Applied, Outcome, Proposed, Trial, Tried
 from tests.snapshots import Snapshot
 
 STEPS = Computed(roots=("1.0", "0.5"), written={})
@@ -78,7 +78,7 @@ class MadeTrials(Trials):
         return Made(self, tries)
 
 
-def applied(path: str) -> tuple[Applied, ...]:
+def applied(path: str, _folder: str) -> tuple[Applied, ...]:
     words = path.partition(" ")[2].split("+")
     return tuple(
         Applied(word=word, times=0 if word == "channels-last" else 1, place="train.py:9", code=f"with {word}")
@@ -156,7 +156,7 @@ def test_what_was_measured_before_an_interrupt_or_the_end_of_the_time_counts(mak
 @pytest.mark.parametrize(
     ("step_s", "to_evaluation", "steps"),
     [
-        (0.01, 0, 300),
+        (0.01, 0, 200),
         (0.001, 0, 400),
         (0.2, 0, 40),
         (1.0, 0, 20),
@@ -175,6 +175,26 @@ def test_a_run_has_enough_steps_and_is_not_long(step_s: float, to_evaluation: in
 def test_what_is_tried_by_default_are_words() -> None:
     assert len(automatic()) > 12
     assert all(asked(words) for words in automatic())
+
+
+def test_what_a_recording_proposes_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [
+        {"what": "num_workers=2", "gain": 1.4, "tries": ["workers=1", "workers=2"]},
+        {"rule": "attention", "line": {"file": "/a/b.py", "line": 7}, "gain": None, "tries": [], "what": ""},
+        {"what": "fused", "gain": 1.1, "tries": ["fused", "workers=1"]},
+    ]
+
+    class Read:
+        def __init__(self, path: str) -> None:
+            assert path == "run.perfprobe"
+
+        def document(self, _view: object) -> dict[str, Any]:
+            return {"tables": {"advice": rows}}
+
+    monkeypatch.setattr(suggested, "Results", Read)
+    found = suggested.proposed("run.perfprobe")
+    assert suggested.tries_of(found) == [("workers=1",), ("workers=2",), ("fused",)]
+    assert (found[1].what, found[1].place) == ("attention", "b.py:7")
 
 
 TRIAL = Trial(
@@ -226,7 +246,9 @@ STACK = replace(TRIAL.tried[0], words=("fused", "no-grad"), gain=1.6, low=1.5, h
 def test_the_screen_has_all_of_it_in_a_few_lines(width: int, snapshot: Snapshot) -> None:
     text = advising.text(TRIAL, width=width)
     assert len(text.splitlines()) <= 15
-    auto = replace(TRIAL, tried=TRIAL.tried[:1], stack=STACK, dropped=("thp",))
+    edit = Proposed(what="scaled_dot_product_attention", place="model.py:7", gain=1.23, tries=())
+    auto = replace(TRIAL, tried=TRIAL.tried[:1], stack=STACK, dropped=("thp",), proposed=(edit,))
+    auto = replace(auto, diff="--- a/train.py\n+++ b/train.py\n")
     stopped = replace(TRIAL, tried=TRIAL.tried[1:2], stopped="interrupted")
     nothing = replace(stopped, step_ns=0.0)
     snapshot("\n".join([text, *(advising.text(each, width=width) for each in (auto, stopped, nothing))]))

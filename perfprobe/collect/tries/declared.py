@@ -25,6 +25,7 @@ class Try:
         variables: of the environment.
         excludes: words that cannot be tried together with it.
         is_of_threads: whether threads or processes of the program compete in another way.
+        argument: function or class ("" for any class) and the argument of it that makes the same change.
     """
 
     def __init__(  # noqa: PLR0913 (each is a separate fact)
@@ -38,6 +39,7 @@ class Try:
         variables: tuple[str, ...] = (),
         excludes: tuple[str, ...] = (),
         is_of_threads: bool = False,
+        argument: tuple[str, str] | None = None,
     ) -> None:
         self.means = means
         self.put = put
@@ -47,6 +49,7 @@ class Try:
         self.variables = variables
         self.excludes = excludes
         self.is_of_threads = is_of_threads
+        self.argument = argument
 
     def code_with(self, value: str) -> str:
         """The same change in the program's source, with this value."""
@@ -79,17 +82,20 @@ TRIES: Mapping[str, Try] = {
         *(CLASSES, "SAME_BITS", "DataLoader(..., num_workers={})"),
         values=(NUMBER,),
         is_of_threads=True,
+        argument=("DataLoader", "num_workers"),
     ),
     "persistent-workers": Try(
         "Workers of loaders live on from epoch to epoch.",
         *(CLASSES, "SAME_BITS", "DataLoader(..., persistent_workers=True)"),
         is_of_threads=True,
+        argument=("DataLoader", "persistent_workers"),
     ),
     "prefetch": Try(
         "Each worker of a loader prepares N batches ahead.",
         *(CLASSES, "SAME_BITS", "DataLoader(..., prefetch_factor={})"),
         values=(NUMBER,),
         is_of_threads=True,
+        argument=("DataLoader", "prefetch_factor"),
     ),
     "worker-threads": Try(
         "Workers of loaders compute with N threads.",
@@ -101,15 +107,18 @@ TRIES: Mapping[str, Try] = {
         "Optimizers update all parameters in one operator.",
         *(CLASSES, "CLOSE", "torch.optim.Adam(..., fused=True)"),
         excludes=("foreach",),
+        argument=("", "fused"),
     ),
     "foreach": Try(
         "Optimizers update lists of parameters, not one after the other.",
         *(CLASSES, "CLOSE", "torch.optim.Adam(..., foreach=True)"),
         excludes=("fused",),
+        argument=("", "foreach"),
     ),
     "set-to-none": Try(
         "zero_grad() drops gradients, where the program has it fill them with zeros.",
         *(CLASSES, "SAME_BITS", "optimizer.zero_grad(set_to_none=True)"),
+        argument=("zero_grad", "set_to_none"),
     ),
     "flush-denormals": Try(
         "Numbers too small for a full mantissa (denormals) count as 0.",

@@ -10,6 +10,7 @@ from perfprobe.support.text import printable
 from perfprobe.tables.tried import Applied, Outcome, Trial, Tried
 
 _MOST_ROWS = 7
+_MOST_TO_EDIT = 2
 _ORDER = (Outcome.HELPS, Outcome.DIFFERS, Outcome.SLOWER, Outcome.UNKNOWN, Outcome.FAILED)
 
 MEANINGS: dict[str, str] = {
@@ -35,6 +36,7 @@ def tried_blocks(trial: Trial) -> Iterator[Block]:
     for line in others:
         yield Paragraph(line, "dim")
     yield from _best(trial)
+    yield from _to_edit(trial)
     if trial.stopped:
         yield Paragraph(f"Ended early: {trial.stopped}.", "yellow")
 
@@ -97,7 +99,17 @@ def _best(trial: Trial) -> Iterator[Block]:
         yield Paragraph(f"{word} no longer helped beside the others.", "dim")
     yield Said("RUN", [command(trial, best)], whole=True)
     for applied in best.applied:
-        yield Said("CHANGE", [change(applied)])
+        yield Said("CHANGE", [printable(change(applied))])
+
+
+def _to_edit(trial: Trial) -> Iterator[Block]:
+    """What is proposed, and cannot be tried without editing the program."""
+    found = [each for each in trial.proposed if not each.tries][:_MOST_TO_EDIT]
+    for each in found:
+        gain = "" if each.gain is None else f"at most {units.hundredths(each.gain)}x"
+        yield Said(
+            "EDIT", [printable(": ".join(filter(None, (each.place, each.what)))), *filter(None, [gain])]
+        )
 
 
 def command(trial: Trial, one: Tried) -> str:
