@@ -43,7 +43,7 @@ def test_every_command_is_accepted(command: str) -> None:
     if name == "explain":
         return  # its words are explained below, or placeholders
     parser = module(name).parser()
-    end = parser.split(words, PROGRAM_OPTIONS) if name == "run" else len(words)
+    end = parser.split(words, PROGRAM_OPTIONS) if name in ("run", "advise") else len(words)
     given = parser.parse_args(words[:end])
     if name == "report":
         View(view=given.view, focus=given.focus, brief=given.brief)

@@ -138,6 +138,17 @@ def files_in(path: str) -> Files:
 
 
 def moved(words: Sequence[str], source: Folder, target: str) -> tuple[str, ...]:
-    """The words of a command line, with absolute paths in the folder as those in its copy."""
-    prefix = source.path + os.sep
-    return tuple(target + word[len(source.path) :] if word.startswith(prefix) else word for word in words)
+    """The words of a command line as they mean the same in the copy.
+
+    Absolute paths in the folder become those in its copy, and relative ones that leave it absolute.
+    """
+    return tuple(_moved(word, source.path, target) for word in words)
+
+
+def _moved(word: str, path: str, target: str) -> str:
+    if word.startswith(path + os.sep):
+        return target + word[len(path) :]
+    if word == os.pardir or word.startswith(os.pardir + os.sep):
+        whole = os.path.normpath(os.path.join(path, word))
+        return whole if os.path.exists(whole) else word
+    return word

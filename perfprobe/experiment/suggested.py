@@ -18,7 +18,7 @@ def proposed(path: str) -> tuple[Proposed, ...]:
     return tuple(
         Proposed(
             what=row["what"] or row["rule"],
-            place=_place(row.get("line")),
+            place=_place(row.get("file"), row.get("line")),
             gain=row["gain"],
             tries=tuple(row["tries"]),
         )
@@ -26,8 +26,8 @@ def proposed(path: str) -> tuple[Proposed, ...]:
     )
 
 
-def _place(line: dict[str, object] | None) -> str:
-    return "" if line is None else f"{os.path.basename(str(line['file']))}:{line['line']}"
+def _place(file: str | None, line: int | None) -> str:
+    return "" if file is None else f"{os.path.basename(file)}:{line}"
 
 
 def tries_of(found: Sequence[Proposed]) -> Sequence[tuple[str, ...]]:

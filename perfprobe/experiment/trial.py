@@ -25,6 +25,7 @@ from perfprobe.tables.trace import Line
 from perfprobe.tables.tried import Applied, Outcome, Tried
 from perfprobe.tables.tries import Tries
 
+_BEFORE_DROPPING = 2  # pairs
 _OPTIONS = (*TIMED, "--results", "--exit-after")
 # The largest relative difference that a change may make.
 _BUDGETS = {Check.SAME_BITS: 0.0, Check.CLOSE: 1e-5, Check.DTYPE: 1e-3}
@@ -109,20 +110,20 @@ class Trials:
     def measure(self, tries: Sequence[tuple[str, ...]], among: int | None = None) -> list[Tried]:
         """Tries these, one beside the other: each once to see whether it can be, then in rounds.
 
-        among: of how many gains none may be wrong; None: of all.
+        among: of how many gains none may be wrong; None: of all that are measured.
         """
-        among = len(tries) if among is None else among
         rounds = self._rounds([(), *tries], len(tries) + (FEWEST + 1) * (len(tries) + 1), self._left_s())
         found = {at + 1: Tried(words=words, outcome=Outcome.UNKNOWN) for at, words in enumerate(tries)}
         runs: dict[int, list[tuple[Ran, Ran]]] = {at: [] for at in found}
         try:
             for at, one in found.items():
                 found[at] = self._first(rounds, at, one)
+            among = among or sum(one.outcome is Outcome.UNKNOWN for one in found.values())
             self._run_rounds(rounds, found, runs, among)
         except KeyboardInterrupt as error:
             self.interrupt = error
         self.is_late |= rounds.is_late
-        return [self._judged(one, runs[at], among) for at, one in found.items()]
+        return [self._judged(one, runs[at], among or 1) for at, one in found.items()]
 
     def _run_rounds(
         self,
@@ -133,7 +134,8 @@ class Trials:
     ) -> None:
         """Runs the program and those tries of which it is not known yet what they gain."""
         active = [at for at, one in found.items() if one.outcome is Outcome.UNKNOWN]
-        for _ in range(self._most):
+        for done in range(self._most):
+            begun_s = self.spent_s
             active = [at for at in active if not self._is_enough(found[at].words, runs[at], among)]
             ran = next(iter(rounds.rounds(1, self._options, [0, *active])), None) if active else None
             if ran is None:
@@ -141,6 +143,16 @@ class Trials:
             self._unchanged.append(ran[0])
             for each in ran[1:]:
                 runs[each.variant].append((ran[0], each))
+            ratios = {at: self._difference(found[at].words, runs[at], among).ratio for at in active}
+            fit = self._fit(done + 1, (self.spent_s - begun_s) / len(ran))
+            active = sorted(sorted(active, key=ratios.__getitem__)[:fit])
+
+    def _fit(self, done: int, run_s: float) -> int | None:
+        """How many tries can still have enough pairs in the time that is left; None for all."""
+        left_s, to_do = self._left_s(), FEWEST - done
+        if left_s is None or to_do <= 0 or done < _BEFORE_DROPPING:
+            return None
+        return max(int(left_s / to_do / max(run_s, 1e-3)) - 1, 1)
 
     def _left_s(self) -> float | None:
         return None if self._time_s is None else max(self._time_s - self.spent_s, 0.0)

@@ -40,6 +40,7 @@ TERMS: dict[str, str] = {
     "backward node), *backward*, *recompute* (forward code that backward runs again), *compile* "
     "(torch.compile's tracing), *data* (making a batch), *optimizer* (its step, clipping and scaling), or "
     "*other* (metrics, inference without modules).",
+    "try": "A change that perfprobe puts on a program from outside, without editing a file (`--try`).",
     "step": "One pass of the program's loop: in training from one optimizer step to the next, in inference "
     "one call of the model.",
     "slow step": "With `--keep slow`: a step longer than the 95th percentile of the last 200 steps and "

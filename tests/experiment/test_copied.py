@@ -80,4 +80,5 @@ def test_paths_in_arguments_are_those_of_the_copy(tmp_path: Path) -> None:
     top = made(tmp_path)
     source = folder(str(top), [])
     words = (str(top / "train.py"), "--data", "data", str(tmp_path / "mine2"))
+    assert moved(("../mine/train.py", "../none"), source, "/copy") == (str(top / "train.py"), "../none")
     assert moved(words, source, "/copy") == ("/copy/train.py", "--data", "data", str(tmp_path / "mine2"))

@@ -172,6 +172,17 @@ def test_a_run_has_enough_steps_and_is_not_long(step_s: float, to_evaluation: in
     assert steps_of_a_run(replace(pilot, steps=0)) == 400
 
 
+def test_if_time_is_short_the_best_tries_go_on(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    trials = make()
+    monkeypatch.setattr(trials, "_fit", lambda done, _run_s: 1 if done >= 2 else None)
+    found = measured(trials, "no-grad", "fused", "thp")
+    assert [found[name].pairs for name in ("no-grad", "fused", "thp")] == [2, 5, 2]
+    monkeypatch.undo()
+    left_s = trials._left_s()
+    assert left_s is not None
+    assert [trials._fit(done, left_s / 12.5) for done in (1, 2, 4, 5)] == [None, 3, 11, None]
+
+
 def test_what_is_tried_by_default_are_words() -> None:
     assert len(automatic()) > 12
     assert all(asked(words) for words in automatic())
@@ -180,7 +191,7 @@ def test_what_is_tried_by_default_are_words() -> None:
 def test_what_a_recording_proposes_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [
         {"what": "num_workers=2", "gain": 1.4, "tries": ["workers=1", "workers=2"]},
-        {"rule": "attention", "line": {"file": "/a/b.py", "line": 7}, "gain": None, "tries": [], "what": ""},
+        {"rule": "attention", "file": "/a/b.py", "line": 7, "gain": None, "tries": [], "what": ""},
         {"what": "fused", "gain": 1.1, "tries": ["fused", "workers=1"]},
     ]
 

@@ -9,9 +9,9 @@ from perfprobe.support import units
 from perfprobe.support.text import printable
 from perfprobe.tables.tried import Applied, Outcome, Trial, Tried
 
-_MOST_ROWS = 7
+_MOST_ROWS = 6
 _MOST_TO_EDIT = 2
-_ORDER = (Outcome.HELPS, Outcome.DIFFERS, Outcome.SLOWER, Outcome.UNKNOWN, Outcome.FAILED)
+_ORDER = (Outcome.HELPS, Outcome.DIFFERS, Outcome.UNKNOWN, Outcome.SLOWER, Outcome.FAILED)
 
 MEANINGS: dict[str, str] = {
     "try": "What was put on the program: words of `perfprobe run --try`.",
