@@ -18,7 +18,13 @@ LONGEST_TEXT = 100_000  # characters that are read
 DEEPEST_FOLDER = 32  # folders whose names distinguish files
 _STRIDED = re.compile(r"\[(\d+(?:,\d+)+)\]\{(\d+(?:,\d+)+)\}")
 _LIST = re.compile(r"(\w+=)?\((.*)\)")
+_FOLDERS = re.compile(r"(^|[=:,\s])/(?:[^/\s]+/)+")
 _OPENING, _CLOSING = "([{", ")]}"
+
+
+def without_folders(command: str) -> str:
+    """A command with only the names of files where it has absolute paths: pictures and pages are shared."""
+    return _FOLDERS.sub(r"\1", command)
 
 
 def cut(text: str, width: int) -> str:

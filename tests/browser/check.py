@@ -157,6 +157,7 @@ def chosen(page: Any) -> Iterator[str]:
     page.wait_for_selector(READY)
     if not page.query_selector_all("#chosen .chip"):
         yield "the address does not keep the choice"
+    yield from accessible(page)
     page.click("#chosen button")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from importlib import resources
 from typing import Any
 
+from perfprobe.report import shorten
 from perfprobe.report.page import blocks, course
 from perfprobe.report.page.flame import flames
 from perfprobe.report.page.packed import Packed, shown
@@ -56,6 +57,7 @@ SCRIPTS = (
 KINDS = (*SECTION_KINDS, StepTimes, CallStructure, Hotspots, HotLines, MemoryUse, RunSpent)
 TOP = 100  # rows of a table, unless the reader asks for another number
 FORMAT = 1
+_LONGEST_TITLE = 120
 _IMPORT = re.compile(r"^import (\{[^}]*\}) from \"\./(\w+)\.js\";$", re.MULTILINE)
 _EXPORT = re.compile(r"^export ((?:async )?function|class|const) (\w+)", re.MULTILINE)
 
@@ -95,7 +97,7 @@ def known(
     has_screen = not (recording.is_profile or recording.is_kept or recording.is_benchmark)
     head: dict[str, Any] = {
         "format": FORMAT,
-        "title": shown(program(found.trace), 120),
+        "title": shown(shorten.without_folders(program(found.trace)), _LONGEST_TITLE),
         "versions": [],
         "screen": blocks.shown(screen(screened(find, view))) if has_screen else [],
         "sections": _sections(found, view),

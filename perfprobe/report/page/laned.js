@@ -1,7 +1,7 @@
 // A canvas of lanes with what belongs to it: buttons, what was picked, and a table of sums that keys can reach.
 
 import { Lanes, shortName } from "./lanes.js";
-import { element } from "./nodes.js";
+import { element, reveal } from "./nodes.js";
 import { pick } from "./tables.js";
 import { count, duration, signed } from "./words.js";
 
@@ -176,6 +176,7 @@ export class Laned {
     for (const [row, name, place] of this.rows) {
       row.classList.toggle("marked", this.options.selection.has(name, place));
     }
+    reveal(this.rows.map(([row]) => row));
   }
 }
 

@@ -121,14 +121,19 @@ function chosen(selection) {
   window.addEventListener("hashchange", () => selection.fromAddress());
 }
 
+/** Paper is light, and has all tables. */
 function printed() {
   /** @type {HTMLDetailsElement[]} */
   let opened = [];
+  let theme = "";
   window.addEventListener("beforeprint", () => {
+    theme = document.documentElement.dataset.theme ?? "";
+    document.documentElement.dataset.theme = "light";
     opened = [...document.querySelectorAll("details")].filter((each) => !each.open);
     for (const each of opened) each.open = true;
   });
   window.addEventListener("afterprint", () => {
+    document.documentElement.dataset.theme = theme;
     for (const each of opened) each.open = false;
   });
 }

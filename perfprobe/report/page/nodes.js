@@ -97,6 +97,18 @@ export function color(name) {
 }
 
 /**
+ * Moves what scrolls around some rows, so that the first that is marked is seen. The page itself stays.
+ * @param {HTMLElement[]} rows
+ */
+export function reveal(rows) {
+  const row = rows.find((each) => each.classList.contains("marked") && each.offsetParent);
+  const box = /** @type {HTMLElement | null} */ (row?.closest(".scroller") ?? null);
+  if (!row || !box || box.scrollHeight <= box.clientHeight) return;
+  const seen = row.offsetTop > box.scrollTop && row.offsetTop < box.scrollTop + box.clientHeight - row.offsetHeight;
+  if (!seen) box.scrollTop = row.offsetTop - box.clientHeight / 3;
+}
+
+/**
  * What the colours of some kinds mean.
  * @param {string[]} kinds
  * @param {Record<string, string>} said

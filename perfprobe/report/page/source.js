@@ -1,6 +1,6 @@
 // The program's own files, with what each line took beside it.
 
-import { absent, element, legend, view } from "./nodes.js";
+import { absent, element, legend, reveal, view } from "./nodes.js";
 import { pick } from "./tables.js";
 import { duration } from "./words.js";
 
@@ -32,6 +32,7 @@ export function sourceOf(files, bars, selection) {
       const sought = chosen?.kind === "text" && text.toLowerCase().includes(chosen.value.toLowerCase());
       row.classList.toggle("marked", sought || selection.has("", place));
     }
+    reveal(rows.map(([row]) => row));
   });
   const kinds = [...bars, "python"];
   return view("source", "Source", "Time at each line of the program: operators that it called, in forward and in "
@@ -64,7 +65,7 @@ function fileOf(file, open, most, bars, selection, rows) {
     body.append(row);
   }
   const table = element("table", { class: "code", "aria-label": file.file }, element("thead", {}, head), body);
-  const scroller = element("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": file.file }, table);
+  const scroller = element("div", { class: "scroller code-box", tabindex: "0", role: "region", "aria-label": file.file }, table);
   const missing = file.missing ? [element("small", {}, `  ${file.missing}`)] : [];
   const summary = element("summary", {}, file.file, ...missing);
   return element("details", { class: "file", ...(open ? { open: true } : {}) }, summary, scroller);

@@ -16,10 +16,11 @@ from perfprobe.support import units
 from perfprobe.tables.columns import distinct
 from perfprobe.tables.findings import Findings, HotLines, Hotspots
 from perfprobe.tables.memory import MemoryUse
+from perfprobe.tables.python import CallStructure
 from perfprobe.tables.spent import RunSpent
 from perfprobe.tables.trace import Line
 
-AROUND = 8  # lines shown above and below one with figures
+AROUND = 6  # lines shown above and below one with figures
 MOST_FILES, MOST_LINES = 40, 3000  # of a file
 _LONGEST, _FOLDERS = 200, 3
 BARS = ("forward", "backward", "recompute", "other")
@@ -52,12 +53,16 @@ def _rows(findings: Findings) -> dict[tuple[str, int], LineRow]:
 
 
 def _python_ns(findings: Findings) -> Mapping[tuple[str, int], int]:
-    """Time outside of operators by the program's line, of the whole run as the times of operators are."""
-    spent = findings.get(RunSpent)
-    if spent is None:
+    """Time outside of operators by the program's line, of the whole run as the times of operators are.
+
+    Imports are left out: the section *start-up* has them, and nothing else would be seen beside them.
+    """
+    spent, structure = findings.get(RunSpent), findings.get(CallStructure)
+    if spent is None or structure is None:
         return {}
     frames = findings.trace.sites.frame
-    rows = spent.rows.take((spent.rows.name < 0) & (spent.rows.stack >= 0))
+    is_import = structure.python.imports.importer[spent.rows.stack] >= 0
+    rows = spent.rows.take((spent.rows.name < 0) & (spent.rows.stack >= 0) & ~is_import)
     own = own_files(findings)
     by_line = _by_line(findings, frames[rows.stack], rows.time_ns)
     return {line: time_ns for line, time_ns in by_line.items() if line[0] in own}

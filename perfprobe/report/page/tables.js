@@ -1,6 +1,6 @@
 // Real tables of the same blocks that a terminal shows: sorted and filtered, each row marked if it is selected.
 
-import { classes, element } from "./nodes.js";
+import { classes, element, reveal } from "./nodes.js";
 import { bareName, count, sortKey } from "./words.js";
 
 /**
@@ -201,6 +201,7 @@ function mark(rows, selection) {
     const fits = text ? cells.some((cell) => cell.toLowerCase().includes(text)) : selection.has(name, place);
     row.classList.toggle("marked", fits);
   }
+  reveal(rows.map(({ row }) => row));
 }
 
 /**

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 
 from perfprobe.report import shorten
@@ -21,7 +20,6 @@ from perfprobe.tables.trace import Trace
 
 _NOTE_WIDTH = 140
 _LONGEST_NAME = 60
-_FOLDERS = re.compile(r"(^|[=:,\s])/(?:[^/\s]+/)+")  # of absolute paths: pictures are shared
 _AT_LEAST = "≥"
 _WHOLE = {
     "operator": "of operator time, forward and backward",
@@ -38,7 +36,7 @@ def drawing(findings: Findings, graph: CallGraph, view: GraphView) -> str:
     """
     trace, structure = findings.trace, findings[CallStructure]
     left = pruned(whole_profile(findings, graph), graph.whole, view)
-    name = shorten.cut(_FOLDERS.sub(r"\1", program(trace)), _LONGEST_NAME)
+    name = shorten.cut(shorten.without_folders(program(trace)), _LONGEST_NAME)
     wall = f" · wall {units.duration(findings.wall_ns)}" if findings.wall_ns is not None else ""
     notes = _notes(graph, left, view, _counted(trace, structure))
     captions = Captions(
