@@ -19,7 +19,7 @@ from typing import Any
 
 from perfprobe.results import Results
 from perfprobe.support.view import View
-from tests.report.paged import written
+from tests.report.paged import Page, written
 from tests.report.test_page import HOSTILE, steps_of
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -79,7 +79,7 @@ def checked(browser: Any, path: str, file: Path) -> Iterator[str]:
             faults = [*seen(page, theme), *(used(page) if width == SIZES[0][0] else ())]
             faults += said
             if width == SIZES[0][0] and theme == "light":
-                faults += [*compared(page, path), *refused(page, said)]
+                faults += [*compared(page, path), *same_cells(page, file), *refused(page, said)]
             faults += accessible(page)
             page.close()
             yield from (f"{Path(path).name} {theme} {width}: {fault}" for fault in faults)
@@ -177,6 +177,20 @@ def compared(page: Any, path: str) -> Iterator[str]:
     calls = [f"{row['calls']:,}" for row in rows]
     if shown != calls:
         yield f"calls {shown[:5]} differ from JSON's {calls[:5]}"
+
+
+def same_cells(page: Any, file: Path) -> Iterator[str]:
+    """Whether each table of a section shows the cells that the page's data has."""
+    for section in Page(file.read_text()).head["sections"]:
+        tables = [block for block in section["blocks"] if block["kind"] == "table"]
+        shown = page.evaluate(
+            f"[...document.querySelectorAll('#section-{section['name']} table')].map((table) =>"
+            "[...table.tBodies[0].rows].filter((row) => !row.className.match(/part|below/))"
+            ".map((row) => [...row.cells].map((cell) => cell.textContent)))"
+        )
+        cells = [[column["cells"] for column in table["columns"]] for table in tables]
+        if shown != [[list(row) for row in zip(*columns, strict=True)] for columns in cells]:
+            yield f"other cells in {section['name']}"
 
 
 def refused(page: Any, said: list[str]) -> Iterator[str]:

@@ -177,6 +177,24 @@ def test_arrows_lead_from_forward_to_backward_and_from_launches_to_kernels(tmp_p
     assert arrows == {("mm", "MmBackward0"), ("cudaLaunchKernel", "gemm")}
 
 
+def test_python_lines_are_one_rectangle_as_long_as_they_stay(tmp_path: Path) -> None:
+    program = Program(**{**META, "stop": {"monotonic_ns": 9000}})
+    program.thread(1)
+    for start_ns, line in ((1000, 4), (2000, 4), (3000, 6), (5000, 6)):
+        program.sample(start_ns, start_ns + 1000, f"/p/train.py:{line} step")
+    found = page(program.recording(tmp_path).path)
+    (stretch,) = found.head["timeline"]["stretches"]
+    rects = {name: found.column(place) for name, place in stretch["rects"].items()}
+    lines = [found.head["places"][line - 1]["line"] for line in rects["line"]]
+    starts = np.cumsum(rects["start"]).tolist()
+    assert [each[0].split()[0] for each in stretch["lanes"]] == ["Python"]
+    assert list(zip(starts, rects["length"], lines, strict=True)) == [
+        (1000, 2000, 4),
+        (3000, 1000, 6),
+        (5000, 1000, 6),
+    ]
+
+
 def test_median_fastest_and_slowest_step_are_shown(recorded: str) -> None:
     found = page(recorded)
     lengths = found.column(found.head["steps"]["length"])

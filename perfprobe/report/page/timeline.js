@@ -11,7 +11,7 @@ import { count } from "./words.js";
  * @typedef {import("./selection.js").Selection} Selection
  */
 
-const TIMELINE_KINDS = { call: "call of CUDA", range: "range", next: "data" };
+const TIMELINE_KINDS = { call: "call of CUDA", range: "range", python: "Python, by samples" };
 
 /**
  * @param {Known} known
@@ -26,7 +26,7 @@ export function timelineOf(known, selection) {
   }
   const laned = new Laned({
     label: "timeline", names, inputs, kinds, selection, axis: true, calls: true, own: "self", versions: [],
-    counts: (group) => group.title !== "parts of the step",
+    counts: (group) => group.title !== "parts of the step" && !group.title.startsWith("Python lines"),
   });
   const about = element("p", { class: "note" });
   const key = element("div");

@@ -21,6 +21,7 @@ from perfprobe.support import units
 from perfprobe.tables.columns import Int64, Mask, Rows
 from perfprobe.tables.events import LinkedOperators, Threads
 from perfprobe.tables.gpu import ApiCalls, Copies, CopyKind, Kernels
+from perfprobe.tables.python import Samples
 from perfprobe.tables.scopes import BACKWARD_FUNCTION, USER_SCOPE
 from perfprobe.tables.steps import EventKind, StepTimes
 from perfprobe.tables.strings import Strings
@@ -28,10 +29,11 @@ from perfprobe.tables.trace import Phase, Trace, shown_name
 
 MOST = 30_000  # rectangles of a stretch
 DEEPEST = 64  # lanes of a thread
-KINDS = (*(phase.name.lower() for phase in Phase), "range", "call", "copy", "next")
-_RANGE, _CALL, _COPY, _NEXT = (KINDS.index(kind) for kind in ("range", "call", "copy", "next"))
+KINDS = (*(phase.name.lower() for phase in Phase), "range", "call", "copy", "python")
+_RANGE, _CALL, _COPY, _PYTHON = (KINDS.index(kind) for kind in ("range", "call", "copy", "python"))
 _LONGEST_NAME, _LONGEST_INPUTS = 200, 160
 _CALLS, _LINE_BITS = 1 << 60, 20  # keys of calls of CUDA begin here; bits of a line's number in others
+_OF_THREAD = ("Python lines of ", "", "CUDA calls of ")
 _EVENTS = {
     EventKind.NEXT: ("data", int(Phase.DATA)),
     EventKind.CALL: ("forward", int(Phase.FORWARD)),
@@ -108,6 +110,7 @@ class Timeline:
                 self._add_operators(at, batch.take(_within(stretch, batch.start_ns, batch.end_ns)))
         for at, stretch in enumerate(self._stretches):
             self._add_events(at, stretch)
+            self._add_samples(at, stretch)
             self._add_device(at, stretch)
         return [self._packed(packed, at) for at in range(len(self._stretches))]
 
@@ -127,18 +130,23 @@ class Timeline:
                 np.where(some.scope == USER_SCOPE, _RANGE, some.phase).astype(np.int64),
                 *_autograd(some, lines),
             )
-            self._add(at, self._thread_group(thread, 0), found)
+            self._add(at, self._thread_group(thread, 1), found)
 
     def _thread_group(self, thread: int, what: int) -> Group:
+        """The lanes of a thread, which collectors know by different rows. what: one of `_OF_THREAD`."""
+        name, number = self._thread(thread)
+        leading = None if self._times is None or not len(self._times.loops) else self._times.loops.thread[0]
+        is_leading = leading is not None and self._thread(int(leading))[1] == number
+        title = f"thread {number}{f' {name}' if name else ''}"
+        return Group((0 if is_leading else 1, number, what), f"{_OF_THREAD[what]}{title}")
+
+    def _thread(self, thread: int) -> tuple[str, int]:
+        """Its name, and the system's number; else that of its row."""
         threads = self._trace.recording[Threads]
-        name = self._strings[int(threads.name[thread])] if 0 <= thread < len(threads) else ""
-        number = f" {threads.os_thread[thread]}" if 0 <= thread < len(threads) else ""
-        title = f"thread{number}{f' {shown(name, 40)}' if name else ''}"
-        is_leading = (
-            self._times is not None and len(self._times.loops) and thread == self._times.loops.thread[0]
-        )
-        order = (0 if is_leading else 1, thread, what)
-        return Group(order, f"CUDA calls of {title}" if what else title)
+        if not 0 <= thread < len(threads):
+            return "", thread
+        number = int(threads.os_thread[thread])
+        return shown(self._strings[int(threads.name[thread])], 40), number if number >= 0 else thread
 
     def _add_events(self, at: int, stretch: Stretch) -> None:
         events = None if self._times is None else self._times.events
@@ -153,6 +161,35 @@ class Timeline:
         found = Rects(depth, rows.start_ns, rows.end_ns, none, names, none, none, kinds, none, none)
         self._add(at, Group((-1, 0, 0), "parts of the step"), found)
 
+    def _add_samples(self, at: int, stretch: Stretch) -> None:
+        """The program's line by samples: one rectangle as long as it stays the same."""
+        samples = self._trace.recording[Samples]
+        rows = samples.take(_within(stretch, samples.start_ns, samples.end_ns) & (samples.stack >= 0))
+        frames = self._trace.sites.frame[rows.stack]
+        for thread in dict.fromkeys(rows.thread.tolist()):
+            own = np.flatnonzero((rows.thread == thread) & (frames >= 0))
+            own = own[np.argsort(rows.start_ns[own], kind="stable")]
+            if len(own) == 0:
+                continue
+            lines = _numbers(self._places.of_frames(self._trace, frames[own]))
+            is_first = np.append(
+                True, (lines[1:] != lines[:-1]) | (rows.start_ns[own[1:]] > rows.end_ns[own[:-1]])
+            )
+            first = np.flatnonzero(is_first)
+            last = np.append(first[1:], len(own)) - 1
+            names = _numbers(
+                [self.names.number(self._function(frame)) for frame in frames[own[first]].tolist()]
+            )
+            depth, none = np.zeros(len(first), np.int64), np.full(len(first), -1, np.int64)
+            kind = np.full(len(first), _PYTHON, np.int64)
+            times = rows.start_ns[own[first]], rows.end_ns[own[last]]
+            found = Rects(depth, *times, none, names, none, lines[first], kind, none, none)
+            self._add(at, self._thread_group(thread, 0), found)
+
+    def _function(self, frame: int) -> str:
+        line = self._trace.line(frame)
+        return "" if line is None else f"{shown(line.function, _LONGEST_NAME)}:{line.line}"
+
     def _add_device(self, at: int, stretch: Stretch) -> None:
         recording, links = self._trace.recording, self._trace.gpu
         api = recording[ApiCalls]
@@ -160,7 +197,7 @@ class Timeline:
         for thread in dict.fromkeys(api.thread[chosen].tolist()):
             own = chosen[api.thread[chosen] == thread]
             names = [self._name(name, -1) for name in api.name[own].tolist()]
-            self._add(at, self._thread_group(thread, 1), self._on_device(api, own, names, None, _CALL))
+            self._add(at, self._thread_group(thread, 2), self._on_device(api, own, names, None, _CALL))
         if links is None:
             return
         for table, calls in ((recording[Kernels], links.kernel_call), (recording[Copies], links.copy_call)):
