@@ -1,7 +1,7 @@
 // Steps and memory over time: stacked columns on a canvas. (A plot of this size needs no library.)
 
 import { absent, color, element, legend, tip, view } from "./nodes.js";
-import { duration, size } from "./words.js";
+import { count, duration, size } from "./words.js";
 
 /**
  * @typedef {import("./data.js").Known} Known
@@ -59,7 +59,8 @@ function stepsOf(known, steps, showStep) {
   element("td", { class: "right bold" }, duration(length[at])), element("td", {}, steps.marks[mark[at]]),
   ...series.map(({ values }) => element("td", { class: "right" }, values[at] ? duration(values[at]) : ""))));
   const titles = ["step", "took", "left out", ...series.map(({ name }) => name)];
-  return [element("h3", {}, "Steps"), keyOf(series), canvasOf(plot), listOf("The slowest steps", titles, body)];
+  const rest = steps.left_out ? [element("p", { class: "note" }, `${count(steps.left_out)} later steps are left out.`)] : [];
+  return [element("h3", {}, "Steps"), ...rest, keyOf(series), canvasOf(plot), listOf("The slowest steps", titles, body)];
 }
 
 /**

@@ -45,6 +45,7 @@ SCRIPTS = (
     "screen.js",
     "rects.js",
     "lanes.js",
+    "sums.js",
     "laned.js",
     "sandwich.js",
     "timeline.js",

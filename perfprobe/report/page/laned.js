@@ -1,9 +1,10 @@
 // A canvas of lanes with what belongs to it: buttons, what was picked, and a table of sums that keys can reach.
 
 import { Lanes, shortName } from "./lanes.js";
-import { element, reveal } from "./nodes.js";
+import { element } from "./nodes.js";
+import { Sums } from "./sums.js";
 import { pick } from "./tables.js";
-import { count, duration, signed } from "./words.js";
+import { duration, signed } from "./words.js";
 
 /**
  * @typedef {import("./rects.js").Rects} Rects
@@ -12,8 +13,6 @@ import { count, duration, signed } from "./words.js";
  * @typedef {{label: string, names: string[], inputs: string[], kinds: string[], selection: Selection,
  *   axis: boolean, counts: (group: Group) => boolean, own: string, calls: boolean, versions: string[]}} Options
  */
-
-const ROWS = 50, LONG = 60;
 
 /** The canvas, and what is beside it. */
 export class Laned {
@@ -27,15 +26,13 @@ export class Laned {
       span: (from, to) => this.sum(from, to),
     });
     this.detail = element("p", { class: "detail", "aria-live": "polite" });
-    this.body = element("tbody");
-    this.caption = element("caption");
-    this.head = element("tr");
-    const table = element("table", {}, this.caption, element("thead", {}, this.head), this.body);
-    const about = `${options.label}: what is in the span`;
-    this.table = element("div", { class: "scroller tall", tabindex: "0", role: "region", "aria-label": about }, table);
-    /** @type {[HTMLTableRowElement, string, number][]} */
-    this.rows = [];
-    options.selection.watch(() => this.mark());
+    this.sums = new Sums(options.label, options.names, options.selection);
+    this.table = this.sums.node;
+    /** @type {Rects | null} */
+    this.rects = null;
+    this.whole = 0;
+    /** @type {import("./sums.js").Base | null} */
+    this.base = null; // what sums of all of it are compared with
   }
 
   /** Buttons for what keys do too. */
@@ -74,7 +71,7 @@ export class Laned {
     if (rects.before.length) return [...found, ...this.saidOfBoth(rects, at)];
     const own = rects.self[at] > 0 && rects.self[at] < rects.length[at] ? `, ${duration(rects.self[at])} itself` : "";
     found.push(`${duration(rects.length[at])}${own} · ${kinds[rects.kind[at]]}`);
-    if (rects.line[at] > 0) found.push(lineText(selection, rects.line[at] - 1));
+    if (rects.line[at] > 0) found.push(selection.lineText(rects.line[at] - 1));
     return found;
   }
 
@@ -87,7 +84,7 @@ export class Laned {
     const [before, after] = [rects.before[at], rects.after[at]];
     const [one, two] = this.options.versions;
     const said = [`${one} ${duration(before)}, ${two} ${duration(after)} a step: ${signed(after - before)}`];
-    return rects.line[at] > 0 ? [...said, lineText(this.options.selection, rects.line[at] - 1)] : said;
+    return rects.line[at] > 0 ? [...said, this.options.selection.lineText(rects.line[at] - 1)] : said;
   }
 
   /** @param {number} at */
@@ -103,7 +100,7 @@ export class Laned {
     const [, ...more] = this.said(rects, at).filter((_, line, all) => place < 0 || line < all.length - 1);
     this.detail.append(element("b", {}, pick(name, () => selection.toggle("name", name))), ` ${more.join(" · ")} `);
     if (place >= 0) {
-      this.detail.append("· ", pick(lineText(selection, place), () => selection.toggle("line", selection.texts[place])), " ");
+      this.detail.append("· ", pick(selection.lineText(place), () => selection.toggle("line", selection.texts[place])), " ");
     }
     this.detail.append("· ", pick("zoom to it", () => this.lanes.zoomTo(at)));
     if (place >= 0) selection.choose({ kind: "line", value: selection.texts[place] });
@@ -111,80 +108,20 @@ export class Laned {
   }
 
   /**
-   * The table of what is in a span.
+   * Fills the table with what is in a span.
    * @param {number} from
    * @param {number} to
    */
   sum(from, to) {
-    const { rects, options: { counts, own, calls, names, selection } } = this;
+    const { rects, options: { counts, own, calls, versions } } = this;
     if (!rects) return;
     if (rects.before.length) {
-      this.changed(rects);
+      this.sums.fillChanges(rects, versions);
       return;
     }
+    const isWhole = from <= 0 && to >= this.whole;
+    const caption = isWhole ? "In all of it:" : `In the span of ${duration(to - from)}:`;
     const sums = rects.sums(from, to, counts).filter((sum) => sum.time > 0);
-    const several = new Set(sums.map((sum) => sum.group)).size > 1;
-    const titles = [own, ...(calls ? ["calls"] : []), "name", "line", ...(several ? ["on"] : [])];
-    const right = new Set([own, "calls"]);
-    this.head.replaceChildren(...titles.map((title) => (
-      element("th", { scope: "col", ...(right.has(title) ? { class: "right" } : {}) }, title))));
-    this.rows = sums.slice(0, ROWS).map((sum) => {
-      const name = shortName(names[sum.name], "");
-      const line = sum.place >= 0 ? lineText(selection, sum.place) : "";
-      const cells = [element("td", { class: "right bold" }, duration(sum.time))];
-      if (calls) cells.push(element("td", { class: "right" }, count(sum.calls)));
-      const full = names[sum.name];
-      const button = pick(full, () => selection.toggle("name", name));
-      const isLong = full.length > LONG;
-      if (isLong) button.title = full;
-      cells.push(element("td", { class: isLong ? "long" : "whole" }, isLong ? element("div", { class: "clamp" }, button) : button));
-      const text = line ? [pick(line, () => selection.toggle("line", selection.texts[sum.place]))] : [];
-      cells.push(element("td", { class: "cyan whole" }, ...text));
-      if (several) cells.push(element("td", { class: "dim whole" }, rects.groups[sum.group].title));
-      return [element("tr", {}, ...cells), name, sum.place];
-    });
-    this.body.replaceChildren(...this.rows.map(([row]) => row));
-    const whole = from <= 0 && to >= (this.whole ?? 0);
-    this.caption.textContent = whole ? "In all of it:" : `In the span of ${duration(to - from)}:`;
-    this.mark();
+    this.sums.fill(sums, rects, { own, calls, caption, base: isWhole ? this.base : null });
   }
-
-  /**
-   * The table of what differs between two versions.
-   * @param {Rects} rects
-   */
-  changed(rects) {
-    const { versions, names, selection } = this.options;
-    this.head.replaceChildren(...["change", ...versions, "name", "line"].map((title, at) => (
-      element("th", { scope: "col", ...(at < 3 ? { class: "right" } : {}) }, title))));
-    this.rows = rects.changes().filter((each) => each.after !== each.before).slice(0, ROWS).map((each) => {
-      const name = shortName(names[each.name], "");
-      const line = each.place >= 0 ? [pick(lineText(selection, each.place), () => selection.toggle("line", selection.texts[each.place]))] : [];
-      const own = [each.before, each.after].map((time) => (time > 0 ? duration(time) : ""));
-      const times = [signed(each.after - each.before), ...own];
-      const cells = times.map((time, at) => element("td", { class: at ? "right" : "right bold" }, time));
-      cells.push(element("td", { class: "long" }, pick(names[each.name], () => selection.toggle("name", name))),
-        element("td", { class: "cyan whole" }, ...line));
-      return [element("tr", {}, ...cells), name, each.place];
-    });
-    this.body.replaceChildren(...this.rows.map(([row]) => row));
-    this.caption.textContent = "Own time of a step, the largest change first:";
-    this.mark();
-  }
-
-  mark() {
-    for (const [row, name, place] of this.rows) {
-      row.classList.toggle("marked", this.options.selection.has(name, place));
-    }
-    reveal(this.rows.map(([row]) => row));
-  }
-}
-
-/**
- * @param {Selection} selection
- * @param {number} place
- */
-export function lineText(selection, place) {
-  const { function: inside } = selection.places[place];
-  return inside ? `${selection.texts[place]} in ${inside}` : selection.texts[place];
 }

@@ -103,7 +103,10 @@ function chosen(selection) {
   });
   byId("find").addEventListener("submit", (event) => {
     event.preventDefault();
-    document.querySelector("main tr.marked")?.scrollIntoView({ block: "center" });
+    const row = document.querySelector("main tr.marked");
+    const box = row?.closest("details");
+    if (box) box.open = true;
+    row?.scrollIntoView({ block: "center" });
   });
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.target instanceof HTMLInputElement) return;

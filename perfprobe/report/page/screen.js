@@ -64,11 +64,16 @@ function sectionOf(section, selection, open) {
   const titled = first.kind === "heading";
   const title = titled ? first.text : section.name[0].toUpperCase() + section.name.slice(1).replaceAll("-", " ");
   const said = titled ? first.said : first.kind === "paragraph" ? first.text : "";
+  const marked = element("span", { class: "marks" });
   const summary = element("summary", {}, element("span", { class: "name" }, title),
-    element("span", { class: "said-short" }, said));
+    element("span", { class: "said-short" }, said), marked);
   const inside = blocksOf(titled ? section.blocks.slice(1) : section.blocks, selection, title);
   const about = section.means ? [element("p", { class: "about" }, section.means.replaceAll("`", "").replaceAll("*", ""))] : [];
   const box = element("div", { class: "inside" }, ...about, ...inside);
+  selection.watch(() => { // after the tables
+    const rows = box.querySelectorAll("tr.marked").length;
+    marked.textContent = rows ? `${rows} marked` : "";
+  });
   return element("details", { class: "tables", id: `section-${section.name}`, ...(open ? { open: true } : {}) },
     summary, box);
 }

@@ -24,6 +24,15 @@ export class Selection {
     this.told = [];
   }
 
+  /**
+   * A line with its function, as tables have it.
+   * @param {number} place
+   */
+  lineText(place) {
+    const inside = this.places[place].function;
+    return inside ? `${this.texts[place]} in ${inside}` : this.texts[place];
+  }
+
   /** @param {(chosen: Chosen | null) => void} tell */
   watch(tell) {
     this.told.push(tell);

@@ -3,6 +3,7 @@
 import { Laned } from "./laned.js";
 import { absent, choices, element, legend, view } from "./nodes.js";
 import { Rects } from "./rects.js";
+import { keyOf } from "./sums.js";
 import { count } from "./words.js";
 
 /**
@@ -31,10 +32,11 @@ export function timelineOf(known, selection) {
   const about = element("p", { class: "note" });
   const key = element("div");
   const titles = shown.map(titleOf);
+  const base = shown.length > 1 && shown[0].what === "median" ? baseOf(known, shown[0], laned.options.counts) : null;
   const steps = choices("step", titles, (at) => {
     const stretch = shown[at];
-    const groups = stretch.lanes.map(([title, lanes]) => ({ title, lanes }));
-    const rects = new Rects(known, stretch.rects, groups, true);
+    const rects = rectsOf(known, stretch);
+    laned.base = at ? base : null;
     laned.show(rects, stretch.length);
     const used = new Set(rects.kind);
     key.replaceChildren(legend(kinds.filter((_, kind) => used.has(kind)), TIMELINE_KINDS));
@@ -52,6 +54,26 @@ export function timelineOf(known, selection) {
     if (at >= 0) steps.press(at);
   };
   return { node, showStep };
+}
+
+/**
+ * @param {Known} known
+ * @param {Stretch} stretch
+ */
+function rectsOf(known, stretch) {
+  return new Rects(known, stretch.rects, stretch.lanes.map(([title, lanes]) => ({ title, lanes })), true);
+}
+
+/**
+ * What other steps are compared with.
+ * @param {Known} known
+ * @param {Stretch} stretch
+ * @param {(group: import("./rects.js").Group) => boolean} counts
+ */
+function baseOf(known, stretch, counts) {
+  const rects = rectsOf(known, stretch);
+  const sums = rects.sums(0, stretch.length, counts);
+  return { title: stretch.what, times: new Map(sums.map((sum) => [keyOf(sum, rects), sum.time])) };
 }
 
 /** @param {Stretch} stretch */
