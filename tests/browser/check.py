@@ -14,13 +14,14 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from perfprobe.results import Results
 from perfprobe.support.view import View
 from tests.report.paged import Page, written
-from tests.report.test_page import HOSTILE, steps_of
+from tests.report.test_page import hostile, steps_of
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZES = ((1400, 900), (400, 800))
@@ -57,9 +58,9 @@ def pages(folder: Path) -> Iterator[tuple[str, Path]]:
     traces = os.environ.get("PERFPROBE_TRACES")
     found = sorted(Path(traces).glob("*.json.gz")) if traces else []
     made = []
-    for name, names in (("usual", None), ("hostile", HOSTILE)):
+    for name, program in (("usual", partial(steps_of, steps=4)), ("hostile", hostile)):
         (folder / name).mkdir()
-        made.append(Path(steps_of(folder / name, 4, names).recording(folder / name).path))
+        made.append(Path(program(folder / name).recording(folder / name).path))
     for number, path in enumerate([*made, *found, *map(Path, sys.argv[1:])]):
         file = folder / f"{number}.html"
         file.write_text(written(str(path)))
@@ -74,6 +75,7 @@ def checked(browser: Any, path: str, file: Path) -> Iterator[str]:
             said: list[str] = []
             page.on("console", lambda message, said=said: said.append(message.text))
             page.on("pageerror", lambda error, said=said: said.append(str(error)))
+            page.on("dialog", lambda dialog, said=said: said.append(f"a dialog: {dialog.message}"))
             page.goto(file.as_uri())
             page.wait_for_selector(READY, timeout=20_000)
             faults = [*seen(page, theme), *(used(page) if width == SIZES[0][0] else ())]

@@ -86,6 +86,28 @@ def steps_of(folder: Path, steps: int, names: list[str] | None = None) -> Progra
     return program
 
 
+def hostile(folder: Path) -> Program:
+    """The same three steps with hostile texts wherever a recording has texts."""
+    program = steps_of(folder, 3, HOSTILE)
+    program.meta["program"] = {"argv": HOSTILE, "script": HOSTILE[0], "module": None}
+    node = {"sequence": 9, "scope": 1, "forward_thread": 1, "node_sequence": 9, "node_thread": 1}
+    for number, text in enumerate(HOSTILE):
+        thread = program.thread(number + 2, text)
+        module = program.module(text, text)
+        stack = program.stack((f"/p/{text}.py:{number + 1} {text}", module))
+        at = 1000 * number
+        program.run(
+            op("aten::mm", at, at + 900, stack=stack, signature=program.signature(text)), thread=thread
+        )
+        program.run(op(text, at + 900, at + 950, **node), thread=thread)
+        program.api_call(text, at, at + 10, number + 1)
+        program.kernel(text, at + 20, at + 30, number + 1)
+        program.named_range(text, at, at + 500)
+        program.sample(at, at + 900, f"/p/{text}.py:{number + 1} {text}", thread=thread)
+        program.losses.append((text, text, 1, text))
+    return program
+
+
 def hash_of(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
@@ -244,8 +266,7 @@ def is_within(rects: dict[str, list[int]], at: int) -> bool:
 
 
 def test_nothing_of_a_hostile_recording_is_in_the_html(tmp_path: Path) -> None:
-    program = steps_of(tmp_path, 3, HOSTILE)
-    text = written(program.recording(tmp_path).path)
+    text = written(hostile(tmp_path).recording(tmp_path).path)
     plain = written(steps_of(tmp_path, 1).recording(tmp_path).path)
     assert re.sub(r">[A-Za-z0-9+/=]{1000,}<", "><", text) == re.sub(r">[A-Za-z0-9+/=]{1000,}<", "><", plain)
     assert len(text) < len(plain) + 50_000
