@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from perfprobe.diagnose.advice.attention import attention
+from perfprobe.diagnose.advice.forms import faster_forms
 from perfprobe.diagnose.advice.gpu import allocator, as_bytes, pinned, synchronised, tf32
 from perfprobe.diagnose.advice.known import Known
 from perfprobe.diagnose.advice.lacking import lacking
@@ -41,6 +42,7 @@ _RULES = (
     *(workers, with_workers, threads, nested_threads, more_threads, worker_threads, wait_policy, lock),
     *(no_grad, unused_forward, optimizer, set_to_none, recomputed, modes, collection, logging, recompiled),
     *(compiled, larger_batches, tolist, slow_dtype, growing, conversions, attention, measured, huge_pages),
+    *(faster_forms,),
     *(pinned, as_bytes, synchronised, tf32, allocator, lacking),
 )
 

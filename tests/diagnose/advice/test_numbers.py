@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from perfprobe.diagnose.advice.advice import advice
 from perfprobe.tables.advice import Check, Got
 from perfprobe.tables.judgements import Growing, NeedlessForward, Recomputed
-from perfprobe.tables.measurements import Counterfactual, Seen
+from perfprobe.tables.measurements import Counterfactual, Seen, Wanted
 from perfprobe.tables.memory import MemoryUse
 from tests.diagnose.advice.made import Part, advised, judged, program, untold
 from tests.report.measured import around, bmm, measured
@@ -155,6 +155,27 @@ def test_what_bench_measured_is_carried_to_the_step(
         assert found[rule].share == pytest.approx(0.8 * (1 - 1 / speedup) * 50 / 54, abs=0.01)
         ends = (0.8 * (1 - 1 / (speedup * (1 + sign * 0.02))) * 50 / 54 for sign in (-1, 1))
         assert [found[rule].least, found[rule].most] == pytest.approx(list(ends), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("speedup", "share", "is_said"),
+    [(4.0, 0.8, True), (4.0, 0.02, False), (1.1, 0.8, False)],
+    ids=["fast", "of little", "no faster"],
+)
+def test_a_faster_form_is_a_change_of_its_line(
+    tmp_path: Path, speedup: float, share: float, is_said: bool
+) -> None:
+    seen = Seen(calls=8, share=share, self_ns=1, total_ns=1, cpu_ns=None)
+    form = Counterfactual("equivalent", "x.amax(dim)", around(speedup))
+    wanted = Wanted("aten::mm", "f32[64,128] f32[128,64]")
+    row = replace(bmm(seen=seen, counterfactuals=(form,)), wanted=wanted)
+    found = advised(program(), tmp_path, measured(row))
+    assert ("faster-form" in found) is is_said
+    if is_said:
+        made = found["faster-form"]
+        assert made.share == pytest.approx(share * (1 - 1 / speedup) * 50 / 54, abs=0.01)
+        assert made.snippet.startswith("x.amax(dim)")
+        assert made.frame >= 0
 
 
 @pytest.mark.parametrize(("part", "is_said"), [(0.5, True), (0.2, False)])
