@@ -119,7 +119,7 @@ class Bench:
         processors = len(os.sched_getaffinity(0))
         beside = changes(call_itself, made, wanted.threads, model, processors) if case.with_changes else ()
         if case.with_changes:
-            beside = (*beside, *self._more(call_itself, call, sets[0]))
+            beside = (*self._more(call_itself, call, sets[0]), *beside)
         tries = self._tries(beside, tools, room, evict)
         answer = Answer(
             case.number,

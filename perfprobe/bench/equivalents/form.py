@@ -11,7 +11,6 @@ NO_GRADIENT = "without a gradient"
 FINITE = "if all values are finite"
 AT_MULTIPLES = "rounds in another way beside multiples of n"
 NOT_NEGATIVE = "if no value is negative"
-LESS_EXACT = "less exact where values are much larger than their spread"
 
 
 def always(*_args: Any, **_kwargs: Any) -> bool:

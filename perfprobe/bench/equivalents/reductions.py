@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from perfprobe.bench.equivalents.form import LESS_EXACT, Form, axis, floating
+from perfprobe.bench.equivalents.form import Form, axis, floating
 
 _SHORT = 16  # elements of a row; above, `sum` is as fast as a product
 
@@ -119,24 +119,9 @@ FORMS = (
         call=_var,
     ),
     Form(
-        operators=("aten::var.correction",),
-        words="(x.square().sum(dim) - x.sum(dim)**2 / n) / (n - 1)",
-        cautions=(LESS_EXACT,),
-        fits=_spreads,
-        call=lambda _torch, x, dim=None, **given: _two_sums(x, dim, **given),
-    ),
-    Form(
         operators=("aten::std.correction",),
         words="((x - x.mean(dim, keepdim=True)).square().sum(dim) / (n - 1)).sqrt()",
         fits=_spreads,
         call=_std,
     ),
 )
-
-
-def _two_sums(x: Any, dim: Any, *, correction: Any = None, keepdim: bool = False) -> Any:
-    dims = _dims(x, dim)
-    number = prod(x.shape[each] for each in dims)
-    sums = x.sum(dims, keepdim=keepdim)
-    squares = x.square().sum(dims, keepdim=keepdim)
-    return (squares - sums.square() / number) / (number - (1 if correction is None else correction))
