@@ -17,6 +17,7 @@ from perfprobe.report.page import document, timeline
 from perfprobe.report.page.packed import Packed
 from perfprobe.results import Results
 from perfprobe.support.view import View
+from perfprobe.tables.memory import MemoryEvent
 from tests.build import Program, op
 from tests.report.paged import Page, page, written
 from tests.report.test_hot_lines import SOURCE, write
@@ -255,6 +256,23 @@ def test_flame_graph_sums_up_to_what_its_paths_have(recorded: str) -> None:
         assert sum(outermost) == tree["length"]
         for lane in range(1, tree["lanes"]):
             assert all(is_within(rects, at) for at, own in enumerate(rects["lane"]) if own == lane)
+
+
+def test_flame_graph_of_memory_has_what_json_has_for_each_line(tmp_path: Path) -> None:
+    program = steps_of(tmp_path, 3)
+    for step in range(3):
+        at = step * 10_000_000 + step * step * 400_000
+        program.memory(MemoryEvent.ALLOCATED, at + 500_000, step, 4096 + step)
+        program.memory(MemoryEvent.ALLOCATED, at + 8_000_100, 10 + step, 1000)
+    path = program.recording(tmp_path).path
+    found = page(path)
+    (tree,) = [tree for tree in found.head["flames"]["trees"] if tree["unit"] == "bytes"]
+    rows = Results(path).document(View())["tables"]["memory_lines"]
+    assert tree["length"] == sum(row["allocated_bytes"] for row in rows) == 3 * 4096 + 3 + 3000
+    names = [found.head["flames"]["names"][name] for name in found.column(tree["rects"]["name"])]
+    sizes = dict(zip(names, found.column(tree["rects"]["length"]), strict=True))
+    assert sizes["linear f32[64,128]"] == 3 * 4096 + 3
+    assert sizes["AddmmBackward0 (backward)"] == 3000
 
 
 def is_within(rects: dict[str, list[int]], at: int) -> bool:

@@ -16,7 +16,7 @@
  * @typedef {{name: string, line: number, function: string}} CodePlace
  * @typedef {{what: string, step: number, number: number, length: number, took: string, left_out: number,
  *   lanes: [string, number][], rects: Record<string, Place>}} Stretch
- * @typedef {{what: string, length: number, took: string, lanes: number, notes: string[], rest: string,
+ * @typedef {{what: string, unit: string, length: number, took: string, lanes: number, notes: string[], rest: string,
  *   rects: Record<string, Place>}} Tree
  * @typedef {{self: number, bars: number[], python: number, gpu: number, allocated: number,
  *   texts: string[]}} Figures

@@ -48,6 +48,7 @@ def difference(
     columns = zip(names, zip(*rows, strict=True), strict=True)
     return {
         "what": "difference",
+        "unit": "ns",
         "length": _width(top),
         "took": units.signed(top.whole[1] / top.whole[0] - 1),
         "lanes": 1 + max(row[0] for row in rows),

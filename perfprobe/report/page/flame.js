@@ -4,6 +4,7 @@ import { Laned } from "./laned.js";
 import { absent, choices, element, legend, view } from "./nodes.js";
 import { Rects } from "./rects.js";
 import { sandwichOf } from "./sandwich.js";
+import { duration, size } from "./words.js";
 
 /**
  * @typedef {import("./data.js").Known} Known
@@ -32,11 +33,12 @@ export function flameOf(known, selection) {
   });
   const about = element("p", { class: "note" });
   const key = element("div"), sandwich = element("div", { "aria-live": "polite" });
-  const fill = () => sandwich.replaceChildren(...(laned.rects ? sandwichOf(laned.rects, names, kinds, selection) : []));
+  const fill = () => sandwich.replaceChildren(...(laned.rects ? sandwichOf(laned.rects, names, kinds, selection, laned.text) : []));
   const weights = trees.map((tree) => ({ text: tree.what, small: tree.took }));
   const buttons = choices("weight", weights, (at) => {
     const tree = trees[at];
     const rects = new Rects(known, tree.rects, [{ title: "", lanes: tree.lanes }], false);
+    laned.text = tree.unit === "bytes" ? size : duration;
     laned.show(rects, tree.length);
     fill();
     const used = new Set(rects.kind);

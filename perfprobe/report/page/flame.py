@@ -1,7 +1,8 @@
 """The flame graph: Python functions with what they called below, and the operators that ran as leaves.
 
-A tree of rectangles for each weight: time of the steps or of the run, CPU time by samples, time on GPUs. Its
-rectangles are bounded: the paths with least weight are joined, and rectangles too narrow to see left out.
+A tree of rectangles for each weight: time of the steps or of the run, CPU time by samples, time on GPUs,
+memory that was allocated. Its rectangles are bounded: the paths with least weight are joined, and rectangles
+too narrow to see left out.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from perfprobe.report.export.flames import Flames, Frame, Paths
+from perfprobe.report.page.allocated import allocated
 from perfprobe.report.page.packed import Packed, Texts, shown
 from perfprobe.report.page.places import Places, own_files
 from perfprobe.report.page.timeline import KINDS
@@ -32,11 +34,12 @@ _IMPORT = "<frozen importlib."  # five functions of it for each import
 
 
 class Weight(NamedTuple):
-    """What a tree is of. is_spent: wall time, about which there is more to say."""
+    """What a tree is of. is_spent: wall time, about which there is more to say. unit: "ns" or "bytes"."""
 
     what: str
     spent: LoopSpent | RunSpent
     is_spent: bool = False
+    unit: str = "ns"
 
 
 class Node:
@@ -126,6 +129,9 @@ def weights(findings: Findings) -> Iterator[Weight]:
     if bool((sites.gpu_self_ns > 0).any()):
         look = np.zeros(len(sites), np.int8)
         yield Weight("time on GPUs", _as_spent(sites, sites.own_stack, sites.gpu_self_ns, look))
+    rows = allocated(findings.trace)
+    if rows is not None and len(rows):
+        yield Weight("memory allocated", _of_rows(rows), unit="bytes")
 
 
 def _as_spent(rows: Any, stack: Any, weight: Int64, look: Any) -> RunSpent:
@@ -135,7 +141,11 @@ def _as_spent(rows: Any, stack: Any, weight: Int64, look: Any) -> RunSpent:
     hanging = rows.stack
     operator = (rows.name, rows.overload, rows.signature, rows.phase)
     table = SpentTime(rows.thread, stack, hanging, look, *operator, calls, np.maximum(weight, 0), none)
-    return RunSpent(table, int(table.time_ns.sum()), 0, 0, ApartTimes.empty())
+    return _of_rows(table)
+
+
+def _of_rows(rows: SpentTime) -> RunSpent:
+    return RunSpent(rows, int(rows.time_ns.sum()), 0, 0, ApartTimes.empty())
 
 
 class Made(NamedTuple):
@@ -171,12 +181,17 @@ def packed_tree(made: Made, texts: Texts, packed: Packed, places: Places) -> dic
     return {
         "what": weight.what,
         "length": whole,
-        "took": units.duration(whole),
+        "unit": weight.unit,
+        "took": _text(whole, weight.unit),
         "lanes": 1 + max(row[0] for row in rows),
         "notes": [note for note in made.flames.notes() if "--by" not in note] if weight.is_spent else [],
-        "rest": units.duration(tree.rest) if tree.rest else "",
+        "rest": _text(tree.rest, weight.unit) if tree.rest else "",
         "rects": {name: packed.column(np.array(column, np.int64)) for name, column in columns},
     }
+
+
+def _text(weight: int, unit: str) -> str:
+    return units.size(weight) if unit == "bytes" else units.duration(weight)
 
 
 def name_of(frame: Frame) -> str:

@@ -33,6 +33,8 @@ export class Laned {
     this.whole = 0;
     /** @type {import("./sums.js").Base | null} */
     this.base = null; // what sums of all of it are compared with
+    /** @type {(weight: number) => string} */
+    this.text = duration;
   }
 
   /** Buttons for what keys do too. */
@@ -69,8 +71,8 @@ export class Laned {
     const found = [names[rects.name[at]]];
     if (rects.inputs[at] > 0) found.push(inputs[rects.inputs[at] - 1]);
     if (rects.before.length) return [...found, ...this.saidOfBoth(rects, at)];
-    const own = rects.self[at] > 0 && rects.self[at] < rects.length[at] ? `, ${duration(rects.self[at])} itself` : "";
-    found.push(`${duration(rects.length[at])}${own} · ${kinds[rects.kind[at]]}`);
+    const own = rects.self[at] > 0 && rects.self[at] < rects.length[at] ? `, ${this.text(rects.self[at])} itself` : "";
+    found.push(`${this.text(rects.length[at])}${own} · ${kinds[rects.kind[at]]}`);
     if (rects.line[at] > 0) found.push(selection.lineText(rects.line[at] - 1));
     return found;
   }
@@ -120,8 +122,8 @@ export class Laned {
       return;
     }
     const isWhole = from <= 0 && to >= this.whole;
-    const caption = isWhole ? "In all of it:" : `In the span of ${duration(to - from)}:`;
+    const caption = isWhole ? "In all of it:" : `In the span of ${this.text(to - from)}:`;
     const sums = rects.sums(from, to, counts).filter((sum) => sum.time > 0);
-    this.sums.fill(sums, rects, { own, calls, caption, base: isWhole ? this.base : null });
+    this.sums.fill(sums, rects, { own, calls, caption, base: isWhole ? this.base : null, text: this.text });
   }
 }

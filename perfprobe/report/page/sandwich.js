@@ -3,7 +3,6 @@
 import { shortName } from "./lanes.js";
 import { element } from "./nodes.js";
 import { pick } from "./tables.js";
-import { duration } from "./words.js";
 
 /**
  * @typedef {import("./rects.js").Rects} Rects
@@ -19,9 +18,10 @@ const ROWS = 12;
  * @param {string[]} names
  * @param {string[]} kinds
  * @param {Selection} selection
+ * @param {(weight: number) => string} textOf
  * @returns {HTMLElement[]}
  */
-export function sandwichOf(rects, names, kinds, selection) {
+export function sandwichOf(rects, names, kinds, selection, textOf) {
   const { chosen } = selection;
   if (!chosen || rects.before.length) return [];
   const inside = new Uint8Array(rects.size), own = Float64Array.from(rects.length);
@@ -45,9 +45,9 @@ export function sandwichOf(rects, names, kinds, selection) {
     const [name, kind] = [names[rects.name[at]], kinds[rects.kind[at]]];
     if (inside[at] && own[at] > 0) add(ran, name, kind, shortName(name, kind), own[at]);
   }
-  const title = element("h3", {}, chosen.value, element("small", {}, `${duration(whole)} of the time above`));
-  const both = element("div", { class: "beside" }, tableOfRows("What ran there", ran, selection),
-    tableOfRows("Called from", callers, selection));
+  const title = element("h3", {}, chosen.value, element("small", {}, `${textOf(whole)} of what is above`));
+  const both = element("div", { class: "beside" }, tableOfRows("What ran there", ran, selection, textOf),
+    tableOfRows("Called from", callers, selection, textOf));
   return [title, both];
 }
 
@@ -69,15 +69,16 @@ function add(rows, text, kind, name, time) {
  * @param {string} title
  * @param {Map<string, Row>} rows
  * @param {Selection} selection
+ * @param {(weight: number) => string} textOf
  */
-function tableOfRows(title, rows, selection) {
+function tableOfRows(title, rows, selection, textOf) {
   const most = [...rows.values()].sort((one, two) => two.time - one.time).slice(0, ROWS);
   const withKind = most.some(({ kind }) => kind);
-  const titles = ["time", ...(withKind ? ["in"] : []), title];
+  const titles = [withKind ? "own" : "for them", ...(withKind ? ["in"] : []), title];
   const head = element("tr", {}, ...titles.map((text, at) => element("th", { scope: "col", ...(at ? {} : { class: "right" }) }, text)));
   const body = most.map(({ text, kind, name, time }) => {
     const button = name ? pick(text, () => selection.toggle("name", name)) : text;
-    return element("tr", {}, element("td", { class: "right bold" }, duration(time)),
+    return element("tr", {}, element("td", { class: "right bold" }, textOf(time)),
       ...(withKind ? [element("td", { class: "dim whole" }, kind)] : []), element("td", { class: "long" }, button));
   });
   const table = element("table", { "aria-label": title }, element("thead", {}, head), element("tbody", {}, ...body));

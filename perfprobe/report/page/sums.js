@@ -40,9 +40,9 @@ export class Sums {
    * Sums by name and line, the most first.
    * @param {Sum[]} sums
    * @param {Rects} rects
-   * @param {{own: string, calls: boolean, caption: string, base: Base | null}} options
+   * @param {{own: string, calls: boolean, caption: string, base: Base | null, text: (weight: number) => string}} options
    */
-  fill(sums, rects, { own, calls, caption, base }) {
+  fill(sums, rects, { own, calls, caption, base, text }) {
     const several = new Set(sums.map((sum) => sum.group)).size > 1;
     /** @param {Sum} sum */
     const change = (sum) => sum.time - (base?.times.get(keyOf(sum, rects)) ?? 0);
@@ -50,13 +50,13 @@ export class Sums {
       ? sums.toSorted((one, two) => Math.abs(change(two)) - Math.abs(change(one))) : sums;
     const again = (/** @type {boolean} */ byChange) => {
       this.byChange = byChange;
-      this.fill(sums, rects, { own, calls, caption, base });
+      this.fill(sums, rects, { own, calls, caption, base, text });
     };
     this.head.replaceChildren(titleOf(own, true, base ? () => again(false) : null, !this.byChange),
       ...(base ? [titleOf(`vs ${base.title}`, true, () => again(true), this.byChange)] : []),
       ...(calls ? [titleOf("calls", true)] : []), titleOf("name"), titleOf("line"), ...(several ? [titleOf("on")] : []));
     this.show(order.slice(0, ROWS).map((sum) => [sum.name, sum.place, [
-      element("td", { class: "right bold" }, duration(sum.time)),
+      element("td", { class: "right bold" }, text(sum.time)),
       ...(base ? [element("td", { class: "right" }, signed(change(sum)))] : []),
       ...(calls ? [element("td", { class: "right" }, count(sum.calls))] : []),
     ], several ? rects.groups[sum.group].title : ""]), caption);
