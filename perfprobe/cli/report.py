@@ -127,7 +127,7 @@ def _prepared(given: Namespace, paths: Sequence[str], wanted: View) -> Callable[
     if given.plot is not None:
         return _plot(paths, given.plot, wanted)
     if given.html is not None:
-        return _html(paths, given.html, wanted)
+        return _html(paths, given, wanted)
     if wanted.is_together or _is_one_run(paths):
         return _together(paths, wanted, given)
     if given.json:
@@ -188,13 +188,15 @@ def _plot(paths: Sequence[str], output: str, wanted: View) -> Callable[[], int]:
     return lambda: write(f"the picture is {printable(path)}\n")
 
 
-def _html(paths: Sequence[str], output: str, wanted: View) -> Callable[[], int]:
+def _html(paths: Sequence[str], given: Namespace, wanted: View) -> Callable[[], int]:
     """Write the page of one recording, or of the ranks or files that belong together."""
     from perfprobe.results import Results
 
+    if given.json or given.calls is not None:
+        raise UsageError("a page is written instead of JSON or stacks", "--html", "leave one out")
     if len(paths) > 1 and not (wanted.is_together or _is_one_run(paths)):
         raise UsageError("a page shows one recording", "--html", "name one")
-    path = writable(output)
+    path = writable(given.html)
     write_file(path, Results(paths[0], paths[1:], wanted.largest).page(wanted))
     return lambda: write(f"the page is {printable(path)}\n")
 

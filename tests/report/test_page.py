@@ -385,6 +385,7 @@ def test_command_writes_the_page_and_refuses_several_recordings(recorded: str, t
     )
     assert made.stdout.endswith("page.html\n")
     assert Page((tmp_path / "page.html").read_text()).head["sections"]
-    several = [*words, recorded, "--html", "other.html"]
-    refused = subprocess.run(several, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (refused.returncode, "a page shows one recording" in refused.stderr) == (2, True)
+    for other, why in ((recorded, "a page shows one recording"), ("--json", "instead of JSON")):
+        several = [*words, other, "--html", "other.html"]
+        refused = subprocess.run(several, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (refused.returncode, why in refused.stderr) == (2, True)
