@@ -27,7 +27,7 @@ from perfprobe.tables.steps import EventKind, StepTimes
 from perfprobe.tables.strings import Strings
 from perfprobe.tables.trace import Phase, Trace, shown_name
 
-MOST = 30_000  # rectangles of a stretch
+MOST = 25_000  # rectangles of a stretch
 DEEPEST = 64  # lanes of a thread
 KINDS = (*(phase.name.lower() for phase in Phase), "range", "call", "copy", "python")
 _RANGE, _CALL, _COPY, _PYTHON = (KINDS.index(kind) for kind in ("range", "call", "copy", "python"))
