@@ -50,7 +50,7 @@ export function sourceOf(files, bars, selection) {
 function fileOf(file, open, most, bars, selection, rows) {
   const used = TITLES.map((_, at) => file.lines.some(({ figures }) => figures?.texts[at]));
   const head = element("tr", {}, element("th", { scope: "col", class: "right" }, "line"), element("th", { scope: "col" }, "time"),
-    ...TITLES.filter((_, at) => used[at]).map((title) => element("th", { scope: "col", class: "right" }, title)),
+    ...TITLES.filter((_, at) => used[at]).map((title) => element("th", { scope: "col", class: lookOfTitle(title) }, title)),
     ...(file.length ? [element("th", { scope: "col" }, "source")] : []));
   const body = element("tbody");
   let last = 0;
@@ -69,6 +69,14 @@ function fileOf(file, open, most, bars, selection, rows) {
   const missing = file.missing ? [element("small", {}, `  ${file.missing}`)] : [];
   const summary = element("summary", {}, file.file, ...missing);
   return element("details", { class: "file", ...(open ? { open: true } : {}) }, summary, scroller);
+}
+
+/**
+ * A narrow window has room for one figure beside the source.
+ * @param {string} title
+ */
+function lookOfTitle(title) {
+  return title === TITLES[0] ? "right" : "right extra";
 }
 
 /**
@@ -97,7 +105,7 @@ function lineOf(line, used, most, bars, selection, withText) {
     }
     cells[1].append(stack);
   }
-  const texts = TITLES.flatMap((_, at) => (used[at] ? [element("td", { class: "right" }, figures?.texts[at] ?? "")] : []));
+  const texts = TITLES.flatMap((_, at) => (used[at] ? [element("td", { class: lookOfTitle(TITLES[at]) }, figures?.texts[at] ?? "")] : []));
   const text = withText ? [element("td", { class: "source" }, line.text)] : [];
   return element("tr", {}, ...cells, ...texts, ...text);
 }
