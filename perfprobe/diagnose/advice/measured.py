@@ -16,6 +16,8 @@ _WORTH = 0.03  # of a step: what it saves
 _FASTER = 1.15  # the whole interval is beyond it, as for the verdicts of bench
 _OF_FAULTS = 0.3  # of an operator
 _NEEDS = "perfprobe bench"
+_WHOLE = "perfprobe bench without --quick"
+_LONGER = "perfprobe bench with a longer --time"
 
 
 class _Measured(NamedTuple):
@@ -62,12 +64,14 @@ def measured(known: Known) -> Iterator[Change | Untold]:
         share = _operators_share(known, rule.operators)
         if share < _LEAST:
             continue
-        if found is None:
-            yield Untold(rule=rule.rule, needs=_NEEDS)
+        if found is None or not any(row.counterfactuals for row in found.rows):
+            yield Untold(rule=rule.rule, needs=_NEEDS if found is None else _WHOLE)
             continue
         saved = _saved(known, found.rows, rule)
         if saved.value >= _WORTH:
             yield _change(known, rule, saved)
+        elif _may_be(known, found.rows, rule):
+            yield Untold(rule=rule.rule, needs=_LONGER)
 
 
 def _change(known: Known, rule: _Measured, saved: Estimate) -> Change:
@@ -98,6 +102,20 @@ def _saved(known: Known, rows: Sequence[Measurement], rule: _Measured) -> Estima
         for name in ("value", "low", "high")
     )
     return Estimate(value, low, high)
+
+
+def _may_be(known: Known, rows: Sequence[Measurement], rule: _Measured) -> bool:
+    """Whether operators for which bench had no time left could make it enough."""
+    if not rule.operators:
+        return False
+    shares = (
+        row.seen.share
+        for row in rows
+        if row.seen is not None
+        and any(part in row.wanted.operator for part in rule.operators)
+        and (_best(row, rule) is not None or not row.counterfactuals)
+    )
+    return sum(shares) * _operators_share(known, ()) >= _LEAST
 
 
 def _best(row: Measurement, rule: _Measured) -> Estimate | None:

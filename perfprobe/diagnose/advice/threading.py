@@ -13,14 +13,14 @@ from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.columns import Mask, among
 from perfprobe.tables.diagnoses import Cause
 from perfprobe.tables.findings import HotspotRows
-from perfprobe.tables.measurements import Measurements
+from perfprobe.tables.measurements import Estimate, Measurement, Measurements
 from perfprobe.tables.processors import Processors
 from perfprobe.tables.teams import Teams, ThreadProblem, ThreadProblems
 
 _TOO_MANY = (ThreadProblem.OVERSUBSCRIPTION, ThreadProblem.AFFINITY, ThreadProblem.QUOTA)
 _LONG_NS = 50_000  # a call: a shorter one has no work to share
 _LONG = 0.3  # of a step
-_HELPS = 1 / 1.3  # one thread beside all: a team helps if that is slower
+_HELPS = 1.3  # times as fast with several threads
 _WASTED = 0.03  # of the time: waiting for processors that a team wastes
 _WAITS = 0.05
 _LOCKED = 0.1
@@ -103,14 +103,19 @@ def _are_serial(known: Known) -> bool:
     found = known.findings.get(Measurements)
     rows = () if found is None else found.rows
     tried = [
-        (each.seen.share, change.speedup.low)
+        (each.seen.share, _helps(each, change.speedup))
         for each in rows
         if each.seen is not None
         for change in each.counterfactuals
-        if change.kind == "threads" and each.wanted.threads > 1
+        if change.kind == "threads"
     ]
-    helped = sum(share for share, one in tried if one <= _HELPS)
+    helped = sum(share for share, helps in tried if helps)
     return bool(tried) and 2 * helped < sum(share for share, _ in tried)
+
+
+def _helps(row: Measurement, speedup: Estimate) -> bool:
+    """Whether several threads make it faster. With several in the program, bench tried one."""
+    return speedup.high <= 1 / _HELPS if row.wanted.threads > 1 else speedup.low >= _HELPS
 
 
 def worker_threads(known: Known) -> Iterator[Change | Untold]:

@@ -191,4 +191,11 @@ def test_without_bench_its_rules_cannot_tell(tmp_path: Path) -> None:
     of_bench = {rule for rule, needs in known.items() if needs == "perfprobe bench"}
     assert of_bench == {"bf16", "denormals", "huge-pages"}
     assert "channels-last" in untold(judged(program(convolves), tmp_path))
-    assert not of_bench & untold(judged(program(), tmp_path, measured(bmm()))).keys()
+    change = Counterfactual("padded", "K 13→16", around(1.0))
+    whole = untold(judged(program(), tmp_path, measured(bmm(counterfactuals=(change,)))))
+    quick = untold(judged(program(), tmp_path, measured(bmm())))
+    assert not of_bench & whole.keys()
+    seen = Seen(calls=8, share=0.9, self_ns=1, total_ns=1, cpu_ns=None)
+    halves = [bmm(counterfactuals=(change,)), bmm(seen=seen)]  # no time was left for the second
+    assert untold(judged(program(), tmp_path, measured(*halves)))["bf16"].endswith("a longer --time")
+    assert {quick[rule] for rule in ("bf16", "denormals")} == {"perfprobe bench without --quick"}
