@@ -11,6 +11,7 @@ from perfprobe.models.source_text import SourceText
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.trace import Line
 
+_DEEPEST = 80  # levels
 Node = TypeVar("Node", bound=ast.stmt)
 
 
@@ -158,9 +159,21 @@ def _parsed(lines: list[str] | None) -> ast.Module | None:
     if lines is None:
         return None
     try:
-        return ast.parse("\n".join(lines))
+        tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+    return None if _is_deep(tree) else tree
+
+
+def _is_deep(tree: ast.Module) -> bool:
+    """Whether its expressions are nested so deeply that `ast.unparse`, which calls itself, could fail."""
+    nodes: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while nodes:
+        node, depth = nodes.pop()
+        if depth > _DEEPEST:
+            return True
+        nodes += ((each, depth + 1) for each in ast.iter_child_nodes(node))
+    return False
 
 
 def _in_one(text: str) -> str:
