@@ -132,7 +132,8 @@ RULES: Mapping[str, Rule] = {
     ),
     "compile": Rule(
         change="torch.compile",
-        checks="The step consists of short operators, whose fixed costs take the time. Silent if something "
+        checks="The step consists of short operators, whose fixed costs take the time; or `perfprobe bench` "
+        "found operators with 40 % of it to be mostly overhead. Silent if something "
         "is compiled already, or if single values are read in between, which breaks a graph.",
         caution="The first call takes long, and each new shape compiles again. Results differ in the last "
         "digits.",

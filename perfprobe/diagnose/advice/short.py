@@ -12,23 +12,36 @@ from perfprobe.models.user_code import called, name_of, with_keyword
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.compilations import Compilations
 from perfprobe.tables.diagnoses import Cause
+from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.steps import StepKind
 from perfprobe.tables.trace import Line
 
 _GENERATED = ("inductor", "CompiledFunction", "triton_")  # in names of what torch.compile makes
+_OVERHEAD = "overhead-bound"
+_MUCH = 0.4  # of a step
 _READ = "aten::_local_scalar_dense"
 
 
 def compiled(known: Known) -> Iterator[Change | Untold]:
     """torch.compile, unless something is compiled already, or values are read in between."""
     found = known.first(Cause.SHORT_OPERATORS)
-    if found is None or found.short is None or found.short.reads is not None or _is_compiled(known):
-        return
-    overhead = known.from_host(max(found.share - found.short.of_data, 0))
-    model = model_name(known)
-    snippet = f"{model} = torch.compile({model})"
-    given = {"frame": found.frame, "tries": ("compile",)}
-    yield change("compile", overhead, Check.DTYPE, "torch.compile", snippet, **given)
+    share, frame = (_overhead(known), hottest_frame(known)) if found is None else (found.share, found.frame)
+    if found is not None and found.short is not None:
+        share = 0.0 if found.short.reads is not None else max(share - found.short.of_data, 0)
+    if share and not _is_compiled(known):
+        model = model_name(known)
+        snippet = f"{model} = torch.compile({model})"
+        given = {"frame": frame, "tries": ("compile",)}
+        yield change("compile", known.from_host(share), Check.DTYPE, "torch.compile", snippet, **given)
+
+
+def _overhead(known: Known) -> float:
+    """The share of a step in operators that bench found to be mostly overhead; 0 if it is not most of it."""
+    found = known.findings.get(Measurements)
+    rows = () if found is None else found.rows
+    shares = (row.seen.share for row in rows if row.seen and row.verdict and row.verdict.kind == _OVERHEAD)
+    share = sum(shares) * known.operators_share()
+    return share if share >= _MUCH else 0.0
 
 
 def _is_compiled(known: Known) -> bool:

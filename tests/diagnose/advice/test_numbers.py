@@ -11,7 +11,7 @@ import pytest
 from perfprobe.diagnose.advice.advice import advice
 from perfprobe.tables.advice import Check, Got
 from perfprobe.tables.judgements import Growing, NeedlessForward, Recomputed
-from perfprobe.tables.measurements import Counterfactual, Seen, Wanted
+from perfprobe.tables.measurements import Counterfactual, Seen, Verdict, Wanted
 from perfprobe.tables.memory import MemoryUse
 from tests.diagnose.advice.made import Part, advised, judged, program, untold
 from tests.report.measured import around, bmm, measured
@@ -176,6 +176,16 @@ def test_a_faster_form_is_a_change_of_its_line(
         assert made.share == pytest.approx(share * (1 - 1 / speedup) * 50 / 54, abs=0.01)
         assert made.snippet.startswith("x.amax(dim)")
         assert made.frame >= 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "is_said"),
+    [("overhead-bound", 0.8, True), ("overhead-bound", 0.3, False), ("memory-bound", 0.8, False)],
+)
+def test_operators_that_are_mostly_overhead(tmp_path: Path, kind: str, share: float, is_said: bool) -> None:
+    seen = Seen(calls=8, share=share, self_ns=1, total_ns=1, cpu_ns=None)
+    found = advised(program(), tmp_path, measured(bmm(seen=seen, verdict=Verdict(kind, kind))))
+    assert ("compile" in found) is is_said
 
 
 @pytest.mark.parametrize(("part", "is_said"), [(0.5, True), (0.2, False)])
