@@ -49,7 +49,7 @@ def private_folder() -> Iterator[str]:
         raise _lack(error, folder or tempfile.gettempdir()) from error
     finally:
         held = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, *_ASK_TO_END})
-        _remove(folder)
+        remove_all(folder)
         for number, handler in before.items():
             signal.signal(number, handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, held)
@@ -66,7 +66,7 @@ def _lack(error: OSError, folder: str) -> EnvironmentLack:
     return EnvironmentLack(f"the experiment cannot go on ({error.strerror})", where, remedy)
 
 
-def _remove(folder: str) -> None:
+def remove_all(folder: str) -> None:
     """Removes a folder, with what a program made read-only."""
     for place, names, _ in os.walk(folder):
         for name in names:

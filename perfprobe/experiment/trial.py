@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from perfprobe.collect.tries.declared import asked as parsed
 from perfprobe.experiment.copied import Folder, copy, files_in, moved
 from perfprobe.experiment.outcome import Checked, Computed, Itself, check, computed, itself, values_of
 from perfprobe.experiment.pace import MOST_STEPS, PILOT_S, Pace, pace, steps_of_a_run
+from perfprobe.experiment.private import remove_all
 from perfprobe.experiment.process import run
 from perfprobe.experiment.rounds import TIMED, Progress, Ran, Rounds
 from perfprobe.experiment.variant import Variant
@@ -194,7 +194,7 @@ class Trials:
             self._computed[path] = computed(recording, printed, written)
             self._paces[path] = pace(Run(path))
         finally:
-            shutil.rmtree(os.path.dirname(target), ignore_errors=True)
+            remove_all(os.path.dirname(target))
 
     def _first(self, rounds: Rounds, at: int, one: Tried) -> Tried:
         """One run: whether the change can be put on, and whether the program computes the same."""

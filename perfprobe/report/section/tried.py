@@ -52,10 +52,11 @@ def _columns(rows: list[Tried]) -> list[Column]:
 def _shown(trial: Trial) -> tuple[list[Tried], list[str]]:
     """The rows of the table, and sentences that name the others."""
     found = [each for outcome in _ORDER for each in trial.tried if each.outcome is outcome]
+    where = f" in {trial.steps:,} steps" if trial.by_steps else ""
     named = {
         "Did not help either": [each.name for each in found[_MOST_ROWS:]],
         "No gain": [each.name for each in trial.tried if each.outcome is Outcome.SAME],
-        "Not tried, as never applied": [
+        f"Not tried, as never applied{where}": [
             each.name for each in trial.tried if each.outcome is Outcome.NOT_TRIED
         ],
     }
