@@ -126,10 +126,18 @@ def tried(asked_for: Plan, progress: Progress) -> Trial:
             proposed=proposals,
             stack=together[0],
             dropped=together[1],
-            stopped=INTERRUPTED if trials.interrupt else TIME_IS_UP if trials.is_late else "",
+            stopped=_stopped(trials, asked_for.time_s),
             exit_code=0 if trials.interrupt is None else exit_code_of(trials.interrupt),
         )
     return replace(made, diff="" if made.best is None else diff(asked_for.source.path, made.best.applied))
+
+
+def _stopped(trials: Trials, time_s: float | None) -> str:
+    if trials.interrupt is not None:
+        return INTERRUPTED
+    if not trials.is_late or time_s is None:
+        return ""
+    return f"{TIME_IS_UP}; give it more: --time {max(round(2 * time_s / 60), 1)}m"
 
 
 def gate(limit: str | None) -> float | None:
