@@ -12,11 +12,12 @@ import numpy as np
 
 from perfprobe.diagnose.limits import gain
 from perfprobe.tables.diagnoses import Base, Cause, Diagnosis
-from perfprobe.tables.steps import StepKind, StepMark, StepPhase, StepTimes
+from perfprobe.tables.steps import Phases, StepKind, StepMark, StepPhase, StepTimes
 
 _NOTEWORTHY = 0.1  # of the time of steps and evaluations
 _ONCE = (StepMark.WARM_UP, StepMark.COMPILE)  # a longer run has no more of these steps
 _MOST = 0.5  # with a larger share they are the bottleneck
+_MODEL = 0.2  # of their time: with less, calls of the model say nothing about them
 
 
 def evaluations(known: StepTimes) -> Iterator[Diagnosis]:
@@ -37,10 +38,21 @@ def evaluations(known: StepTimes) -> Iterator[Diagnosis]:
         share=share,
         stands_out=share > _MOST,
         gain=gain(share),
-        frame=int(known.loops.frame[loop]),
+        frame=_frame(int(known.loops.frame[loop]), phases),
         phases={
             StepPhase(phase): phase_ns
             for phase, phase_ns in zip(phases.phase.tolist(), phases.time_ns.tolist(), strict=True)
         },
         steps=int(is_own.sum()),
     )
+
+
+def _frame(called: int, phases: Phases) -> int:
+    """The line that calls the model; where that takes little, the line with most of the largest phase.
+
+    A program may draw what its model made. called: the line of the call.
+    """
+    model_ns = int(phases.time_ns[phases.phase == StepPhase.FORWARD].sum())
+    most = phases.take(phases.frame_ns >= phases.frame_ns.max(initial=0))
+    is_other = len(most) > 0 and model_ns < _MODEL * int(phases.time_ns.sum()) and int(most.frame[0]) >= 0
+    return int(most.frame[0]) if is_other else called

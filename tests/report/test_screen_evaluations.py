@@ -16,30 +16,37 @@ from tests.snapshots import Snapshot
 ROUNDS, UPDATES = 4, 3
 
 
-def rollouts(rollout_ms: int, first_ms: int = 0) -> Program:
+def rollouts(rollout_ms: int, first_ms: int = 0, drawn_ms: int = 0) -> Program:
     """4 rounds, each of 3 training steps of 100 ms and then a call of the model in `act`.
 
-    first_ms: how much longer the first step is.
+    first_ms: how much longer the first step is. drawn_ms: for how long the program draws what the model made.
     """
-    round_ns = rollout_ms * MS + UPDATES * STEP_NS
+    round_ns = (rollout_ms + drawn_ms) * MS + UPDATES * STEP_NS
     stop_ns = ROUNDS * round_ns + first_ms * MS
     program = Program(**{**META, "stop": {"monotonic_ns": stop_ns, "cpu_ns": stop_ns}})
     program.thread(1)
     net = program.module("", "Net")
     act = program.stack("/p/ppo.py:60 main", ("/p/ppo.py:12 act", net))
     forward = program.stack("/p/ppo.py:50 main", ("/p/ppo.py:14 values", net))
+    asks = program.stack("/p/ppo.py:49 main")
     engine = "/env/site-packages/torch/autograd/graph.py:841 _engine_run_backward"
     backward, step = program.stack("/p/ppo.py:51 main", engine), program.stack("/p/ppo.py:52 main")
     for link in range(ROUNDS * UPDATES):
         at = link // UPDATES * round_ns + link % UPDATES * STEP_NS + first_ms * MS
         begin = at if link else 0
+        if drawn_ms:  # the next request to the loader ends the drawing
+            program.run(op("enumerate(DataLoader)#_Next", begin, begin + MS, stack=asks, scope=7))
+            begin += MS
         program.run(
             op("aten::mm", begin, at + 50 * MS, stack=forward, sequence=link),
             op("aten::mm", at + 50 * MS, at + 90 * MS, stack=backward, node_sequence=link, node_thread=1),
             op("Optimizer.step#SGD.step", at + 90 * MS, at + 99 * MS, stack=step, scope=7),
         )
         if link % UPDATES == UPDATES - 1:
-            program.run(op("aten::mm", at + 100 * MS, at + (100 + rollout_ms) * MS, stack=act))
+            begin, end = at + 100 * MS, at + (100 + rollout_ms) * MS
+            program.run(op("aten::mm", begin, end, stack=act))
+            for look in range(end, end + drawn_ms * MS, 10 * MS):
+                program.sample(look, look + 10 * MS - 1, "/p/ppo.py:70 main", cpu_ns=10 * MS)
     return program
 
 
@@ -55,6 +62,15 @@ def test_long_evaluations_are_on_the_first_screen(
     assert [label for label, _ in of_evaluations(rows)] == expected
     shown = {*expected, "SLOW", "GAIN", "NEXT"}
     snapshot("\n".join(f"{row.label} {row.text}" for row in rows if row.label in shown))
+
+
+@pytest.mark.parametrize(("rollout_ms", "line"), [(10, 70), (90, 60)])
+def test_where_the_model_takes_little_the_line_is_that_of_the_rest(
+    rollout_ms: int, line: int, tmp_path: Path
+) -> None:
+    """Drawing takes 110 ms beside 10 ms of the model, and then beside 90."""
+    ((_, text),) = of_evaluations(screen_rows(found(rollouts(rollout_ms, drawn_ms=110), tmp_path)))
+    assert f"ppo.py:{line}" in text
 
 
 def test_a_long_first_step_does_not_hide_evaluations(tmp_path: Path) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 from perfprobe.report.rows.named import is_named
 from perfprobe.report.rows.screen import ScreenRow, listed, said
+from perfprobe.report.section.screen.loader import awaited_loader, worker_lines
 from perfprobe.report.section.screen.places import at_most, facts_of, place_in, whole_percent
 from perfprobe.support import units
 from perfprobe.tables.diagnoses import Diagnosis
 from perfprobe.tables.findings import Findings
-from perfprobe.tables.steps import INFERENCE_TEXTS
+from perfprobe.tables.steps import INFERENCE_TEXTS, StepPhase
 
 _MOST_PARTS = 3
 
@@ -26,8 +27,17 @@ def evaluation_lines(findings: Findings, found: Diagnosis, label: str) -> Iterat
     )
     if is_first:
         yield said("", "between training steps", *listed(_parts(found), first=": "))
+        yield from _loader(findings, found)
         if found.gain is not None:
             yield said("GAIN", at_most(found.gain), " (bounded, not measured)", share=found.share)
+
+
+def _loader(findings: Findings, found: Diagnosis) -> Iterator[ScreenRow]:
+    """What helps if most of it is waiting for workers that start in each."""
+    loader = awaited_loader(findings)
+    waits = 2 * found.phases.get(StepPhase.DATA, 0) > sum(found.phases.values())
+    if loader is not None and waits and loader.verdict.mostly_starts:
+        yield from worker_lines(loader)
 
 
 def _parts(found: Diagnosis) -> Iterator[str]:
