@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from perfprobe.analyse.loop.batches import Batches
+from perfprobe.analyse.loop.begun import with_beginnings
 from perfprobe.analyse.loop.events import Kind
 from perfprobe.analyse.loop.graphs import graphs
 from perfprobe.analyse.loop.idle import Idle, IdleTime
@@ -69,7 +70,8 @@ class StepWatch:
         tree, kept = StackTree(self._trace), []
         unrecorded, idle = Unrecorded(self._trace), Idle(self._trace)
         for found_loop in loops(self._timeline, self._ranges, tree, self._regions.caller):
-            loop = replace(found_loop, spans=unrecorded.apart(found_loop.thread, found_loop.spans))
+            begun = with_beginnings(self._trace, found_loop)
+            loop = replace(begun, spans=unrecorded.apart(begun.thread, begun.spans))
             spans, waited = idle.apart(loop, self._timeline.segments(loop.thread))
             loop = replace(loop, spans=spans)
             found, item = pieces(self._trace, loop, self._timeline, self._ranges, self._regions)
