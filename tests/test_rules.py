@@ -22,6 +22,7 @@ USED = {
     "perfprobe.__main__": "python -m perfprobe",
     "perfprobe.bench.emit.runner": "its text becomes a part of scripts",
     "perfprobe.report.export.collapsed": "found by the name of the format",
+    "perfprobe.report.export.pprof": "found by the name of the format",
     "perfprobe.report.export.pstats": "found by the name of the format",
     "perfprobe.report.export.speedscope": "found by the name of the format",
     "perfprobe.support.boot": "run by its path",

@@ -65,7 +65,7 @@ def test_another_torch_version_causes_a_rebuild(site: Site) -> None:
     paths = os.pathsep.join([upgraded, os.environ["PYTHONPATH"]])
     seen = site.perfprobe("-q", "-o", "upgraded.perfprobe", "main.py", PYTHONPATH=paths)
     assert (seen.status, seen.err) == (0, b"")
-    assert "for torch 2.14.1, once" in seen.said[0]
+    assert "2.14.1, once" in seen.said[0]
     recording = storage.read(site.folder / "upgraded.perfprobe")
     assert operator_names(recording)["aten::add"] == 1
     assert [reason for reason in losses(recording) if "observer" in reason] == []
@@ -162,7 +162,7 @@ def test_torch_is_found_without_importing_it(site: Site) -> None:
     initial.write_text(f"open({str(site.folder / 'imported')!r}, 'w').close()\n")
     seen = site.perfprobe("-q", "main.py", PYTHONPATH=folder)
     assert (seen.status, seen.out) == (0, b"1\n")
-    assert "for torch 2.14.1, once" in seen.said[0]
+    assert "2.14.1, once" in seen.said[0]
     assert not (site.folder / "imported").exists()
 
 

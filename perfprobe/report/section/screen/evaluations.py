@@ -37,7 +37,7 @@ def _loader(findings: Findings, found: Diagnosis) -> Iterator[ScreenRow]:
     loader = awaited_loader(findings)
     waits = 2 * found.phases.get(StepPhase.DATA, 0) > sum(found.phases.values())
     if loader is not None and waits and loader.verdict.mostly_starts:
-        yield from worker_lines(loader)
+        yield from worker_lines(findings, loader)
 
 
 def _parts(found: Diagnosis) -> Iterator[str]:
