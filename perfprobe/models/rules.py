@@ -105,7 +105,7 @@ RULES: Mapping[str, Rule] = {
         change="no_grad missing",
         checks="Autograd recorded a graph in evaluations, or in calls of a model that is not trained, that "
         "no backward used. Silent if a backward follows.",
-        caution="Without a graph the values are the same.",
+        caution="Without a graph the values are the same. It can be tried where the model is in eval().",
         source="nodes of autograd without a backward; 1.05 to 1.3x are known, and less memory",
         part=0.25,
     ),

@@ -50,8 +50,15 @@ def no_grad(known: Known) -> Iterator[Change | Untold]:
         )
         share = known.from_host(int(duration_ns[own].sum()) / max(int(duration_ns.sum()), 1))
         snippet = f"with torch.no_grad():\n    {body}"
-        given = {"frame": frame, "line": at, "tries": ("no-grad",)}
+        given = {"frame": frame, "line": at, "tries": ("no-grad",) if _may_evaluate(known, line) else ()}
         yield change("no-grad", share, Check.SAME_BITS, "torch.no_grad()", snippet, **given)
+
+
+def _may_evaluate(known: Known, line: Line | None) -> bool:
+    """Whether the model may be in eval(): the try takes only such calls for evaluations."""
+    if line is None or known.code.tree(line.file) is None:
+        return True  # not known
+    return known.code.mentions(line.file, ".eval()")
 
 
 def unused_forward(known: Known) -> Iterator[Change | Untold]:

@@ -107,6 +107,7 @@ def test_graphs_that_nothing_uses(tmp_path: Path, kind: StepKind, graph: int, is
     if is_said:
         assert found["no-grad"].share == pytest.approx(0.5 * 0.25, abs=0.01)
         assert found["no-grad"].snippet.startswith("with torch.no_grad():\n")
+        assert found["no-grad"].tries == ("no-grad",)
 
 
 @pytest.mark.parametrize(
