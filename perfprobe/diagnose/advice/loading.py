@@ -98,7 +98,7 @@ def _loader(rule: str, known: Known, frame: int, share: float, name: str, values
     return change(
         rule,
         share,
-        Check.CLOSE if name == "persistent_workers" else Check.SAME_BITS,
+        Check.SAME_BITS,
         what,
         f"{_MAKER}(..., {what})" if made is None else _with(made, name, str(values[-1])),
         frame=frame,

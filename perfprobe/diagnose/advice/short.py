@@ -32,7 +32,7 @@ def compiled(known: Known) -> Iterator[Change | Untold]:
         model = model_name(known)
         snippet = f"{model} = torch.compile({model})"
         given = {"frame": frame, "tries": ("compile",)}
-        yield change("compile", known.from_host(share), Check.DTYPE, "torch.compile", snippet, **given)
+        yield change("compile", known.from_host(share), Check.CLOSE, "torch.compile", snippet, **given)
 
 
 def _overhead(known: Known) -> float:
