@@ -25,10 +25,6 @@ from perfprobe.tables.trace import Line
 
 _MOST_PARTS = 3
 _WAITS = {Cause.RANKS: LeafKind.RANKS, Cause.LOCK: LeafKind.LOCK, Cause.GPU: LeafKind.GPU}
-_TEXTS = {
-    Cause.UNEXPLAINED: "time between operators",
-    Cause.CONVERSIONS: "layout conversions",
-}
 _OF_OPERATORS = (Cause.LINE, Cause.OPERATOR)
 
 
@@ -80,8 +76,8 @@ def what(findings: Findings, each: Diagnosis, between: str = " ") -> str:
     """What it is, without its place: `data loading`, `forward mm`. between: phases and operator."""
     if each.module is not None:
         return printable(each.module) + _phases_of_module(findings, each)
-    if each.cause in _TEXTS:
-        return _TEXTS[each.cause]
+    if each.cause in (Cause.UNEXPLAINED, Cause.CONVERSIONS):
+        return "layout conversions" if each.cause is Cause.CONVERSIONS else "time between operators"
     if each.cause is Cause.FUNCTION:
         line = findings.trace.line(each.frame)
         return "" if line is None else printable(bare(line.function))
