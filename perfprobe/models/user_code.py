@@ -129,8 +129,9 @@ def with_keyword(made: MadeCall, **keywords: str) -> str:
 
 
 def has_keyword(made: MadeCall, name: str) -> bool:
-    """Whether the call has this argument, or may have it in a dict."""
-    return any(each.arg in (name, None) for each in made.call.keywords)
+    """Whether the call has this argument, not as False, or may have it in a dict."""
+    given = [each.value for each in made.call.keywords if each.arg in (name, None)]
+    return any(not (isinstance(each, ast.Constant) and each.value is False) for each in given)
 
 
 def called(node: ast.AST | None) -> Iterator[ast.Call]:

@@ -72,6 +72,15 @@ def test_one_call_for_all_parameters(here: Path, part: Part, is_said: bool) -> N
 
 
 @pytest.mark.parametrize(
+    ("argument", "is_said"), [("foreach=False", True), ("fused=True", False), ("**options", False)]
+)
+def test_an_optimizer_with_arguments(here: Path, argument: str, is_said: bool) -> None:
+    source = [line.replace("lr=1e-3", argument) for line in SOURCE]
+    found = advised(program(update(40), folder=str(here), source=source, update_ms=0.001), here)
+    assert ("optimizer" in found) is is_said
+
+
+@pytest.mark.parametrize(
     ("name", "ms", "is_said"),
     [("aten::zero_", 4, True), ("aten::detach_", 4, False), ("aten::zero_", 0.2, False), ("", 4, False)],
     ids=["zeros", "other operators", "short", "None already, and zeros elsewhere"],
