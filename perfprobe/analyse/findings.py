@@ -276,8 +276,8 @@ PASSES: dict[type, Pass] = {
         lambda trace, asked, times: CriticalWatch(trace, times), needs=(StepTimes,), watches=True
     ),
     TensorCores: Pass(lambda trace, asked: tensor_cores(trace)),
-    Tries: Pass(lambda trace, asked: tries(trace)),
     Tests: Pass(lambda trace, asked, structure: tests(trace, structure), needs=(CallStructure,)),
+    Tries: Pass(lambda trace, asked: tries(trace)),
     RangeRows: Pass(lambda trace, asked: named_ranges(trace)),
     LoaderWaits: Pass(lambda trace, asked: WaitsForLoaders(trace), watches=True),
     Processors: Pass(lambda trace, asked: processors(trace)),

@@ -59,7 +59,6 @@ examples:
   perfprobe export --format pstats -o out.pstats
     snakeviz out.pstats                      in the browser
     python -m pstats out.pstats              then: sort tottime, stats 20
-    gprof2dot -f pstats out.pstats | dot -Tpng -o out.png
   perfprobe export --format speedscope       for https://www.speedscope.app
   perfprobe export --format speedscope --by run  of the run, not of the steps
   perfprobe export --format collapsed -o - | flamegraph.pl > flames.svg

@@ -39,8 +39,10 @@ def short_operators(findings: Findings, account: Account) -> Iterator[Diagnosis]
         return
     rows = real_operators(findings.trace, found.hotspots.rows)
     calls = round(int(rows.calls.sum()) * _usual_part(found.calls))
+    if not calls:
+        return
     usual_ns = _usual(_durations_ns(findings[StepTimes])) * account.steps
-    every_ns = min(account.own_ns, usual_ns) / max(calls, 1)
+    every_ns = min(account.own_ns, usual_ns) / calls
     is_line = account.leaves.kind == LeafKind.LINE
     if every_ns >= _SHORT_NS or not (account.leaves.operators_ns[is_line] > 0).any():
         return

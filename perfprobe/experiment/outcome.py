@@ -19,6 +19,7 @@ _BESIDE = 0.01  # of printed numbers, such as an accuracy, where the values of s
 _WORDS, _CONTENT = "words ", "content "  # before hashes
 _LARGEST_TEXT_BYTES = 4 << 20
 _NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+|nan|inf)(?![\w])")
+_BATCHES = "first batches"
 
 
 @frozen(kw_only=True)
@@ -140,7 +141,7 @@ def differences(before: Computed, after: Computed, *, is_cut: bool) -> list[Diff
             found += _in_series(what, values, other, is_cut and what in ("loss", "output in eval()"))
     found += [Difference(what=what, at=-1, before="none", after="a file", error=math.inf) for what in others]
     if before.first != after.first:
-        found.append(Difference(what="first batches", at=-1, before="these", after="others", error=math.inf))
+        found.append(Difference(what=_BATCHES, at=-1, before="these", after="others", error=math.inf))
     if not is_cut and before.samples != after.samples:
         counts = f"{before.samples:,}", f"{after.samples:,}"
         found.append(Difference(what="samples", at=-1, before=counts[0], after=counts[1], error=math.inf))
@@ -216,7 +217,7 @@ _VALUES = ("loss", "output in eval()")
 def itself(runs: Sequence[Computed], *, is_cut: bool) -> Itself:
     """Compares runs of the unchanged program with the first of them."""
     found = [each for run in runs[1:] for each in differences(runs[0], run, is_cut=is_cut)]
-    values = [each for each in found if each.what in _VALUES or each.what in ("samples", "first batches")]
+    values = [each for each in found if each.what in _VALUES or each.what in ("samples", _BATCHES)]
     free = frozenset((each.what, each.at) for each in found if each not in values)
     worst = max(values, key=lambda each: each.error, default=None)
     return Itself(runs=tuple(runs), free=free, worst=worst, is_cut=is_cut)
@@ -231,12 +232,13 @@ class Checked:
     text: str
 
 
-def check(floor: Itself, run: Computed, budget: float, name: str) -> Checked:
+def check(floor: Itself, run: Computed, budget: float, name: str, *, redraws: bool = False) -> Checked:
     """Compares a run of the changed program.
 
     Args:
         budget: the largest relative difference that the change may make; 0: none.
         name: what has this budget: "bf16".
+        redraws: whether other processes make the batches, which draw other random numbers.
     """
     if not floor.compared:
         return Checked(False, False, f"cannot be checked: {floor.text}")
@@ -250,10 +252,13 @@ def check(floor: Itself, run: Computed, budget: float, name: str) -> Checked:
         if (each.what, each.at) not in floor.free and each.what not in free
     ]
     broken = [each for each in found if each.error > _allowed(each, budget)]
+    is_redrawn = redraws and any(each.what == _BATCHES for each in broken)
+    if is_redrawn and not any(each.at < 0 and each.what != _BATCHES for each in broken):
+        return Checked(False, False, "cannot be checked: the workers draw other random numbers")
     if broken:
         # That there are fewer says more than where one differs, and a loss more than what is printed.
         first = min(broken, key=lambda each: (each.what not in _VALUES, each.at >= 0))
-        others = ", on other batches" if any(each.what == "first batches" for each in broken) else ""
+        others = ", on other batches" if any(each.what == _BATCHES for each in broken) else ""
         return Checked(False, True, f"differs: {first.text}{others if first.what in _VALUES else ''}")
     return Checked(True, True, _agreement([each for each in found if each.what in _VALUES], budget, name))
 

@@ -67,7 +67,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["run", "--cpu-time", ""], "off outermost"),
         (["doctor", "--"], "--help --json --color"),
         (["report", "--help", ""], "all"),
-        (["export", "--format", ""], "pstats speedscope collapsed chrome"),
+        (["export", "--format", ""], "pstats speedscope collapsed pprof chrome"),
         (["export", "-o", "n"], "notes.txt"),
         (["completion", ""], "bash zsh fish"),
         (["run", "-q", "train.py", "n"], "notes.txt"),

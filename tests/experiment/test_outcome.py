@@ -54,6 +54,14 @@ def test_planted_changes_are_found(snapshot: Snapshot) -> None:
     snapshot("".join(said))
 
 
+def test_workers_that_draw_other_numbers_are_no_fault() -> None:
+    """Only of a loader, and only if as many samples and losses come."""
+    other = PLANTED["a seed"]
+    assert not check(SAME, other, 0.0, "workers", redraws=True).is_known
+    assert check(SAME, replace(other, samples=639), 0.0, "workers", redraws=True).is_known
+    assert check(SAME, PLANTED["a late change"], 0.0, "workers", redraws=True).is_known
+
+
 def test_what_is_the_same_is_said_so(snapshot: Snapshot) -> None:
     near, grown, far = (
         replace(ONE, roots=roots) for roots in (scaled(1 + 1e-6), scaled(1.0001, 20), scaled(1.01))

@@ -113,7 +113,8 @@ class _Labels:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first. Negative numbers do not occur."""
+    """Seven bits a byte, the lowest first. Negative numbers, as damaged files have, by their 64 bits."""
+    value &= (1 << 64) - 1
     found = bytearray()
     while value > 127:
         found.append(value & 127 | 128)

@@ -48,7 +48,7 @@ def _change(number: int, row: ChangeRow) -> Iterator[Block]:
         yield Paragraph(text.lstrip(), style="cyan", indent=5 + len(text) - len(text.lstrip()))
     yield Paragraph(f"result: {row.check}. {row.caution}", indent=5)
     how = "edit the program: it cannot be tried from outside" if not row.tries else row.try_command
-    yield Paragraph(f"try: {how or ', '.join(row.tries)}", indent=5)
+    yield Paragraph(printable(f"try: {how or ', '.join(row.tries)}"), indent=5)
 
 
 def _unknown(untold: Sequence[UntoldRow]) -> Iterator[str]:

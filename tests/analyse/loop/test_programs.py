@@ -76,7 +76,7 @@ def test_unused_graphs_are_no_training_steps(
     assert {row["graph"] for row in found["steps"] if row["kind"] == "training"} <= {None}
     (also,) = (row["text"] for row in found["first_screen"] if "autograd" in row["text"])
     what = "all 9 calls" if kind == "inference" else "2 of 3 evaluations"
-    assert also == f"autograd recorded in {what}: no_grad missing"
+    assert also.startswith(f"autograd recorded in {what}")
 
 
 def test_a_forward_before_the_end_is_no_evaluation(ran: Callable[[str], dict[str, Any]]) -> None:
