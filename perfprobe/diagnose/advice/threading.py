@@ -21,6 +21,7 @@ _TOO_MANY = (ThreadProblem.OVERSUBSCRIPTION, ThreadProblem.AFFINITY, ThreadProbl
 _LONG_NS = 50_000  # a call: a shorter one has no work to share
 _LONG = 0.3  # of a step
 _HELPS = 1.3  # times as fast with several threads
+_NEARLY = 0.1  # of a processor: that much other processes take also of an idle one
 _WASTED = 0.03  # of the time: waiting for processors that a team wastes
 _WAITS = 0.05
 _LOCKED = 0.1
@@ -74,15 +75,18 @@ def more_threads(known: Known) -> Iterator[Change | Untold]:
     share = _long_share(known)
     if share < _LONG or _are_serial(known):
         return
-    if free < 1:
-        if (known.free_if_alone or 0) >= 1:
+    idle = floor(free + _NEARLY)
+    if idle < 1:
+        if floor((known.free_if_alone or 0) + _NEARLY) >= 1:
             yield Untold(rule="more-threads", needs=IDLE)
         return
-    number = min(allowed, own + floor(free))
+    number = min(allowed, own + idle)
     what = f"torch.set_num_threads({number})"
     frame = _first_frame(known.rows.take(_is_long(known.rows)))
     saved = share * (1 - own / number)
-    yield change("more-threads", saved, Check.CLOSE, what, what, frame=frame, tries=(f"threads={number}",))
+    set_at = None if teams is None else teams.set_at  # then a variable does nothing
+    given = {"tries": (f"threads={number}",)} if set_at is None else {"line": set_at}
+    yield change("more-threads", saved, Check.CLOSE, what, what, frame=frame, **given)
 
 
 def _is_long(rows: HotspotRows) -> Mask:
