@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from perfprobe.diagnose.advice.advice import advice
 from perfprobe.diagnose.device import base_of, device, judging_device
@@ -88,8 +88,8 @@ def diagnosed(findings: Findings) -> Findings:
     strings = findings.trace.recording[Strings]
     found = [*_found(findings, times, account), *(() if gpu is None else device(gpu, strings))]
     # Where a GPU is judged, what its loop's thread did is said, but is not the bottleneck.
-    own_batches = _makes_batches(findings)
-    found.sort(key=lambda each: (gpu is not None and each.base is Base.STEPS, *_order(each, own_batches)))
+    as_work = _as_work(findings, found)
+    found.sort(key=lambda each: (gpu is not None and each.base is Base.STEPS, *_order(each, as_work)))
     number = 0 if account is None else account.steps
     return _with_advice(findings.plus(Diagnoses(tuple(found), number, base)))
 
@@ -118,17 +118,28 @@ def _in_steps(findings: Findings, account: Account) -> Iterator[Diagnosis]:
     yield from unexplained(account)
 
 
-def _order(each: Diagnosis, own_batches: bool) -> tuple[bool, int, float]:
+def _order(each: Diagnosis, as_work: tuple[Diagnosis, ...]) -> tuple[bool, int, float]:
     """What stands out first, by rank; then the largest share.
 
     Short operators leave out what few steps do beyond the median. A line that has as much is one of theirs.
-    own_batches: whether the loop makes its batches itself: this is then work like that of any line.
+    as_work: waits that count like the work of any line.
     """
-    is_own = own_batches and each.cause is Cause.DATA and each.base is Base.STEPS and each.frame >= 0
+    is_own = each in as_work
     factors = {Cause.SHORT_OPERATORS: _ABOUT, Cause.CONVERSIONS: _NEEDLESS}
     factors[Cause.DATA] = _EASIER if is_own else 1
     rank = _RANK[Cause.LINE if is_own else each.cause]
     return not each.stands_out, rank if each.stands_out else 0, -each.share * factors.get(each.cause, 1)
+
+
+def _as_work(findings: Findings, found: Sequence[Diagnosis]) -> tuple[Diagnosis, ...]:
+    """Batches that the loop makes itself, and collections of garbage that a line has more time than."""
+    own_batches = _makes_batches(findings)
+    most = max((each.share for each in found if _RANK[each.cause] == _RANK[Cause.LINE]), default=0.0)
+    own = {
+        Cause.DATA: lambda each: own_batches and each.base is Base.STEPS and each.frame >= 0,
+        Cause.COLLECTION: lambda each: each.base is Base.STEPS and each.share < most,
+    }
+    return tuple(each for each in found if each.cause in own and own[each.cause](each))
 
 
 def _makes_batches(findings: Findings) -> bool:

@@ -82,6 +82,8 @@ def data(percent: int, frame: int = -1) -> Part:
         ([data(25, frame=5), line(60)], Cause.LINE, 0.6),  # made by the loop itself, it is work as well,
         ([data(45, frame=5), line(50)], Cause.DATA, 0.45),  # of which workers take all
         ([data(22), (LeafKind.COLLECTION, StepPhase.COLLECTION, -1, 30)], Cause.COLLECTION, 0.3),
+        ([(LeafKind.COLLECTION, StepPhase.COLLECTION, -1, 30), line(56)], Cause.LINE, 0.56),
+        ([(LeafKind.COLLECTION, StepPhase.COLLECTION, -1, 50), line(40)], Cause.COLLECTION, 0.5),
         ([(LeafKind.COMPILE, StepPhase.COMPILE, -1, 40), line(50)], Cause.COMPILE, 0.4),
         ([(LeafKind.RANKS, StepPhase.BACKWARD, 3, 30), line(60)], Cause.RANKS, 0.3),
         ([(LeafKind.LOCK, StepPhase.OTHER, 3, 20), data(21), line(50)], Cause.DATA, 0.21),
