@@ -185,8 +185,7 @@ RULES: Mapping[str, Rule] = {
         checks="`perfprobe bench` computed the same result in another way, on operands made for the call, "
         "and the time that it saved there is 3 % of a step.",
         caution="What must hold, or is lost (a gradient, indices), stands in brackets.",
-        source="`python -m benchmarks.equivalents`, which tries each form on a call that it helps and on one "
-        "that it does not",
+        source=_BENCH,
     ),
     "float64": Rule(
         change="float32 takes about half",
