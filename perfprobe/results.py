@@ -227,8 +227,10 @@ class Results:
             InputError: what the form needs was not recorded.
             UsageError: those times were not recorded, or there are no such steps.
         """
+        from perfprobe.report.export.exported import BY_TIME
+
         module = importlib.import_module(f"perfprobe.report.export.{form}")
-        spent = (self._run.spent(by),) if form in ("collapsed", "speedscope", "pprof") else ()
+        spent = (self._run.spent(by),) if form in BY_TIME else ()
         found = self.findings(View(), (*module.KINDS, *spent))
         made: Exported = module.exported(found, steps if form == "chrome" else times)
         if not found.whole:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from perfprobe.cli.options import Parser, existing, writable
 from perfprobe.cli.report import collect_garbage_seldom, newest, write_all
 from perfprobe.collect.base import Stderr
+from perfprobe.report.export.exported import BY_TIME
 from perfprobe.support import files
 from perfprobe.support.errors import EnvironmentLack, UsageError
 from perfprobe.support.text import printable
@@ -42,9 +43,6 @@ FORMATS = {
         ".pt.trace.json.gz", True, "https://ui.perfetto.dev, or `tensorboard --logdir` of its folder"
     ),
 }
-# Those that have the time of the steps, or of the run.
-BY_TIME = ("speedscope", "collapsed", "pprof")
-
 _DESCRIPTION = """\
 Convert a recording, or a .pstats file of cProfile, to a file for other tools.
 

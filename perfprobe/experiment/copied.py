@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from perfprobe.experiment.linked import checked
+from perfprobe.experiment.linked import checked, link
 from perfprobe.support import units
 from perfprobe.support.errors import InputError
 from perfprobe.support.frozen import frozen
@@ -50,7 +50,7 @@ def folder(path: str, links: Sequence[str]) -> Folder:
     for entry in _entries(whole, found):
         if entry.is_symlink():
             _check_inside(entry.path, whole)
-        else:
+        elif not entry.is_dir():
             size_bytes += entry.stat(follow_symlinks=False).st_size
         if size_bytes > MOST_BYTES:
             what = f"the folder has more than {units.size(MOST_BYTES)}, and each run needs a copy of it"
@@ -59,15 +59,17 @@ def folder(path: str, links: Sequence[str]) -> Folder:
 
 
 def _entries(path: str, links: Sequence[str], inside: str = "") -> Iterator[os.DirEntry[str]]:
-    """All files and links in it, except those below `links` and what is never copied."""
+    """All in it, a folder before what it has; not what is below `links`, nor what is never copied."""
     with os.scandir(os.path.join(path, inside)) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
             relative = os.path.join(inside, entry.name)
             if relative in links or entry.name in _LEFT_OUT:
                 continue
-            if not entry.is_dir(follow_symlinks=False):
-                yield entry
-            elif not os.path.exists(os.path.join(entry.path, _ENVIRONMENT)):
+            is_folder = entry.is_dir(follow_symlinks=False)
+            if is_folder and os.path.exists(os.path.join(entry.path, _ENVIRONMENT)):
+                continue
+            yield entry
+            if is_folder:
                 yield from _entries(path, links, relative)
 
 
@@ -86,26 +88,15 @@ def copy(source: Folder, target: str) -> None:
         OSError: a file cannot be copied.
     """
     os.makedirs(target)
-    for place, names, _ in os.walk(source.path):
-        inside = os.path.relpath(place, source.path)
-        names[:] = [name for name in names if _is_copied(place, name, inside, source)]
-        for name in names:
-            os.mkdir(os.path.join(target, inside, name))
     for entry in _entries(source.path, source.links):
-        _copy(entry, source.path, os.path.join(target, os.path.relpath(entry.path, source.path)))
-    for path in source.links:
-        os.makedirs(os.path.dirname(os.path.join(target, path)), exist_ok=True)
-        os.symlink(os.path.join(source.path, path), os.path.join(target, path))
+        _copy(entry, os.path.join(target, os.path.relpath(entry.path, source.path)))
+    link(source.links, source.path, target)
 
 
-def _is_copied(place: str, name: str, inside: str, source: Folder) -> bool:
-    path = os.path.join(place, name)
-    is_linked = os.path.normpath(os.path.join(inside, name)) in source.links
-    is_left_out = name in _LEFT_OUT or os.path.exists(os.path.join(path, _ENVIRONMENT))
-    return not (is_linked or is_left_out or os.path.islink(path))
-
-
-def _copy(entry: os.DirEntry[str], whole: str, target: str) -> None:
+def _copy(entry: os.DirEntry[str], target: str) -> None:
+    if entry.is_dir(follow_symlinks=False):
+        os.mkdir(target)
+        return
     if entry.is_symlink():  # it stays inside
         real = os.path.relpath(os.path.realpath(entry.path), os.path.realpath(os.path.dirname(entry.path)))
         os.symlink(real, target)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 
 from perfprobe.collect.tries.declared import Asked
+from perfprobe.models.user_code import name_of
 from perfprobe.tables.tried import Applied
 
 
@@ -56,7 +57,7 @@ def edited(source: str, line: int, word: str) -> str:
 
 def _is_of(call: ast.Call, callee: str) -> bool:
     """Whether it calls this; "": a class, with arguments."""
-    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    name = name_of(call)
     return name == callee if callee else bool(name[:1].isupper() and call.args)
 
 

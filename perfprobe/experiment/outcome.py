@@ -231,6 +231,11 @@ class Checked:
     is_known: bool
     text: str
 
+    @property
+    def differs(self) -> bool:
+        """Whether it certainly computes something else."""
+        return self.is_known and not self.is_same
+
 
 def check(floor: Itself, run: Computed, budget: float, name: str, *, redraws: bool = False) -> Checked:
     """Compares a run of the changed program.

@@ -209,7 +209,7 @@ class Trials:
         checked = self._checked(one.words, [ran])
         return replace(
             one,
-            outcome=Outcome.DIFFERS if checked.is_known and not checked.is_same else Outcome.UNKNOWN,
+            outcome=Outcome.DIFFERS if checked.differs else Outcome.UNKNOWN,
             result=checked.text,
             is_checked=checked.is_same,
             step_ns=self._time_ns(ran, one.words),
@@ -242,7 +242,7 @@ class Trials:
         found = self._difference(one.words, pairs, among)
         checked = self._checked(one.words, [changed for _, changed in pairs])
         outcome = _OUTCOMES[found.verdict(LIMIT)]
-        if checked.is_known and not checked.is_same:
+        if checked.differs:
             outcome = Outcome.DIFFERS
         return replace(
             one,

@@ -128,6 +128,12 @@ def with_keyword(made: MadeCall, **keywords: str) -> str:
     return text
 
 
+def assigned(made: MadeCall, **keywords: str) -> str:
+    """The same, with the name that the program gives to the result."""
+    text = with_keyword(made, **keywords)
+    return f"{made.target} = {text}" if made.target else text
+
+
 def has_keyword(made: MadeCall, name: str) -> bool:
     """Whether the call has this argument, not as False, or may have it in a dict."""
     given = [each.value for each in made.call.keywords if each.arg in (name, None)]

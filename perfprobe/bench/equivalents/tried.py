@@ -28,8 +28,9 @@ def _fits(form: Form, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
 
 
 def is_equal(torch: Any, call: Rebuilt, form: Form, seed: int) -> bool:
-    """Whether both give the same result on the same new operands. Raises what torch raises."""
-    expected, operands = call.run(call.operands(seed)), call.operands(seed)
+    """Whether both give the same result on the same new operands, which neither writes. Raises as torch."""
+    operands = call.operands(seed)
+    expected = call.run(operands)
     if form.part is not None:
         expected = expected[form.part]
     return same(torch, expected, form.call(torch, *operands.args, **operands.kwargs))

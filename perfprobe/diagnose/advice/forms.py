@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from perfprobe.diagnose.advice.known import Known, change
-from perfprobe.tables.advice import Change, Check, Got
-from perfprobe.tables.measurements import Counterfactual, Measurement, Measurements
-
-_WORTH = 0.03  # of a step: what it saves
-_FASTER = 1.15  # the whole interval is beyond it, as for the verdicts of bench
+from perfprobe.diagnose.advice.measured import FASTER, WORTH, interval
+from perfprobe.tables.advice import Change, Check
+from perfprobe.tables.measurements import Counterfactual, Estimate, Measurement, Measurements
 
 
 def faster_forms(known: Known) -> Iterator[Change]:
@@ -23,17 +20,17 @@ def faster_forms(known: Known) -> Iterator[Change]:
         if row.seen is None or best is None:
             continue
         share, speedup = row.seen.share * known.operators_share(), best.speedup
-        value, least, most = (share * (1 - 1 / each) for each in (speedup.value, speedup.low, speedup.high))
-        if value >= _WORTH:
+        saved = Estimate(*(share * (1 - 1 / each) for each in (speedup.value, speedup.low, speedup.high)))
+        if saved.value >= WORTH:
             name = row.wanted.operator.removeprefix("aten::")
-            given: dict[str, Any] = {"got": Got.REPLAYED, "least": least, "most": most}
-            given |= {"frame": _frame(known, row), "what": f"a faster form of {name}"}
-            yield change("faster-form", value, Check.CLOSE, snippet=f"{best.change}  # for {name}", **given)
+            what, snippet = f"a faster form of {name}", f"{best.change}  # for {name}"
+            given = {"frame": _frame(known, row), **interval(saved)}
+            yield change("faster-form", saved.value, Check.CLOSE, what, snippet, **given)
 
 
 def _best(row: Measurement) -> Counterfactual | None:
     forms = (each for each in row.counterfactuals if each.kind == "equivalent")
-    return max((each for each in forms if each.speedup.low >= _FASTER), key=_speedup, default=None)
+    return max((each for each in forms if each.speedup.low >= FASTER), key=_speedup, default=None)
 
 
 def _speedup(form: Counterfactual) -> float:

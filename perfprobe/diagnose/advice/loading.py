@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import ceil
 
 from perfprobe.diagnose.advice.known import IDLE, Known, change
-from perfprobe.models.user_code import MadeCall, with_keyword
+from perfprobe.models.user_code import assigned
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.diagnoses import Cause
 from perfprobe.tables.judgements import LoaderRemedy, LoaderVerdicts
@@ -100,13 +100,8 @@ def _loader(rule: str, known: Known, frame: int, share: float, name: str, values
         share,
         Check.SAME_BITS,
         what,
-        f"{_MAKER}(..., {what})" if made is None else _with(made, name, str(values[-1])),
+        f"{_MAKER}(..., {what})" if made is None else assigned(made, **{name: str(values[-1])}),
         frame=frame,
         line=None if made is None else made.line,
         tries=tuple(_TRIES[name].format(value) for value in values),
     )
-
-
-def _with(made: MadeCall, name: str, value: str) -> str:
-    text = with_keyword(made, **{name: value})
-    return f"{made.target} = {text}" if made.target else text

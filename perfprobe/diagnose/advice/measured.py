@@ -12,8 +12,8 @@ from perfprobe.tables.advice import Change, Check, Got, Untold
 from perfprobe.tables.measurements import Estimate, Measurement, Measurements
 
 _LEAST = 0.3  # of a step, in operators that such a change may help
-_WORTH = 0.03  # of a step: what it saves
-_FASTER = 1.15  # the whole interval is beyond it, as for the verdicts of bench
+WORTH = 0.03  # of a step: what it saves
+FASTER = 1.15  # the whole interval is beyond it, as for the verdicts of bench
 _OF_FAULTS = 0.3  # of an operator
 _NEEDS = "perfprobe bench"
 _WHOLE = "perfprobe bench without --quick"
@@ -41,7 +41,7 @@ _RULES = (
         *('with torch.autocast("cpu", torch.bfloat16):\n    out = {model}(x)', "bf16", _MATRICES),
     ),
     _Measured(
-        *("channels-last", "channels_last", _FASTER, Check.CLOSE, "channels_last"),
+        *("channels-last", "channels_last", FASTER, Check.CLOSE, "channels_last"),
         *(
             "{model} = {model}.to(memory_format=torch.channels_last)",
             "channels-last",
@@ -49,7 +49,7 @@ _RULES = (
         ),
     ),
     _Measured(
-        *("denormals", "flushed", _FASTER, Check.CLOSE, "torch.set_flush_denormal(True)"),
+        *("denormals", "flushed", FASTER, Check.CLOSE, "torch.set_flush_denormal(True)"),
         *("torch.set_flush_denormal(True)", "flush-denormals"),
     ),
 )
@@ -68,7 +68,7 @@ def measured(known: Known) -> Iterator[Change | Untold]:
             yield Untold(rule=rule.rule, needs=_NEEDS if found is None else _WHOLE)
             continue
         saved = _saved(known, found.rows, rule)
-        if saved.value >= _WORTH:
+        if saved.value >= WORTH:
             yield _change(known, rule, saved)
         elif _may_be(known, found.rows, rule):
             yield Untold(rule=rule.rule, needs=_LONGER)
@@ -76,11 +76,12 @@ def measured(known: Known) -> Iterator[Change | Untold]:
 
 def _change(known: Known, rule: _Measured, saved: Estimate) -> Change:
     snippet = rule.code.format(model=model_name(known))
-    given = {"frame": hottest_frame(known), "tries": (rule.tries,), **_interval(saved)}
+    given = {"frame": hottest_frame(known), "tries": (rule.tries,), **interval(saved)}
     return change(rule.rule, saved.value, rule.check, rule.what, snippet, **given)
 
 
-def _interval(saved: Estimate) -> dict[str, Any]:
+def interval(saved: Estimate) -> dict[str, Any]:
+    """What a change says of a share that was measured."""
     return {"got": Got.REPLAYED, "least": saved.low, "most": saved.high}
 
 
@@ -93,7 +94,7 @@ def _operators_share(known: Known, parts: Sequence[str]) -> float:
 
 def _saved(known: Known, rows: Sequence[Measurement], rule: _Measured) -> Estimate:
     """What the change saves of a step: of each operator by how much it was faster alone."""
-    of_step = _operators_share(known, ())
+    of_step = known.operators_share()
     found = [(row.seen.share, best) for row in rows if row.seen is not None and (best := _best(row, rule))]
     if rule.operators and sum(share for share, _ in found) * of_step < _LEAST:
         return Estimate(0, 0, 0)
@@ -115,7 +116,7 @@ def _may_be(known: Known, rows: Sequence[Measurement], rule: _Measured) -> bool:
         and any(part in row.wanted.operator for part in rule.operators)
         and (_best(row, rule) is not None or not row.counterfactuals)
     )
-    return sum(shares) * _operators_share(known, ()) >= _LEAST
+    return sum(shares) * known.operators_share() >= _LEAST
 
 
 def _best(row: Measurement, rule: _Measured) -> Estimate | None:
@@ -131,7 +132,7 @@ def huge_pages(known: Known) -> Iterator[Change | Untold]:
     found = known.findings.get(Measurements)
     if known.has_gpu:
         return
-    of_step = _operators_share(known, ())
+    of_step = known.operators_share()
     if found is None:
         if of_step >= _LEAST:
             yield Untold(rule="huge-pages", needs=_NEEDS)
@@ -146,8 +147,8 @@ def huge_pages(known: Known) -> Iterator[Change | Untold]:
         sum(share * getattr(each, name) for share, each in parts) * of_step
         for name in ("value", "low", "high")
     )
-    if value >= _WORTH:
+    if value >= WORTH:
         what = "THP_MEM_ALLOC_ENABLE=1"
         given = {"frame": hottest_frame(known), "tries": ("thp",)}
-        given |= _interval(Estimate(value, low * part, high * part))
+        given |= interval(Estimate(value, low * part, high * part))
         yield change("huge-pages", value, Check.SAME_BITS, what, what, **given)

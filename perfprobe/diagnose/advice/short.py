@@ -5,13 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-import numpy as np
-
 from perfprobe.diagnose.advice.known import Known, change
-from perfprobe.models.user_code import called, name_of, with_keyword
+from perfprobe.models.user_code import assigned, called, name_of
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.compilations import Compilations
 from perfprobe.tables.diagnoses import Cause
+from perfprobe.tables.findings import HotspotRows
 from perfprobe.tables.measurements import Measurements
 from perfprobe.tables.steps import StepKind
 from perfprobe.tables.trace import Line
@@ -62,10 +61,7 @@ def larger_batches(known: Known) -> Iterator[Change | Untold]:
     frame = int(ranges.frame[0]) if len(ranges) else int(known.times.loops.frame[0])
     made = known.code.made_for(known.line(frame), "DataLoader")
     what = f"batch_size={2 * samples}"
-    snippet = what
-    if made is not None:
-        text = with_keyword(made, batch_size=str(2 * samples))
-        snippet = f"{made.target} = {text}" if made.target else text
+    snippet = what if made is None else assigned(made, batch_size=str(2 * samples))
     share = known.from_host(max(found.share - found.short.of_data, 0)) / 2
     is_training = int(known.times.loops.kind[0]) == StepKind.TRAINING
     check = Check.TRAINING if is_training else Check.CLOSE
@@ -146,5 +142,9 @@ def _is_class(name: str) -> bool:
 
 def hottest_frame(known: Known) -> int:
     """The line of the operators with most time, -1 if none has a line."""
-    rows = known.rows.take(known.rows.frame >= 0)
-    return int(rows.frame[np.argmax(rows.typical_ns)]) if len(rows) else -1
+    return frame_of_most(known.rows.take(known.rows.frame >= 0))
+
+
+def frame_of_most(rows: HotspotRows) -> int:
+    """The line of the one with most time, -1 for none."""
+    return int(rows.frame[rows.typical_ns.argmax()]) if len(rows) else -1

@@ -8,6 +8,7 @@ from math import floor
 import numpy as np
 
 from perfprobe.diagnose.advice.known import IDLE, Known, change
+from perfprobe.diagnose.advice.short import frame_of_most
 from perfprobe.models.rules import thread_setting
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.columns import Mask, among
@@ -82,7 +83,7 @@ def more_threads(known: Known) -> Iterator[Change | Untold]:
         return
     number = min(allowed, own + idle)
     what = f"torch.set_num_threads({number})"
-    frame = _first_frame(known.rows.take(_is_long(known.rows)))
+    frame = frame_of_most(known.rows.take(_is_long(known.rows)))
     saved = share * (1 - own / number)
     set_at = None if teams is None else teams.set_at  # then a variable does nothing
     given = {"tries": (f"threads={number}",)} if set_at is None else {"line": set_at}
@@ -95,11 +96,6 @@ def _is_long(rows: HotspotRows) -> Mask:
 
 def _long_share(known: Known) -> float:
     return known.operators_share(known.rows.take(_is_long(known.rows)))
-
-
-def _first_frame(rows: HotspotRows) -> int:
-    """The line of the operator with most time."""
-    return int(rows.frame[rows.typical_ns.argmax()]) if len(rows) else -1
 
 
 def _are_serial(known: Known) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 
 from perfprobe.diagnose.advice.known import Known, change
 from perfprobe.models.rules import RULES
-from perfprobe.models.user_code import UserCode, has_keyword, with_keyword
+from perfprobe.models.user_code import UserCode, assigned, has_keyword
 from perfprobe.tables.account import group
 from perfprobe.tables.advice import Change, Check, Untold
 from perfprobe.tables.columns import among, distinct
@@ -93,10 +93,8 @@ def optimizer(known: Known) -> Iterator[Change | Untold]:
     if made is not None and (has_keyword(made, "fused") or has_keyword(made, "foreach")):
         return
     argument = "fused" if kind in _FUSED else "foreach"
-    snippet = f"{kind or 'Optimizer'}(..., {argument}=True)"
-    if made is not None:
-        text = with_keyword(made, **{argument: "True"})
-        snippet = f"{made.target} = {text}" if made.target else text
+    unknown = f"{kind or 'Optimizer'}(..., {argument}=True)"
+    snippet = unknown if made is None else assigned(made, **{argument: "True"})
     yield change(
         "optimizer",
         share,
@@ -224,6 +222,5 @@ def _compiled_once(code: UserCode, share: float, line: Line | None) -> Change:
         snippet = "@torch.compile(dynamic=True)"
     made = None if line is None else code.made_for(line, "compile")
     if made is not None:
-        text = with_keyword(made, dynamic="True")
-        snippet, line = (f"{made.target} = {text}" if made.target else text), made.line
+        snippet, line = assigned(made, dynamic="True"), made.line
     return change("recompiled", share, Check.CLOSE, what, snippet, line=line)

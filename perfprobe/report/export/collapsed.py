@@ -12,7 +12,6 @@ from perfprobe.report.export.exported import Exported, pieces
 from perfprobe.report.export.flames import Flames, Frame, Paths, Steps
 from perfprobe.report.shorten import file_names
 from perfprobe.support.text import printable
-from perfprobe.support.units import duration
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import CallStructure
 
@@ -32,10 +31,9 @@ def exported(findings: Findings, chosen: str | None = None) -> Exported:
     names = [_text(frame, short) for frame in flames.frames]
     threads = {thread: _safe(flames.thread(thread)) for thread in steps.thread.tolist()}
     lines, without_ns = _lines(paths, steps, names, threads)
-    left_out = [f"left out: {duration(without_ns)} in which threads ran no Python and no operator"]
     return Exported(
         pieces(f"{_key(paths[line.row], names, line.thread)} {line.time_ns // 1000}\n" for line in lines),
-        flames.notes() + left_out * (without_ns > 0),
+        flames.notes(without_ns),
     )
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
-_PIECE = 1 << 16  # characters of a piece, about
+# Formats that have the time of the steps, or of the run.
+BY_TIME = ("speedscope", "collapsed", "pprof")
+_PIECE = 1 << 16  # characters or bytes of a piece, about
 
 
 class Exported(NamedTuple):
@@ -20,15 +22,20 @@ class Exported(NamedTuple):
 
 def pieces(texts: Iterable[str]) -> Iterator[bytes]:
     """The texts joined and encoded, in pieces large enough to be written efficiently."""
-    some: list[str] = []
-    letters = 0
-    for text in texts:
-        some.append(text)
-        letters += len(text)
-        if letters >= _PIECE:
-            yield "".join(some).encode("utf-8", "replace")
-            some, letters = [], 0
-    yield "".join(some).encode("utf-8", "replace")
+    return (text.encode("utf-8", "replace") for text in joined(texts, ""))
+
+
+def joined(parts: Iterable[AnyStr], nothing: AnyStr) -> Iterator[AnyStr]:
+    """Texts, or bytes, in pieces large enough to be written efficiently. nothing: an empty one."""
+    some: list[AnyStr] = []
+    length = 0
+    for part in parts:
+        some.append(part)
+        length += len(part)
+        if length >= _PIECE:
+            yield nothing.join(some)
+            some, length = [], 0
+    yield nothing.join(some)
 
 
 def separated(texts: Iterable[str], separator: str) -> Iterator[str]:

@@ -125,8 +125,8 @@ class Flames:
         order = np.argsort(-self.rows.time_ns, kind="stable")
         return Steps(self.rows.thread[order], order, self.rows.time_ns[order])
 
-    def notes(self) -> list[str]:
-        """Returns what a reader must know about the figures."""
+    def notes(self, without_ns: int = 0) -> list[str]:
+        """Returns what a reader must know about the figures. without_ns: time without a path, left out."""
         found = []
         if self._spent.steps:
             whole, steps = units.duration(self._spent.whole_ns), units.count(self._spent.steps)
@@ -136,6 +136,9 @@ class Flames:
         if self._spent.waiting_ns:
             waiting = units.duration(self._spent.waiting_ns)
             found.append(f"left out: {waiting} in which other threads only waited")
+        if without_ns:
+            without = units.duration(without_ns)
+            found.append(f"left out: {without} in which threads ran no Python and no operator")
         return found
 
     def thread(self, thread: int) -> str:

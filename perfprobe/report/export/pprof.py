@@ -6,12 +6,11 @@ are locations, the leaf first. Each sample has labels: thread; and for operators
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from perfprobe.report import shorten
-from perfprobe.report.export.exported import Exported
+from perfprobe.report.export.exported import Exported, joined
 from perfprobe.report.export.flames import Flames, Paths, Steps
-from perfprobe.support.units import duration
 from perfprobe.tables.findings import Findings
 from perfprobe.tables.python import CallStructure
 from perfprobe.tables.strings import Strings
@@ -19,7 +18,6 @@ from perfprobe.tables.trace import Phase
 
 KINDS = (CallStructure,)
 
-_PIECE_BYTES = 1 << 16
 _BYTES = 2  # the kind of a field that has a length
 # Numbers of fields.
 _SAMPLE_TYPE, _SAMPLE, _LOCATION, _FUNCTION, _STRING = 1, 2, 4, 5, 6
@@ -37,10 +35,9 @@ def exported(findings: Findings, chosen: str | None = None) -> Exported:
     steps = flames.sum_up()
     has_path = paths.lengths()[steps.row] > 0
     without_ns = int(steps.time_ns[~has_path].sum())
-    left_out = [f"left out: {duration(without_ns)} in which threads ran no Python and no operator"]
     steps = Steps(steps.thread[has_path], steps.row[has_path], steps.time_ns[has_path])
     made = _Profile(findings, flames, paths).messages(steps)
-    return Exported(_joined(made), flames.notes() + left_out * (without_ns > 0))
+    return Exported(joined(made, b""), flames.notes(without_ns))
 
 
 class _Profile:
@@ -130,15 +127,3 @@ def _field(field: int, *parts: bytes) -> bytes:
     """A field of bytes, of a text, or of other fields."""
     content = b"".join(parts)
     return _varint(field << 3 | _BYTES) + _varint(len(content)) + content
-
-
-def _joined(messages: Iterable[bytes]) -> Iterator[bytes]:
-    some: list[bytes] = []
-    size = 0
-    for message in messages:
-        some.append(message)
-        size += len(message)
-        if size >= _PIECE_BYTES:
-            yield b"".join(some)
-            some, size = [], 0
-    yield b"".join(some)
